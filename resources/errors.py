@@ -1,0 +1,139 @@
+"""Every error tierkeeper raises on purpose, and the exit code each one ends a command with.
+
+    TierkeeperError
+    ├─ SettingsError                bad configuration, told before any connection
+    ├─ PrerequisiteError            something the machine must have is missing (Java, a wheel, a port)
+    ├─ FormatError                  bytes break a layout (theirs or ours)
+    ├─ IntegrityError               well-formed but wrong: digest, gap, count, length, comparison
+    ├─ BookieError                  a bookie answered with an error, or not at all
+    │  ├─ BookieNotAuthorizedError  the next replica would say the same
+    │  └─ LedgerNotOnBookieError    this bookie has no such ledger; says nothing about the others
+    ├─ EntryUnavailableError        no replica gave the entry; one failure per bookie
+    ├─ LedgerNotFoundError          the ledger is gone from BookKeeper's metadata
+    ├─ MetadataError                the metadata store refused or could not be reached
+    │  ├─ MetadataConflictError     compare-and-set lost; retry only from a fresh read
+    │  └─ MetadataUnknownError      sent, answer lost; resolve by reading again
+    ├─ ObjectStoreError             after the client's own retries
+    │  ├─ ObjectExistsError         a create-if-absent lost to another writer
+    │  ├─ ObjectNotFoundError       the key, version or upload is not there
+    │  └─ ObjectConflictError       an If-Match lost to another writer
+    ├─ BrokerError                  the broker's admin API refused or could not be reached
+    ├─ RefusedError                 a rule forbids it; the message names the rule and what lifts it
+    └─ BatchError                   some ledgers of a batch failed; carries one error per ledger
+
+A message names the ledger, topic or key, the value expected and the value found, and the next step
+where there is one. A ledger that merely waits is a decision, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class TierkeeperError(Exception):
+    """Base of all expected errors. `retryable` says whether the same call may succeed later."""
+
+    exit_code: ClassVar[int] = 10
+    retryable: ClassVar[bool] = False
+
+
+class SettingsError(TierkeeperError):
+    exit_code = 11
+
+
+class PrerequisiteError(TierkeeperError):
+    exit_code = 12
+
+
+class FormatError(TierkeeperError):
+    exit_code = 13
+
+
+class IntegrityError(TierkeeperError):
+    exit_code = 14
+
+
+class BookieError(TierkeeperError):
+    exit_code = 15
+    retryable = True
+
+
+class BookieNotAuthorizedError(BookieError):
+    retryable = False
+
+
+class LedgerNotOnBookieError(BookieError):
+    retryable = False
+
+
+class EntryUnavailableError(TierkeeperError):
+    """No replica gave the entry. `failures` maps each bookie id to what it did."""
+
+    exit_code = 16
+    retryable = True
+
+    def __init__(self, ledger_id: int, entry_id: int, failures: Mapping[str, Exception]) -> None:
+        self.ledger_id = ledger_id
+        self.entry_id = entry_id
+        self.failures = dict(failures)
+        said = "; ".join(f"{bookie}: {error}" for bookie, error in self.failures.items())
+        super().__init__(f"ledger {ledger_id} entry {entry_id}: no replica gave it ({said})")
+
+
+class LedgerNotFoundError(TierkeeperError):
+    exit_code = 17
+
+
+class MetadataError(TierkeeperError):
+    exit_code = 18
+    retryable = True
+
+
+class MetadataConflictError(MetadataError):
+    exit_code = 19
+    retryable = True
+
+
+class MetadataUnknownError(MetadataError):
+    exit_code = 20
+
+
+class ObjectStoreError(TierkeeperError):
+    exit_code = 21
+    retryable = True
+
+
+class ObjectExistsError(ObjectStoreError):
+    exit_code = 22
+    retryable = False
+
+
+class ObjectNotFoundError(ObjectStoreError):
+    exit_code = 23
+    retryable = False
+
+
+class ObjectConflictError(ObjectStoreError):
+    exit_code = 24
+    retryable = False
+
+
+class BrokerError(TierkeeperError):
+    exit_code = 25
+    retryable = True
+
+
+class RefusedError(TierkeeperError):
+    exit_code = 26
+
+
+class BatchError(TierkeeperError):
+    """Some ledgers of a batch failed. `failures` maps each ledger id to its error."""
+
+    exit_code = 27
+
+    def __init__(self, action: str, failures: Mapping[int, Exception]) -> None:
+        self.failures = dict(failures)
+        said = "; ".join(f"ledger {lid}: {error}" for lid, error in sorted(self.failures.items()))
+        super().__init__(f"{action}: {len(self.failures)} failed: {said}")

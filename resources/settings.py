@@ -1,0 +1,122 @@
+"""Every setting with its unit, default and reason. Pure values; settings_sources.py reads them in.
+
+The name of a setting is `section.field`; in the environment it is TIERKEEPER_SECTION_FIELD, in a
+TOML file it is `field` under `[section]`. A field's `help` metadata is what `config show` and
+docs/settings.md print; `secret` fields are masked everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+MIB = 1024 * 1024
+
+
+def _setting(default: Any, help_text: str, *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"help": help_text, "secret": secret}, repr=not secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataSettings:
+    store: str = _setting(
+        "zk:127.0.0.1:2181", "metadata store, zk:host:port[,host:port][/chroot]; others are refused"
+    )
+    configuration_store: str = _setting("", "configuration store if it is not the same one")
+    bookkeeper_store: str = _setting("", "metadata store of BookKeeper if it is not the same one")
+    ledgers_root: str = _setting("/ledgers", "root of BookKeeper's metadata")
+    session_timeout_s: float = _setting(10.0, "ZooKeeper session timeout in seconds")
+    connect_timeout_s: float = _setting(10.0, "seconds to wait for the first connection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookieSettings:
+    connect_timeout_s: float = _setting(5.0, "seconds to wait for a TCP connection to a bookie")
+    request_timeout_s: float = _setting(15.0, "seconds to wait for one answer of a bookie")
+    batch_bytes_max: int = _setting(4 * MIB, "largest batch asked of a bookie; it caps at 5 MiB")
+    batches_in_flight: int = _setting(2, "batches asked ahead: the second buffer")
+    window: int = _setting(200, "single reads in flight where batch reads cannot be used")
+    password: str = _setting("", "ledger password (broker's managedLedgerPassword)", secret=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    endpoint: str = _setting("", "S3 endpoint URL; empty means the provider's own")
+    region: str = _setting("us-east-1", "region; must equal the broker's")
+    bucket: str = _setting("", "bucket; must equal the broker's")
+    access_key: str = _setting("", "access key; empty means the default credential chain")
+    secret_key: str = _setting("", "secret key", secret=True)
+    connect_timeout_s: float = _setting(5.0, "seconds to wait for a connection")
+    read_timeout_s: float = _setting(60.0, "seconds to wait for an answer")
+    attempts_max: int = _setting(5, "tries of one request, the first included")
+    connections_max: int = _setting(16, "size of the connection pool of one process")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    admin_url: str = _setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
+    token: str = _setting("", "bearer token for the admin API", secret=True)
+    timeout_s: float = _setting(30.0, "seconds to wait for an admin answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadSettings:
+    driver: str = _setting("aws-s3", "offload driver name the brokers are configured with")
+    block_bytes: int = _setting(
+        64 * MIB, "block size; 5 MiB at least (S3 part minimum); equals the broker's for same bytes"
+    )
+    read_range_bytes: int = _setting(8 * MIB, "bytes per ranged GET when reading back")
+    task_bytes: int = _setting(256 * MIB, "work packed into one task")
+    claim_ttl_s: float = _setting(600.0, "seconds a claim on a ledger lives without renewal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishSettings:
+    pending_bytes: int = _setting(
+        256 * MIB, "publish a topic when so many copied bytes are waiting to be published"
+    )
+    pending_age_s: float = _setting(
+        4 * 3600.0, "or when the oldest waits so long since our last disturbance of the topic"
+    )
+    node_bytes_max: int = _setting(512 * 1024, "largest managed-ledger node, uncompressed")
+    clock_skew_max_s: float = _setting(60.0, "refuse when our clock is further off the store's")
+    read_to_write_max_s: float = _setting(2.0, "seconds between the read and the compare-and-set")
+    broker_may_release: bool = _setting(False, "accept a broker lag shorter than 10 times ours")
+    coexist: bool = _setting(False, "accept a namespace whose brokers offload on their own")
+    confirm_timeout_s: float = _setting(60.0, "seconds to wait for unload and reads to confirm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSettings:
+    deletion_lag_s: float = _setting(
+        4 * 3600.0, "seconds between a confirmed publication and the delete of the bookie copy"
+    )
+    per_run_max: int = _setting(200, "ledgers released by one run")
+    per_hour_max: int = _setting(2000, "ledgers released in any hour")
+    check_to_delete_max_s: float = _setting(5.0, "seconds between the last check and the delete")
+    guard_age_s: float = _setting(24 * 3600.0, "youngest age of what clean-up may delete")
+    fleet_share_max: float = _setting(0.1, "share of the fleet that one run may delete")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    master: str = _setting("local[2,4]", "Spark master; local[cores,failures]")
+    driver_memory: str = _setting("1g", "heap of the driver JVM; payload never passes through it")
+    app_name: str = _setting("tierkeeper", "application name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All sections. `instance` names the records' prefix; empty means BookKeeper's INSTANCEID."""
+
+    metadata: MetadataSettings = field(default_factory=MetadataSettings)
+    bookies: BookieSettings = field(default_factory=BookieSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    offload: OffloadSettings = field(default_factory=OffloadSettings)
+    publish: PublishSettings = field(default_factory=PublishSettings)
+    release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    spark: SparkSettings = field(default_factory=SparkSettings)
+
+
+SECTIONS = tuple(f.name for f in fields(Settings))
