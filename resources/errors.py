@@ -7,6 +7,7 @@
     ├─ IntegrityError               well-formed but wrong: digest, gap, count, length, comparison
     ├─ BookieError                  a bookie answered with an error, or not at all
     │  ├─ BookieNotAuthorizedError  the next replica would say the same
+    │  ├─ BookieUnreachableError    no connection, lost or silent; says nothing about the ledger
     │  └─ LedgerNotOnBookieError    this bookie has no such ledger; says nothing about the others
     ├─ EntryUnavailableError        no replica gave the entry; one failure per bookie
     ├─ LedgerNotFoundError          the ledger is gone from BookKeeper's metadata
@@ -18,6 +19,8 @@
     │  ├─ ObjectNotFoundError       the key, version or upload is not there
     │  └─ ObjectConflictError       an If-Match lost to another writer
     ├─ BrokerError                  the broker's admin API refused or could not be reached
+    │  ├─ BrokerNotFoundError       the broker says that it has no such topic, ledger or entry
+    │  └─ BrokerUnknownError        sent, answer lost; resolve by looking or by repeating
     ├─ RefusedError                 a rule forbids it; the message names the rule and what lifts it
     └─ BatchError                   some ledgers of a batch failed; carries one error per ledger
 
@@ -61,6 +64,14 @@ class BookieError(TierkeeperError):
 
 class BookieNotAuthorizedError(BookieError):
     retryable = False
+
+
+class BookieUnreachableError(BookieError):
+    """`closed_by_peer`: it ended a connection that stood, as an old one does on a batch read."""
+
+    def __init__(self, message: str, *, closed_by_peer: bool = False) -> None:
+        self.closed_by_peer = closed_by_peer
+        super().__init__(message)
 
 
 class LedgerNotOnBookieError(BookieError):
@@ -122,6 +133,15 @@ class ObjectConflictError(ObjectStoreError):
 class BrokerError(TierkeeperError):
     exit_code = 25
     retryable = True
+
+
+class BrokerNotFoundError(BrokerError):
+    exit_code = 28
+    retryable = False
+
+
+class BrokerUnknownError(BrokerError):
+    exit_code = 29
 
 
 class RefusedError(TierkeeperError):

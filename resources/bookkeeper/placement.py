@@ -1,0 +1,93 @@
+"""Which bookies hold entry e of a ledger.
+
+Owns: replica w of entry e is at position (e + w) mod E of the ensemble in force, with the absolute
+entry id (BookKeeper `RoundRobinDistributionSchedule`). A segment ends where the next one begins and
+the last one at the ledger's last entry; an ensemble change at the very end leaves an empty one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from resources.bookkeeper.ledger import LedgerMetadata, Segment
+from resources.errors import IntegrityError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRange:
+    """Entries `first_entry_id` to `last_entry_id`, both included, all in segment `number`."""
+
+    number: int
+    segment: Segment
+    first_entry_id: int
+    last_entry_id: int
+
+
+def segment_number(metadata: LedgerMetadata, entry_id: int) -> int:
+    """Return which segment holds the entry.
+
+    Raises:
+        IntegrityError: the metadata has no segment for it, or one without its full ensemble.
+    """
+    number = bisect_right(metadata.segments, entry_id, key=_first_entry_id) - 1
+    if entry_id < 0 or number < 0:
+        raise IntegrityError(
+            f"ledger {metadata.ledger_id} has no segment for entry {entry_id}; "
+            f"{len(metadata.segments)} segments"
+        )
+    found = len(metadata.segments[number].bookies)
+    if found != metadata.ensemble_size or not 0 < metadata.write_quorum <= found:
+        raise IntegrityError(
+            f"ledger {metadata.ledger_id} segment {number} names {found} bookies; "
+            f"ensemble size {metadata.ensemble_size}, write quorum {metadata.write_quorum}"
+        )
+    return number
+
+
+def segment_end(metadata: LedgerMetadata, number: int) -> int:
+    """Return the last entry id of a closed ledger's segment; before its first one if empty."""
+    if number + 1 < len(metadata.segments):
+        return min(metadata.segments[number + 1].first_entry_id - 1, metadata.last_entry_id)
+    return metadata.last_entry_id
+
+
+def write_set(metadata: LedgerMetadata, entry_id: int) -> tuple[str, ...]:
+    """Return the bookies that hold the entry, first replica first."""
+    bookies = metadata.segments[segment_number(metadata, entry_id)].bookies
+    return write_set_of(bookies, write_quorum=metadata.write_quorum, entry_id=entry_id)
+
+
+def write_set_of(bookies: tuple[str, ...], *, write_quorum: int, entry_id: int) -> tuple[str, ...]:
+    """The write set of an entry within one ensemble."""
+    return tuple(bookies[(entry_id + w) % len(bookies)] for w in range(write_quorum))
+
+
+def clip_to_segments(
+    metadata: LedgerMetadata, *, first_entry_id: int, last_entry_id: int
+) -> list[SegmentRange]:
+    """Split a range of entries where the ensemble changes, and cut it at the last entry."""
+    ranges = []
+    position, last = first_entry_id, min(last_entry_id, metadata.last_entry_id)
+    while position <= last:
+        number = segment_number(metadata, position)
+        end = min(segment_end(metadata, number), last)
+        ranges.append(
+            SegmentRange(
+                number=number,
+                segment=metadata.segments[number],
+                first_entry_id=position,
+                last_entry_id=end,
+            )
+        )
+        position = end + 1
+    return ranges
+
+
+def batch_reads_allowed(metadata: LedgerMetadata) -> bool:
+    """Whether one bookie has every entry of a segment, so that a batch from it has no gaps."""
+    return metadata.ensemble_size == metadata.write_quorum
+
+
+def _first_entry_id(segment: Segment) -> int:
+    return segment.first_entry_id

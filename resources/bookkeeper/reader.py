@@ -1,0 +1,267 @@
+"""Reads of closed ledgers, straight from the bookies, with failover between replicas.
+
+Owns: every entry handed out is digest-verified and is the one asked for; a failing replica costs
+time, never an entry. Follows BookKeeper `PendingReadOp` and `BatchedReadOp`: next replica on
+"no such entry", "no such ledger", I/O error, limbo, silence, a lost connection and a wrong digest;
+at once up on "not authorised".
+Refuses ledgers that are not CLOSED: their end is not known without recovery, and recovery fences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from resources.bookkeeper.batch_body import Entry
+from resources.bookkeeper.connection import Connection
+from resources.bookkeeper.ledger import LedgerMetadata, LedgerState
+from resources.bookkeeper.placement import (
+    batch_reads_allowed,
+    segment_end,
+    segment_number,
+    write_set_of,
+)
+from resources.bookkeeper.pool import BatchSupport, BookiePool
+from resources.bookkeeper.read_streams import Failure, stream_batches, stream_single_reads
+from resources.bookkeeper.stored_entry import StoredEntry, codec_for
+from resources.bookkeeper.wire_v2 import ReadEntry
+from resources.errors import (
+    BookieError,
+    BookieNotAuthorizedError,
+    BookieUnreachableError,
+    EntryUnavailableError,
+    FormatError,
+    IntegrityError,
+    RefusedError,
+)
+from resources.settings import BookieSettings
+
+SHUN_S = 30.0  # how long a bookie that gave a bad answer is tried last for this ledger
+
+
+class LedgerReader:
+    """Reads one closed ledger. Not shared between threads, as its pool is not."""
+
+    def __init__(
+        self,
+        metadata: LedgerMetadata,
+        pool: BookiePool,
+        settings: BookieSettings,
+        *,
+        first_bookie_hint: int = 0,
+        reresolve: Callable[[], LedgerMetadata] | None = None,
+    ) -> None:
+        """Prepare to read; nothing is sent yet.
+
+        Args:
+            metadata: of a CLOSED ledger.
+            pool: connections, used by this reader and by no other thread.
+            settings: batch size, window, and the password where metadata has none.
+            first_bookie_hint: rotates which replica is preferred, to spread tasks over bookies.
+            reresolve: reads the ledger's metadata again; autorecovery replaces bookies of closed
+                ledgers. Called when all replicas of an entry failed.
+
+        Raises:
+            RefusedError: the ledger is not CLOSED.
+        """
+        _require_closed(metadata)
+        self._metadata = metadata
+        self._pool = pool
+        self._settings = settings
+        self._hint = first_bookie_hint
+        self._reresolve = reresolve
+        self._codec = codec_for(metadata, fallback_password=settings.password.encode())
+        self._shunned_until: dict[str, float] = {}
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The metadata in use; newer than the one given if replicas had to be looked up again."""
+        return self._metadata
+
+    def iter_batches(
+        self, *, first_entry_id: int, last_entry_id: int, replica: int = 0
+    ) -> Iterator[list[Entry]]:
+        """Yield the entries of a range (both ends included) in order, some at a time.
+
+        Each entry is (entry_id, payload, cumulative_length); payloads are valid until the next
+        step. `replica=1` prefers other bookies than `replica=0` does, for an independent read.
+
+        Raises:
+            ValueError: the range is not within the ledger.
+            BookieNotAuthorizedError: at once; the next replica would say the same.
+            EntryUnavailableError: all replicas of an entry failed; everything before it was
+                yielded.
+        """
+        if first_entry_id < 0 or last_entry_id > self._metadata.last_entry_id:
+            raise ValueError(
+                f"entries {first_entry_id} to {last_entry_id} of ledger {self._metadata.ledger_id}"
+                f", which ends at {self._metadata.last_entry_id}"
+            )
+        return self._iterate(first_entry_id, last_entry_id, replica)
+
+    def read_entry(self, entry_id: int, *, replica: int = 0) -> StoredEntry:
+        """Return one digest-verified entry, asking its replicas in write-set order.
+
+        Raises:
+            ValueError: the ledger has no such entry.
+            BookieNotAuthorizedError: at once; the next replica would say the same.
+            EntryUnavailableError: all replicas failed; `.failures` has one error per bookie.
+
+        Source: BookKeeper PendingReadOp.
+        """
+        if not 0 <= entry_id <= self._metadata.last_entry_id:
+            raise ValueError(
+                f"entry {entry_id} of ledger {self._metadata.ledger_id}"
+                f", which ends at {self._metadata.last_entry_id}"
+            )
+        failures: dict[str, Exception] = {}
+        found = self._try_replicas(entry_id, replica, failures)
+        if found is None and self._look_up_again():
+            found = self._try_replicas(entry_id, replica, failures)
+        if found is None:
+            raise EntryUnavailableError(self._metadata.ledger_id, entry_id, failures)
+        return found
+
+    def cumulative_length(self, entry_id: int) -> int:
+        """Return the payload bytes of entries 0 to `entry_id`; errors as in `read_entry`."""
+        return self.read_entry(entry_id).cumulative_length
+
+    def _iterate(self, first: int, last: int, replica: int) -> Iterator[list[Entry]]:
+        position = first
+        while position <= last:
+            end = min(last, segment_end(self._metadata, segment_number(self._metadata, position)))
+            preferred = self._order(position, replica)[0]
+            try:
+                for entries in self._stream(position, end, replica, preferred):
+                    position += len(entries)
+                    yield entries
+                continue
+            except BookieNotAuthorizedError:
+                raise
+            except (BookieError, FormatError, IntegrityError):
+                pass  # noted where it happened, with the bookie it happened to
+            # One entry by way of all its replicas; whoever failed is tried last from now on.
+            found = self.read_entry(position, replica=replica)
+            position += 1
+            yield [(found.entry_id, found.payload, found.cumulative_length)]
+
+    def _stream(self, first: int, last: int, replica: int, preferred: str) -> Iterator[list[Entry]]:
+        sticky = batch_reads_allowed(self._metadata)
+        if sticky and self._pool.batch_support(preferred) is not BatchSupport.NO:
+            yield from self._stream_batches(first, last, preferred)
+            return
+
+        def connection_for(entry_id: int) -> Connection:
+            bookie_id = preferred if sticky else self._order(entry_id, replica)[0]
+            try:
+                return self._pool.connection(bookie_id)
+            except BookieError as error:
+                self._note_failure(bookie_id, error)
+                raise
+
+        yield from stream_single_reads(
+            connection_for,
+            self._codec,
+            first_entry_id=first,
+            last_entry_id=last,
+            window=self._settings.window,
+            bytes_max=self._settings.batch_bytes_max,
+            on_failure=self._note_failure,
+        )
+
+    def _stream_batches(self, first: int, last: int, bookie_id: str) -> Iterator[list[Entry]]:
+        """Stream from one bookie; end without an entry if batch reads must be given up on it."""
+        fresh = True
+        try:
+            connection = self._pool.connection(bookie_id)
+            fresh = connection.answered == 0
+            for entries in stream_batches(
+                connection,
+                self._codec,
+                first_entry_id=first,
+                last_entry_id=last,
+                batch_bytes_max=self._settings.batch_bytes_max,
+                ask_ahead=self._settings.batches_in_flight > 1,
+                next_request_id=self._pool.next_request_id,
+            ):
+                self._pool.note_batch_support(bookie_id, supported=True)
+                yield entries
+        except (BookieError, FormatError, IntegrityError) as error:
+            unknown = self._pool.batch_support(bookie_id) is BatchSupport.UNKNOWN
+            if isinstance(error, BookieUnreachableError) and error.closed_by_peer and unknown:
+                # A bookie before 4.17 answers its first batch read so. A connection that had been
+                # used may have gone stale instead: then the caller's next try is on a fresh one.
+                if fresh:
+                    self._pool.note_batch_support(bookie_id, supported=False)
+                return
+            self._note_failure(bookie_id, error)
+            raise
+
+    def _try_replicas(
+        self, entry_id: int, replica: int, failures: dict[str, Exception]
+    ) -> StoredEntry | None:
+        request = ReadEntry(self._metadata.ledger_id, entry_id)  # a reader never fences
+        for bookie_id in self._order(entry_id, replica):
+            if bookie_id in failures:
+                continue
+            try:
+                stored = self._pool.connection(bookie_id).read(request)
+                entry = self._codec.decode(stored, entry_id=entry_id)
+            except BookieNotAuthorizedError:
+                raise
+            except (BookieError, FormatError, IntegrityError) as error:
+                self._note_failure(bookie_id, error)  # a wrong digest is one bad replica
+                failures[bookie_id] = error
+                continue
+            return entry._replace(payload=memoryview(bytes(entry.payload)))
+        return None
+
+    def _order(self, entry_id: int, replica: int) -> list[str]:
+        """The bookies that hold an entry, the one to ask first in front."""
+        number = segment_number(self._metadata, entry_id)
+        ring = self._metadata.segments[number].bookies
+        if batch_reads_allowed(self._metadata):
+            # Every bookie has every entry: stay with one per ledger and segment, which keeps its
+            # read-ahead useful, and with different ones for different ledgers.
+            start = self._metadata.ledger_id + number + self._hint + replica
+        else:
+            write_quorum = self._metadata.write_quorum
+            ring = write_set_of(ring, write_quorum=write_quorum, entry_id=entry_id)
+            start = self._hint + replica
+        start %= len(ring)
+        return sorted(ring[start:] + ring[:start], key=self._failed_lately)
+
+    def _failed_lately(self, bookie_id: str) -> bool:
+        shunned_until = self._shunned_until.get(bookie_id)
+        shunned = shunned_until is not None and self._pool.clock() < shunned_until
+        return shunned or self._pool.silent_lately(bookie_id)
+
+    def _note_failure(self, bookie_id: str, error: Failure) -> None:
+        if isinstance(error, BookieUnreachableError):
+            self._pool.note_silent(bookie_id)
+        else:  # says something about this ledger only
+            self._shunned_until[bookie_id] = self._pool.clock() + SHUN_S
+
+    def _look_up_again(self) -> bool:
+        """Take newer metadata if it names other bookies; whether it did."""
+        if self._reresolve is None:
+            return False
+        found = self._reresolve()
+        _require_closed(found)
+        for name in ("ledger_id", "last_entry_id", "length", "digest_type", "password"):
+            if getattr(found, name) != getattr(self._metadata, name):
+                raise IntegrityError(
+                    f"ledger {self._metadata.ledger_id} was closed and its {name} changed; "
+                    "start again from its metadata"
+                )
+        if found.segments == self._metadata.segments:
+            return False
+        self._metadata = found
+        return True
+
+
+def _require_closed(metadata: LedgerMetadata) -> None:
+    if metadata.state is not LedgerState.CLOSED:
+        raise RefusedError(
+            f"ledger {metadata.ledger_id} is {metadata.state.name}; only CLOSED ledgers are read, "
+            "because finding the end of another one would fence it. Wait until it is closed"
+        )
