@@ -1,0 +1,167 @@
+"""Entries to the bytes of one block, and blocks to the index object.
+
+Owns: what `finish` returns holds exactly the plan's entries, each once, in order, padded to the
+planned length. A block is written into a buffer that is used again for the next one, because fresh
+memory for each block costs several times the copying.
+
+Refuses entries out of order, beyond the plan or missing from it, and payload bytes other than
+planned (IntegrityError). It computes no digest: see digests.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+from resources.errors import IntegrityError
+from tiering_assets.offload_format.block import (
+    FRAME,
+    FRAME_BYTES,
+    HEADER_BYTES,
+    INDEX_ENTRY_BYTES,
+    INDEX_HEADER_BYTES,
+    INDEX_MAGIC,
+    encode_block_header,
+    write_padding,
+)
+from tiering_assets.offload_format.layout import BlockPlan
+
+_INDEX_HEADER: Final = Struct(
+    ">IiqqII"
+)  # magic, index length, data object length, header length, N, M
+_INDEX_ENTRY: Final = Struct(">qiq")  # first entry id, part number, offset
+
+
+class BlockEncoder:
+    """Writes one planned block at a time: `begin`, `add` or `add_many` until full, `finish`."""
+
+    def __init__(self, buffer: int | bytearray | memoryview) -> None:
+        """Take a buffer, or a size in bytes to make one. A block that grew gets a larger buffer."""
+        self._view = memoryview(bytearray(buffer) if isinstance(buffer, int) else buffer)
+        self._plan: BlockPlan | None = None
+        self._position = 0
+        self._next_id = 0
+
+    @property
+    def next_entry_id(self) -> int:
+        """Entry that `add` wants next."""
+        return self._next_id
+
+    def begin(self, plan: BlockPlan) -> None:
+        """Start a block; one left unfinished is dropped. The last `finish` result becomes invalid."""
+        if plan.block_length > len(self._view):
+            self._view = memoryview(bytearray(plan.block_length))
+        self._view[:HEADER_BYTES] = encode_block_header(
+            block_length=plan.block_length, first_entry_id=plan.first_entry_id
+        )
+        self._plan = plan
+        self._position = HEADER_BYTES
+        self._next_id = plan.first_entry_id
+
+    def add(self, entry_id: int, payload: bytes | bytearray | memoryview) -> None:
+        """Write one entry. Raises IntegrityError when the plan has no such entry next."""
+        self.add_many(entry_id, (payload,))
+
+    def add_many(
+        self, first_entry_id: int, payloads: Sequence[bytes | bytearray | memoryview]
+    ) -> None:
+        """Write consecutive entries that begin with `first_entry_id`; all or none of them.
+
+        Raises:
+            IntegrityError: the plan has other entries next, or less room for them.
+        """
+        plan = self._require_plan()
+        last = first_entry_id + len(payloads) - 1
+        if first_entry_id != self._next_id or last > plan.last_entry_id:
+            raise IntegrityError(
+                f"part {plan.part_number}: expected entries {self._next_id} to"
+                f" {plan.last_entry_id}, found {first_entry_id} to {last}"
+            )
+        position = self._position
+        end = position + FRAME_BYTES * len(payloads) + sum(map(len, payloads))
+        if end > plan.block_length:
+            raise IntegrityError(
+                f"part {plan.part_number}: entries {first_entry_id} to {last} end at byte {end}"
+                f" of a block of {plan.block_length}"
+            )
+        # The hot loop: everything it needs is local, everything it could get wrong is checked above.
+        view, pack_into, frame_bytes, entry_id = (
+            self._view,
+            FRAME.pack_into,
+            FRAME_BYTES,
+            first_entry_id,
+        )
+        for payload in payloads:
+            length = len(payload)
+            pack_into(view, position, length, entry_id)
+            position += frame_bytes
+            view[position : position + length] = payload
+            position += length
+            entry_id += 1
+        self._position = position
+        self._next_id = entry_id
+
+    def finish(self) -> memoryview:
+        """Pad and return the block, read-only, valid until the next `begin`.
+
+        Raises:
+            IntegrityError: entries are missing, or they held other payload bytes than planned.
+        """
+        plan = self._require_plan()
+        if self._next_id != plan.last_entry_id + 1:
+            raise IntegrityError(
+                f"part {plan.part_number}: expected entries up to {plan.last_entry_id},"
+                f" found up to {self._next_id - 1}"
+            )
+        payload_bytes = self._position - HEADER_BYTES - FRAME_BYTES * plan.entries
+        if payload_bytes != plan.payload_bytes:
+            raise IntegrityError(
+                f"part {plan.part_number}: expected {plan.payload_bytes} payload bytes in entries"
+                f" {plan.first_entry_id} to {plan.last_entry_id}, found {payload_bytes}"
+            )
+        write_padding(self._view, self._position, plan.block_length)
+        self._plan = None
+        return self._view[: plan.block_length].toreadonly()
+
+    def _require_plan(self) -> BlockPlan:
+        if self._plan is None:
+            raise ValueError("no block begun")
+        return self._plan
+
+
+def encode_index(
+    blocks: Sequence[BlockPlan], ledger_metadata: bytes, data_object_length: int
+) -> bytes:
+    """The index object of `blocks` with the ledger's metadata as BookKeeper protobuf bytes.
+
+    Raises:
+        IntegrityError: the blocks do not follow each other from entry 0 and byte 0 to the end of a
+            data object of that length.
+    """
+    part_number, entry_id, offset = 1, 0, 0
+    for block in blocks:
+        expected = (part_number, entry_id, offset)
+        found = (block.part_number, block.first_entry_id, block.offset)
+        if found != expected:
+            raise IntegrityError(
+                f"block (part, first entry, offset): expected {expected}, found {found}"
+            )
+        part_number += 1
+        entry_id = block.last_entry_id + 1
+        offset += block.block_length
+    if not blocks or offset != data_object_length:
+        raise IntegrityError(
+            f"{len(blocks)} blocks hold {offset} bytes, the data object {data_object_length}"
+        )
+    index_length = INDEX_HEADER_BYTES + len(ledger_metadata) + INDEX_ENTRY_BYTES * len(blocks)
+    header = _INDEX_HEADER.pack(
+        INDEX_MAGIC,
+        index_length,
+        data_object_length,
+        HEADER_BYTES,
+        len(blocks),
+        len(ledger_metadata),
+    )
+    entries = [_INDEX_ENTRY.pack(b.first_entry_id, b.part_number, b.offset) for b in blocks]
+    return b"".join([header, ledger_metadata, *entries])
