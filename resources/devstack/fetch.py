@@ -1,0 +1,188 @@
+"""Fetch the server distributions once per user and machine.
+
+Owns: a directory named after the pins exists only if every byte in it came from archives with the
+pinned SHA-512. Unpacking happens in a temporary directory that is renamed when complete; a file
+lock keeps two processes from fetching twice. Downloads go through the Ivy that PySpark ships,
+whose default settings know the public Maven repository, so no host is named here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import platformdirs
+
+from resources.devstack.artifacts import OFFLOADERS, SERVER, Artifact, ivy_module_xml
+from resources.devstack.prerequisites import require_java
+from resources.errors import PrerequisiteError
+
+Progress = Callable[[str], None]
+
+_REPORT_EVERY_S = 5.0
+_DOWNLOAD_TIMEOUT_S = 1800.0
+_READ_BYTES = 1024 * 1024
+_MIB = 1024 * 1024
+
+
+def report_to_stderr(line: str) -> None:
+    """Write one progress line."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def cache_dir() -> Path:
+    """Return the user's cache directory of this project."""
+    return Path(platformdirs.user_cache_dir("tierkeeper"))
+
+
+def distribution_dir(cache: Path) -> Path:
+    """Return where the pinned distribution lies, or will lie, in `cache`."""
+    return cache / f"pulsar-{SERVER.revision}-{SERVER.sha512[:8]}-{OFFLOADERS.sha512[:8]}"
+
+
+def fetch_distribution(cache: Path | None = None, report: Progress = report_to_stderr) -> Path:
+    """Return the unpacked Pulsar distribution with its offloaders, fetched first if need be.
+
+    Raises PrerequisiteError when Java is missing or of the wrong release, when the download fails,
+    or when an archive is not the pinned one.
+    """
+    root = cache if cache is not None else cache_dir()
+    target = distribution_dir(root)
+    if target.is_dir():
+        return target
+    java = require_java()
+    root.mkdir(parents=True, exist_ok=True)
+    with _lock(root / "fetch.lock", report):
+        if target.is_dir():  # another process was faster
+            return target
+        with tempfile.TemporaryDirectory(prefix="unpack-", dir=root) as scratch:
+            work = Path(scratch)
+            for artifact in (SERVER, OFFLOADERS):
+                _download(artifact, java=java, cache=root, out=work, report=report)
+                require_pinned(work / artifact.file_name, artifact)
+            report("unpacking")
+            unpacked = _unpack(work)
+            unpacked.rename(target)
+        # Kept until now so that a broken download resumes from what is there.
+        shutil.rmtree(root / "ivy", ignore_errors=True)
+    report(f"Pulsar {SERVER.revision} is ready in the cache")
+    return target
+
+
+def require_pinned(path: Path, artifact: Artifact) -> None:
+    """Raise PrerequisiteError unless the file has the pinned length and SHA-512."""
+    size = path.stat().st_size
+    digest = hashlib.sha512()
+    with path.open("rb") as archive:
+        while piece := archive.read(_READ_BYTES):
+            digest.update(piece)
+    if (size, digest.hexdigest()) != (artifact.size_bytes, artifact.sha512):
+        raise PrerequisiteError(
+            f"{artifact.file_name} is not the pinned archive: expected {artifact.size_bytes} bytes"
+            f" with SHA-512 {artifact.sha512[:16]}…, got {size} bytes with"
+            f" {digest.hexdigest()[:16]}…; try again, and if it stays so do not run it"
+        )
+
+
+@contextmanager
+def _lock(path: Path, report: Progress) -> Iterator[None]:
+    with path.open("w") as holder:  # the kernel drops the lock when this process dies
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("another process is fetching the servers; waiting for it")
+            fcntl.flock(holder, fcntl.LOCK_EX)
+        yield
+
+
+def _ivy_jar() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise PrerequisiteError("pyspark is missing, and with it Apache Ivy: run `make setup`")
+    jars = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
+    if not jars:
+        raise PrerequisiteError("this pyspark ships no ivy-*.jar: install the locked version")
+    return jars[-1]
+
+
+def _download(artifact: Artifact, *, java: Path, cache: Path, out: Path, report: Progress) -> None:
+    module = out / f"{artifact.name}.xml"
+    module.write_text(ivy_module_xml(artifact))
+    log = out / f"{artifact.name}.log"
+    argv = [str(java), f"-Divy.default.ivy.user.dir={cache / 'ivy'}", "-jar", str(_ivy_jar())]
+    argv += ["-cache", str(cache / "ivy" / "cache"), "-ivy", str(module), "-confs", "default"]
+    argv += ["-retrieve", f"{out}/[artifact]-[revision](-[classifier]).[ext]"]
+    report(f"fetching {artifact.file_name} ({artifact.size_bytes // _MIB} MiB)")
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            code = _wait_reporting(child, cache / "ivy" / "cache", artifact, report)
+        finally:
+            child.kill()  # Ctrl-C included; a no-op after a normal end
+            child.wait()
+    if code != 0 or not (out / artifact.file_name).is_file():
+        said = log.read_text(errors="replace").strip().splitlines()
+        problems = [line.strip() for line in said if "WARN" in line or "ERROR" in line][:6]
+        raise PrerequisiteError(
+            f"{artifact.file_name} could not be downloaded (Ivy ended with {code}):"
+            f" {' | '.join(problems or said[-3:])}; is the public Maven repository reachable?"
+        )
+
+
+def _wait_reporting(
+    child: subprocess.Popen[bytes], cache: Path, artifact: Artifact, report: Progress
+) -> int:
+    waited_s = 0.0
+    while waited_s < _DOWNLOAD_TIMEOUT_S:
+        try:
+            return child.wait(timeout=_REPORT_EVERY_S)
+        except subprocess.TimeoutExpired:
+            waited_s += _REPORT_EVERY_S
+            got = sum(_size(path) for path in cache.rglob("*"))
+            report(f"  {artifact.name}: {got // _MIB} MiB after {waited_s:.0f} s")
+    raise PrerequisiteError(
+        f"{artifact.file_name} was not downloaded within {_DOWNLOAD_TIMEOUT_S:.0f} s; try again"
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # Ivy renames its .part files
+        return 0
+
+
+def _unpack(work: Path) -> Path:
+    """Unpack both archives and return the distribution with the offloaders inside it."""
+    for artifact, name in ((SERVER, "server"), (OFFLOADERS, "offloaders")):
+        with tarfile.open(work / artifact.file_name) as archive:
+            archive.extractall(work / name, filter="data")
+    server = _only_child(work / "server")
+    nars = sorted((work / "offloaders").rglob("*.nar"))
+    if not nars:
+        raise PrerequisiteError(f"{OFFLOADERS.file_name} holds no offloader (*.nar)")
+    # Inside the distribution and nowhere else: a namespace's policy object resets the setting
+    # offloadersDirectory to ./offloaders.
+    (server / "offloaders").mkdir(exist_ok=True)
+    for nar in nars:
+        nar.rename(server / "offloaders" / nar.name)
+    return server
+
+
+def _only_child(parent: Path) -> Path:
+    children = list(parent.iterdir())
+    if len(children) != 1 or not children[0].is_dir():
+        raise PrerequisiteError(f"{SERVER.file_name} has an unexpected layout: {children}")
+    return children[0]
