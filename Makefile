@@ -1,0 +1,58 @@
+# Bare `make` prints this list. Anything longer than a line is a script in .ci/.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock fmt lint types unit check test stack-up stack-down stack-status ui demo proto clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make .venv from the lock (PYTHON=python3.12 names another interpreter); a no-op when done
+	@.ci/setup "$(PYTHON)"
+
+lock: requirements/uv.lock ## resolve pyproject.toml into requirements/requirements.lock
+	$(PIP_COMPILE) --group dev pyproject.toml -o requirements/requirements.lock
+
+requirements/uv.lock: requirements/uv.in
+	$(PIP_COMPILE) requirements/uv.in -o requirements/uv.lock
+
+fmt: ## format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix-only -q . && $(BIN)/ruff format -q .
+
+lint: ## ruff, and that the formatter has nothing to do
+	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .
+
+types: ## mypy, strict
+	$(BIN)/mypy
+
+unit: ## tests that need no server
+	$(BIN)/python -m pytest tests/unit -q
+
+check: setup lint types unit ## what needs no server: lint, types, unit tests
+
+test: setup ## every test, against the real servers
+	$(BIN)/python -m pytest
+
+stack-up: setup ## start S3, ZooKeeper, three bookies and a broker; they stay until stack-down
+	$(BIN)/tierkeeper stack up --dir build/stack
+
+stack-down: ## stop them
+	$(BIN)/tierkeeper stack down --dir build/stack
+
+stack-status: ## which of them run, and where
+	$(BIN)/tierkeeper stack status --dir build/stack
+
+ui: setup ## Dagster's web page on http://127.0.0.1:3000
+	DAGSTER_HOME=$(CURDIR)/dagster_home $(BIN)/dagster-webserver -w workspace.yaml -h 127.0.0.1 -p 3000
+
+demo: setup ## from nothing to a released ledger, on real servers
+	$(BIN)/tierkeeper demo
+
+proto: ## generate resources/_proto from proto/
+	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=resources/_proto --pyi_out=resources/_proto proto/*.proto
+
+clean: ## remove what was built; a running stack is stopped first, .venv stays
+	@if [ -e build/stack/stack.json ]; then $(MAKE) stack-down; fi
+	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
