@@ -10,25 +10,29 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from uuid import uuid4
 
 import platformdirs
 
 from resources.devstack.artifacts import OFFLOADERS, SERVER, Artifact, ivy_module_xml
 from resources.devstack.prerequisites import require_java
+from resources.devstack.processes import ProcessRef, Supervisor, is_alive
 from resources.errors import PrerequisiteError
 
 Progress = Callable[[str], None]
 
 _REPORT_EVERY_S = 5.0
+_LOOK_EVERY_S = 0.05
 _DOWNLOAD_TIMEOUT_S = 1800.0
 _READ_BYTES = 1024 * 1024
 _MIB = 1024 * 1024
@@ -65,6 +69,8 @@ def fetch_distribution(cache: Path | None = None, report: Progress = report_to_s
     with _lock(root / "fetch.lock", report):
         if target.is_dir():  # another process was faster
             return target
+        for abandoned in root.glob("unpack-*"):  # of a fetch that was killed
+            shutil.rmtree(abandoned, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix="unpack-", dir=root) as scratch:
             work = Path(scratch)
             for artifact in (SERVER, OFFLOADERS):
@@ -123,15 +129,13 @@ def _download(artifact: Artifact, *, java: Path, cache: Path, out: Path, report:
     argv += ["-cache", str(cache / "ivy" / "cache"), "-ivy", str(module), "-confs", "default"]
     argv += ["-retrieve", f"{out}/[artifact]-[revision](-[classifier]).[ext]"]
     report(f"fetching {artifact.file_name} ({artifact.size_bytes // _MIB} MiB)")
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-        )
-        try:
-            code = _wait_reporting(child, cache / "ivy" / "cache", artifact, report)
-        finally:
-            child.kill()  # Ctrl-C included; a no-op after a normal end
-            child.wait()
+    supervisor = Supervisor(uuid4().hex)  # a killed fetch leaves no download behind, either
+    try:
+        ref = supervisor.spawn(argv, environment=os.environ, cwd=out, log=log)
+        _wait_reporting(ref, cache / "ivy", artifact, report)
+        code = supervisor.reap(ref)
+    finally:
+        supervisor.close()
     if code != 0 or not (out / artifact.file_name).is_file():
         said = log.read_text(errors="replace").strip().splitlines()
         problems = [line.strip() for line in said if "WARN" in line or "ERROR" in line][:6]
@@ -141,20 +145,20 @@ def _download(artifact: Artifact, *, java: Path, cache: Path, out: Path, report:
         )
 
 
-def _wait_reporting(
-    child: subprocess.Popen[bytes], cache: Path, artifact: Artifact, report: Progress
-) -> int:
-    waited_s = 0.0
-    while waited_s < _DOWNLOAD_TIMEOUT_S:
-        try:
-            return child.wait(timeout=_REPORT_EVERY_S)
-        except subprocess.TimeoutExpired:
-            waited_s += _REPORT_EVERY_S
+def _wait_reporting(ref: ProcessRef, cache: Path, artifact: Artifact, report: Progress) -> None:
+    began = reported = time.monotonic()
+    while is_alive(ref):
+        time.sleep(_LOOK_EVERY_S)
+        now = time.monotonic()
+        if now - began > _DOWNLOAD_TIMEOUT_S:
+            raise PrerequisiteError(
+                f"{artifact.file_name} was not downloaded within {_DOWNLOAD_TIMEOUT_S:.0f} s;"
+                " try again"
+            )
+        if now - reported > _REPORT_EVERY_S:
+            reported = now
             got = sum(_size(path) for path in cache.rglob("*"))
-            report(f"  {artifact.name}: {got // _MIB} MiB after {waited_s:.0f} s")
-    raise PrerequisiteError(
-        f"{artifact.file_name} was not downloaded within {_DOWNLOAD_TIMEOUT_S:.0f} s; try again"
-    )
+            report(f"  {artifact.name}: {got // _MIB} MiB in the cache after {now - began:.0f} s")
 
 
 def _size(path: Path) -> int:
