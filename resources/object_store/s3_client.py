@@ -1,0 +1,192 @@
+"""One boto3 client per process, and the translation of all it raises into our errors.
+
+Retries of a request live in botocore (`attempts_max` tries in all). Only a download whose body
+breaks off is tried again here, as often, for botocore's retries end with the headers.
+
+The client is made at the first call and per process id: a forked worker never shares its parent's
+sockets. Error texts never hold what botocore quotes (bodies, headers), hence `from None`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+from botocore import exceptions as boto_errors
+from botocore.config import Config
+from botocore.parsers import ResponseParserError
+
+from resources.errors import ObjectStoreError, SettingsError
+from resources.object_store import s3_errors
+
+if TYPE_CHECKING:
+    from botocore.response import StreamingBody
+    from mypy_boto3_s3 import S3Client
+
+    from resources.settings import StoreSettings
+
+T = TypeVar("T")
+
+_NOT_SENT = (
+    boto_errors.EndpointConnectionError,
+    boto_errors.ConnectTimeoutError,
+    boto_errors.ProxyConnectionError,
+    boto_errors.SSLError,
+)
+_NO_CREDENTIALS = (
+    boto_errors.NoCredentialsError,
+    boto_errors.PartialCredentialsError,
+    boto_errors.CredentialRetrievalError,
+)
+
+
+class _BrokenBodyError(Exception):
+    """The headers came, the body broke off."""
+
+
+def read_body(stream: StreamingBody) -> bytes:
+    """The whole body, inside S3Connection.downloaded, which tries again when it breaks off."""
+    try:
+        with stream:
+            return stream.read()
+    except (
+        boto_errors.IncompleteReadError,
+        boto_errors.ReadTimeoutError,
+        boto_errors.ResponseStreamingError,
+    ) as error:
+        raise _BrokenBodyError(type(error).__name__) from None
+
+
+class S3Connection:
+    """The client of one bucket's settings, and what its errors mean."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._client_of: tuple[int, S3Client] | None = None
+
+    def request(
+        self,
+        action: str,
+        key: str | None = None,
+        *,
+        if_absent: bool = False,
+        if_match: bool = False,
+    ) -> s3_errors.Request:
+        return s3_errors.Request(
+            action=action,
+            bucket=self._settings.bucket,
+            endpoint=self._settings.endpoint,
+            key=key,
+            if_absent=if_absent,
+            if_match=if_match,
+        )
+
+    @contextmanager
+    def translated(
+        self,
+        action: str,
+        key: str | None = None,
+        *,
+        if_absent: bool = False,
+        if_match: bool = False,
+    ) -> Iterator[S3Client]:
+        """Hand out the client; whatever botocore raises in the block becomes one of our errors."""
+        request = self.request(action, key, if_absent=if_absent, if_match=if_match)
+        try:
+            yield self._client()
+        except boto_errors.ClientError as error:
+            said = error.response.get("Error", {})
+            raise s3_errors.refusal(
+                request,
+                code=str(said.get("Code", "")),
+                status=error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0),
+                message=self._scrubbed(str(said.get("Message", ""))),
+            ) from None
+        except _NO_CREDENTIALS as error:
+            raise s3_errors.refusal(
+                request, code="Unauthorized", status=401, message=type(error).__name__
+            ) from None
+        except boto_errors.ParamValidationError:
+            raise ObjectStoreError(
+                f"{request.place}: {request.what}: bucket name, key or metadata is not valid in S3"
+            ) from None
+        except ResponseParserError:
+            raise ObjectStoreError(
+                f"{request.place}: {request.what}: the answer is not S3's: check store.endpoint"
+            ) from None
+        except boto_errors.BotoCoreError as error:
+            sent = not isinstance(error, _NOT_SENT)
+            raise s3_errors.unreachable(request, sent=sent, reason=type(error).__name__) from None
+
+    def downloaded(self, key: str, download: Callable[[S3Client], T]) -> T:
+        """What `download` gives; a body that breaks off is asked for again."""
+        broken = ""
+        for _ in range(max(1, self._settings.attempts_max)):
+            try:
+                with self.translated("GET", key) as client:
+                    return download(client)
+            except _BrokenBodyError as error:
+                broken = str(error)
+        request = self.request("GET", key)
+        raise ObjectStoreError(
+            f"{request.place}: {request.what}: the body broke off "
+            f"{self._settings.attempts_max} times ({broken})"
+        )
+
+    def pages(self, action: str, key: str, pages: Any) -> Iterator[Any]:
+        """Each page under the translation, without holding it open while the caller works."""
+        iterator = iter(pages)
+        while True:
+            with self.translated(action, key):
+                page = next(iterator, None)
+            if page is None:
+                return
+            yield page
+
+    def _client(self) -> S3Client:
+        with self._lock:
+            if self._client_of is None or self._client_of[0] != os.getpid():
+                self._client_of = (os.getpid(), self._new_client())
+            return self._client_of[1]
+
+    def _new_client(self) -> S3Client:
+        settings = self._settings
+        config = Config(
+            signature_version="s3v4",
+            s3={
+                "addressing_style": "path" if settings.endpoint else "auto",
+                "payload_signing_enabled": False,
+            },
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            retries={"mode": "standard", "total_max_attempts": settings.attempts_max},
+            connect_timeout=settings.connect_timeout_s,
+            read_timeout=settings.read_timeout_s,
+            max_pool_connections=settings.connections_max,
+            tcp_keepalive=True,
+            # The endpoint comes from our settings alone: a stray variable must not redirect us.
+            ignore_configured_endpoint_urls=True,  # type: ignore[call-arg]
+        )
+        session = boto3.session.Session(
+            aws_access_key_id=settings.access_key or None,
+            aws_secret_access_key=settings.secret_key or None,
+            region_name=settings.region or None,
+        )
+        try:
+            return session.client("s3", endpoint_url=settings.endpoint or None, config=config)
+        except ValueError:
+            raise SettingsError(
+                f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
+                "is not usable: expected a URL like http://host:port and a region name"
+            ) from None
+
+    def _scrubbed(self, text: str) -> str:
+        for secret in (self._settings.secret_key, self._settings.access_key):
+            if secret:
+                text = text.replace(secret, "***")
+        return text
