@@ -238,7 +238,7 @@ class LedgerReader:
     def _note_failure(self, bookie_id: str, error: Failure) -> None:
         if isinstance(error, BookieUnreachableError):
             self._pool.note_silent(bookie_id)
-        else:  # says something about this ledger only
+        elif not isinstance(error, BookieNotAuthorizedError):  # it says nothing of other ledgers
             self._shunned_until[bookie_id] = self._pool.clock() + SHUN_S
 
     def _look_up_again(self) -> bool:

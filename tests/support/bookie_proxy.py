@@ -68,6 +68,8 @@ class BookieProxy:
                 client.close()
                 continue
             bookie.settimeout(None)
+            for each in (client, bookie):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets |= {client, bookie}
             self._spawn(self._pass_requests, client, bookie)
             self._spawn(self._pass_answers, bookie, client)

@@ -119,6 +119,7 @@ class BookieSim:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Netty
             self.connections += 1
             with self._lock:
                 self._open.add(connection)
