@@ -1,0 +1,69 @@
+"""Where each record lives below `tierkeeper/<instance>/`.
+
+Owns: no key contains `-ledger-`, so a broker never mistakes a record for one of its objects, and
+the keys of one ledger share a prefix, so that one listing finds its whole history.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from uuid import UUID
+
+
+def topic_hash(ml_name: str) -> str:
+    """Stable short name of a managed ledger; names may be longer than a key should be."""
+    return sha256(ml_name.encode()).hexdigest()[:32]
+
+
+def namespace_of(ml_name: str) -> str:
+    """`tenant/namespace` of a managed-ledger name (legacy names: `tenant/cluster/namespace`)."""
+    return ml_name.split("/persistent/", 1)[0]
+
+
+def claim(ledger_id: int) -> str:
+    return f"claims/{ledger_id}.json"
+
+
+def attempt(ledger_id: int, uid: UUID) -> str:
+    return f"attempts/{ledger_id}/{uid}.json"
+
+
+def attempts_of(ledger_id: int) -> str:
+    return f"attempts/{ledger_id}/"
+
+
+def certificate(ledger_id: int, uid: UUID) -> str:
+    return f"certificates/{ledger_id}/{uid}.json"
+
+
+def quarantine(ledger_id: int, uid: UUID) -> str:
+    return f"quarantines/{ledger_id}/{uid}.json"
+
+
+def outcome(ledger_id: int, uid: UUID) -> str:
+    return f"outcomes/{ledger_id}/{uid}.json"
+
+
+def publications_of(ml_name: str) -> str:
+    return f"publications/{topic_hash(ml_name)}/"
+
+
+def publication(ml_name: str, number: int) -> str:
+    """Ten digits, so that a listing comes in the order of writing."""
+    return f"{publications_of(ml_name)}{number:010d}.json"
+
+
+def release_intent(ledger_id: int, uid: UUID) -> str:
+    return f"releases/{ledger_id}/{uid}.intent.json"
+
+
+def release(ledger_id: int, uid: UUID) -> str:
+    return f"releases/{ledger_id}/{uid}.json"
+
+
+def canary(ml_name: str) -> str:
+    return f"canaries/{topic_hash(namespace_of(ml_name))}.json"
+
+
+def hold(ledger_id: int) -> str:
+    return f"holds/{ledger_id}.json"

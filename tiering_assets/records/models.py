@@ -1,0 +1,247 @@
+"""The records: what was tried, proven, decided, published and released, one JSON object each.
+
+Owns the field names; docs/records.md explains them. Each record names in `previous` the SHA-256 of
+the record before it in its attempt's chain: attempt -> certificate -> outcome -> publication entry
+-> release intent -> release. Times are aware UTC datetimes, digests lower-case hex, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerFacts:
+    """What never changes about a closed ledger, and tells it from another with the same id.
+
+    `ctime_ms` is the creation time Pulsar writes into the index; `czxid` is ZooKeeper's.
+    """
+
+    ledger_id: int
+    last_entry_id: int
+    length: int
+    digest_type: str
+    ctime_ms: int
+    czxid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockFacts:
+    """One block: where it lies, and the digests of its bytes and of its verified entries."""
+
+    part_number: int
+    first_entry_id: int
+    last_entry_id: int
+    offset: int
+    block_length: int
+    payload_bytes: int
+    sha256: str
+    entries_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFacts:
+    """One object version exactly as it was proven."""
+
+    key: str
+    size: int
+    etag: str
+    sha256: str
+    version_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Who wrote a record: host and process for people, version for later readers."""
+
+    tool_version: str
+    host: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    kind: ClassVar[str] = "tierkeeper/claim/1"
+    ledger_id: int
+    run_id: str
+    attempt: UUID | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """Written before the first byte is sent, so that everything an attempt leaves can be found."""
+
+    kind: ClassVar[str] = "tierkeeper/attempt/1"
+    ledger: LedgerFacts
+    uid: UUID
+    ml_name: str
+    ml_czxid: int
+    bucket: str
+    data_key: str
+    index_key: str
+    block_bytes: int
+    blocks: int
+    object_bytes: int
+    started_at: datetime
+    writer: Writer
+    previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteResult:
+    """Outcome of one expectation suite over the index frame, with its own digest."""
+
+    name: str
+    digest: str
+    success: bool
+    evaluated: int
+    successful: int
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Written only after every byte was read back and found equal to what the bookies served.
+
+    `data.sha256` is the SHA-256 over the blocks' SHA-256 digests in order (blocks are verified in
+    parallel); `index.sha256` is of the index object's bytes.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/certificate/1"
+    ledger: LedgerFacts
+    uid: UUID
+    ml_name: str
+    bucket: str
+    entries: int
+    payload_bytes: int
+    data: ObjectFacts
+    index: ObjectFacts
+    blocks: tuple[BlockFacts, ...]
+    suites: tuple[SuiteResult, ...]
+    verified_at: datetime
+    seconds: float
+    writer: Writer
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """A check failed: this attempt is never published, and people should look."""
+
+    kind: ClassVar[str] = "tierkeeper/quarantine/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    reason: str
+    found_at: datetime
+    writer: Writer
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Who wins the conditional create decides the attempt's fate; the loser stops for good."""
+
+    kind: ClassVar[str] = "tierkeeper/outcome/1"
+    ledger_id: int
+    uid: UUID
+    outcome: Literal["publish", "abandon"]
+    reason: str
+    decided_at: datetime
+    writer: Writer
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedLedger:
+    ledger_id: int
+    uid: UUID
+    certificate_sha256: str
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A confirmed publication of one or more ledgers of a topic; the deletion lag runs from it."""
+
+    kind: ClassVar[str] = "tierkeeper/publication/1"
+    ml_name: str
+    ledgers: tuple[PublishedLedger, ...]
+    node_version: int
+    node_czxid: int
+    confirmed_by: str
+    confirmed_at: datetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """A namespace's brokers have read a ledger from our objects under this offload policy."""
+
+    kind: ClassVar[str] = "tierkeeper/canary/1"
+    namespace: str
+    policy_digest: str
+    ledger_id: int
+    uid: UUID
+    proven_at: datetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseIntent:
+    kind: ClassVar[str] = "tierkeeper/release-intent/1"
+    ledger: LedgerFacts
+    uid: UUID
+    ml_name: str
+    certificate_sha256: str
+    deletion_lag_s: float
+    published_at: datetime
+    ml_version: int
+    ledger_metadata_hex: str
+    intended_at: datetime
+    writer: Writer
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    kind: ClassVar[str] = "tierkeeper/release/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    ml_version: int
+    bytes_released: int
+    released_at: datetime
+    writer: Writer
+    previous: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A person's ban on releasing a ledger. It binds our release, not the broker's own deletes."""
+
+    kind: ClassVar[str] = "tierkeeper/hold/1"
+    ledger_id: int
+    reason: str
+    author: str
+    held_at: datetime
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+Record = (
+    Claim
+    | Attempt
+    | Certificate
+    | Quarantine
+    | Outcome
+    | Publication
+    | Canary
+    | ReleaseIntent
+    | Release
+    | Hold
+)

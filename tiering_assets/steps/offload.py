@@ -1,0 +1,276 @@
+"""Copy closed ledgers into data and index objects. design section 6.1, steps 2 to 4.
+
+The order is the contract: claim, attempt record, multipart upload, parts, ListParts checked against
+the accepted rows, complete (only if absent), index object (only if absent). A crash between any two
+leaves an attempt that can be found by its record and collected; it leaves nothing a broker reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
+
+import resources.errors as errors
+from resources.errors import (
+    IntegrityError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    TierkeeperError,
+)
+from resources.object_store.multipart import ExpectedPart, accept_parts
+from resources.object_store.store import Part
+from tiering_assets.offload_format.encoder import encode_index
+from tiering_assets.offload_format.keys import data_key, index_key, user_metadata
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt
+from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.plan import LedgerPlan
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
+from tiering_assets.tasks.runner import split_task
+from tiering_assets.tiering.verification import rows_by_part
+
+SOFTWARE_GIT_SHA = "tierkeeper"  # brokers write their build here; readers only carry it
+SEND_ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedAttempt:
+    """Both objects of an attempt are in the bucket. `rows` are what its copy tasks reported."""
+
+    plan: LedgerPlan
+    attempt: Stored[Attempt]
+    rows: Mapping[int, BlockRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reserved:
+    plan: LedgerPlan
+    attempt: Stored[Attempt]
+    task: BlockTask
+
+
+def copy_ledgers(
+    stack: Stack, plans: Sequence[LedgerPlan]
+) -> dict[int, CopiedAttempt | TierkeeperError]:
+    """Copy a batch; one ledger's failure never hides another's success."""
+    results: dict[int, CopiedAttempt | TierkeeperError] = {}
+    reserved: list[_Reserved] = []
+    for plan in plans:
+        try:
+            reserved.append(_reserve(stack, plan))
+        except TierkeeperError as error:
+            results[plan.ledger_id] = error
+    rows = _run(stack, [r.task for r in reserved])
+    for item in reserved:
+        uid = str(item.attempt.record.uid)
+        try:
+            results[item.plan.ledger_id] = _finish(stack, item, rows.get(uid, []))
+        except TierkeeperError as error:
+            give_up(stack, item.attempt, reason=str(error), upload_id=item.task.upload_id)
+            results[item.plan.ledger_id] = error
+    return results
+
+
+def _reserve(stack: Stack, plan: LedgerPlan) -> _Reserved:
+    uid = uuid4()
+    key = data_key(uid, plan.ledger_id)
+    attempt = stack.book.create(
+        keys.attempt(plan.ledger_id, uid),
+        Attempt(
+            ledger=plan.facts,
+            uid=uid,
+            ml_name=plan.ml_name,
+            ml_czxid=plan.ml_czxid,
+            bucket=stack.objects.bucket,
+            data_key=key,
+            index_key=index_key(uid, plan.ledger_id),
+            block_bytes=plan.block_bytes,
+            blocks=len(plan.blocks),
+            object_bytes=plan.object_bytes,
+            started_at=stack.now(),
+            writer=stack.writer,
+        ),
+    )
+    reach("offload.attempt_recorded")
+    metadata = object_metadata(stack, plan, role="data")
+    upload_id = None
+    if len(plan.blocks) > 1:
+        upload_id = stack.objects.create_upload(key, metadata=metadata)
+    reach("offload.upload_created")
+    task = BlockTask(
+        kind=TaskKind.COPY,
+        attempt=str(uid),
+        source=plan.source,
+        data_key=key,
+        blocks=plan.blocks,
+        upload_id=upload_id,
+        user_metadata=metadata,
+    )
+    return _Reserved(plan=plan, attempt=attempt, task=task)
+
+
+def object_metadata(stack: Stack, plan: LedgerPlan, *, role: str) -> dict[str, str]:
+    """User metadata as Pulsar's own offloader writes it, and the instance the ledger id belongs to."""
+    return user_metadata(
+        role="index" if role == "index" else "data",
+        ml_name=plan.ml_name,
+        software_version=stack.writer.tool_version,
+        git_sha=SOFTWARE_GIT_SHA,
+        instance=stack.instance,
+    )
+
+
+def _run(stack: Stack, tasks: Sequence[BlockTask]) -> dict[str, list[BlockRow]]:
+    pieces = [
+        piece
+        for task in tasks
+        for piece in split_task(task, bytes_max=stack.settings.offload.task_bytes)
+    ]
+    by_attempt: dict[str, list[BlockRow]] = {}
+    if pieces:
+        for row in stack.runner.run(pieces, progress=lambda row: _narrate(stack, row)):
+            by_attempt.setdefault(row.attempt, []).append(row)
+    return by_attempt
+
+
+def _narrate(stack: Stack, row: BlockRow) -> None:
+    if row.error:
+        stack.narrate(f"ledger {row.ledger_id} block {row.part_number}: {row.error}")
+    else:
+        stack.narrate(
+            f"ledger {row.ledger_id} block {row.part_number}: {row.block_length / 1e6:.1f} MB "
+            f"in {row.seconds:.2f} s"
+        )
+
+
+def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAttempt:
+    plan, record = item.plan, item.attempt.record
+    good = _all_blocks(plan, rows)
+    reach("offload.parts_sent")
+    if item.task.upload_id is not None:
+        _complete(stack, item, good)
+    reach("offload.completed")
+    index = encode_index(plan.blocks, plan.index_metadata, plan.object_bytes)
+    _put_index(stack, record, index, object_metadata(stack, plan, role="index"))
+    reach("offload.index_put")
+    return CopiedAttempt(plan=plan, attempt=item.attempt, rows=good)
+
+
+def _all_blocks(plan: LedgerPlan, rows: Sequence[BlockRow]) -> dict[int, BlockRow]:
+    good = rows_by_part(rows)
+    missing = [b.part_number for b in plan.blocks if b.part_number not in good]
+    if not missing:
+        return good
+    failed = next((row for row in rows if row.error and row.part_number in missing), None)
+    if failed is None:
+        raise IntegrityError(
+            f"ledger {plan.ledger_id}: tasks ended without a row for blocks {missing[:10]}"
+        )
+    raise revive(failed, f"ledger {plan.ledger_id} block {failed.part_number}: {failed.error}")
+
+
+def revive(row: BlockRow, message: str) -> TierkeeperError:
+    """The error that a task reported as data, in its own class where that takes one message."""
+    kind = getattr(errors, row.error_class, None)
+    if isinstance(kind, type) and issubclass(kind, TierkeeperError):
+        try:
+            return kind(message)
+        except TypeError:  # a class with fields of its own; its message already has them
+            pass
+    return ObjectStoreError(message) if row.retryable else IntegrityError(message)
+
+
+def _complete(stack: Stack, item: _Reserved, rows: Mapping[int, BlockRow]) -> None:
+    """Complete with ListParts' own ETags after its sizes and checksums equal the accepted rows."""
+    record, upload_id = item.attempt.record, item.task.upload_id or ""
+    parts = _settle_parts(stack, item, rows, upload_id)
+    try:
+        stack.objects.complete_upload(record.data_key, upload_id, parts)
+    except ObjectStoreError as error:
+        _resolve_complete(stack, record, error)
+
+
+def _settle_parts(
+    stack: Stack, item: _Reserved, rows: Mapping[int, BlockRow], upload_id: str
+) -> Sequence[Part]:
+    """What the store lists, once it equals the rows; parts that differ are sent again."""
+    record = item.attempt.record
+    ledger_id = record.ledger.ledger_id
+    expected = [
+        ExpectedPart(part_number=n, size=row.block_length, sha256=bytes.fromhex(row.sha256))
+        for n, row in sorted(rows.items())
+    ]
+    for _round in range(SEND_ROUNDS_MAX):
+        listed = stack.objects.list_parts(record.data_key, upload_id)
+        if listed is None:
+            raise ObjectNotFoundError(
+                f"ledger {ledger_id}: upload {upload_id} of {record.data_key} is gone; somebody "
+                f"aborted it"
+            )
+        match = accept_parts(expected, listed, key=record.data_key)
+        if match.may_complete:
+            return match.accepted
+        stack.narrate(f"ledger {ledger_id}: sending {len(match.send_again)} parts again")
+        wanted = set(match.send_again)
+        again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
+        _all_blocks_of(stack, item.plan, replace(item.task, blocks=again))
+    raise IntegrityError(
+        f"ledger {ledger_id}: parts of {record.data_key} in the store differ from what was sent, "
+        f"{SEND_ROUNDS_MAX} times"
+    )
+
+
+def _all_blocks_of(stack: Stack, plan: LedgerPlan, task: BlockTask) -> None:
+    rows = _run(stack, [task]).get(task.attempt, [])
+    failed = next((row for row in rows if row.error), None)
+    if failed is not None:
+        raise revive(failed, f"ledger {plan.ledger_id} block {failed.part_number}: {failed.error}")
+
+
+def _resolve_complete(stack: Stack, record: Attempt, error: ObjectStoreError) -> None:
+    """A complete whose answer was lost is judged by what is there, never assumed to have failed.
+
+    The key holds a fresh uuid, so only this attempt can have made the object; read-back verification
+    judges its bytes.
+    """
+    head = stack.objects.head(record.data_key)
+    if head is None or head.size != record.object_bytes:
+        raise error
+
+
+def _put_index(stack: Stack, record: Attempt, index: bytes, metadata: Mapping[str, str]) -> None:
+    try:
+        stack.objects.put(record.index_key, index, metadata=metadata, if_absent=True)
+    except ObjectExistsError:
+        found = stack.objects.get(record.index_key)
+        if found is None or found.body != index:
+            raise IntegrityError(
+                f"ledger {record.ledger.ledger_id}: object {record.index_key} already exists with "
+                f"other bytes"
+            ) from None
+
+
+def give_up(stack: Stack, attempt: Stored[Attempt], *, reason: str, upload_id: str | None) -> None:
+    """Abandon an attempt that failed before verification, and abort its upload. Best effort.
+
+    What cannot be reached now stays a collectable attempt: its record names both keys.
+    """
+    record = attempt.record
+    try:
+        if win_outcome(stack, attempt, "abandon", reason=reason[:500]) and upload_id is not None:
+            stack.objects.abort_upload(record.data_key, upload_id)
+    except TierkeeperError as error:
+        stack.narrate(
+            f"ledger {record.ledger.ledger_id}: attempt {record.uid} stays to be collected: {error}"
+        )
+
+
+def uploads_of(stack: Stack, uid: UUID, ledger_id: int) -> list[str]:
+    """Ids of the unfinished uploads on an attempt's data key."""
+    key = data_key(uid, ledger_id)
+    return [u.upload_id for u in stack.objects.list_uploads(key) if u.key == key]

@@ -1,0 +1,203 @@
+"""One batch of ledgers from sealed to published: resume, plan, copy, verify, publish by topic.
+
+Owns: one outcome per ledger, whatever happened to the others, and idempotence: a ledger whose goal
+is reached comes back as `noop` with its certificate. What Dagster, the CLI and tests call.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from resources.errors import TierkeeperError
+from tiering_assets.records.models import Certificate
+from tiering_assets.steps.claims import claim_ledger, drop_claim
+from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
+from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
+from tiering_assets.steps.publish import Published, publish_topic
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import Certified, Complete, find_resumable
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.verify import ToVerify, verify_attempts
+from tiering_assets.tiering.reasons import Reason, Wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerOutcome:
+    """How far one ledger got. Exactly one of `wait` and `error` says why it got no further."""
+
+    ledger_id: int
+    ml_name: str | None = None
+    certificate: Stored[Certificate] | None = None
+    ml_czxid: int | None = None
+    copied: bool = False
+    verified: bool = False
+    published: Published | None = None
+    wait: Wait | None = None
+    error: TierkeeperError | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def noop(self) -> bool:
+        """Nothing was left to do for this ledger."""
+        return self.published is not None and self.published.noop and not self.verified
+
+    @property
+    def state(self) -> str:
+        """State in the words of docs/states.md."""
+        if self.error is not None:
+            return "failed"
+        if self.published is not None:
+            return "published"
+        if self.wait is not None:
+            return self.wait.reason.value
+        return "verified" if self.certificate is not None else "sealed"
+
+
+def offload_batch(
+    stack: Stack, ledger_ids: Iterable[int], *, publish: bool = True
+) -> list[LedgerOutcome]:
+    """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order."""
+    wanted = sorted(set(ledger_ids))
+    started = stack.monotonic()
+    outcomes: dict[int, LedgerOutcome] = {}
+    try:
+        for ledger_id in wanted:
+            outcomes[ledger_id] = _guard(ledger_id, partial(_claim, stack, ledger_id))
+        _copy_and_verify(stack, outcomes)
+        if publish:
+            _publish(stack, outcomes)
+    finally:
+        for ledger_id in wanted:
+            _guard(ledger_id, partial(_drop, stack, ledger_id))
+    seconds = stack.monotonic() - started
+    return [replace(outcomes[i], seconds=outcomes[i].seconds or seconds) for i in wanted]
+
+
+def _guard(ledger_id: int, act: Callable[[], LedgerOutcome]) -> LedgerOutcome:
+    """One ledger's failure is its own."""
+    try:
+        return act()
+    except TierkeeperError as error:
+        return LedgerOutcome(ledger_id=ledger_id, error=error)
+
+
+def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
+    other = claim_ledger(stack, ledger_id)
+    if other is None:
+        return LedgerOutcome(ledger_id=ledger_id)
+    return LedgerOutcome(
+        ledger_id=ledger_id,
+        wait=Wait(Reason.CLAIMED, f"run {other.run_id} works on it until {other.expires_at}"),
+    )
+
+
+def _drop(stack: Stack, ledger_id: int) -> LedgerOutcome:
+    drop_claim(stack, ledger_id)
+    return LedgerOutcome(ledger_id=ledger_id)
+
+
+def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
+    plans: list[LedgerPlan] = []
+    to_verify: list[ToVerify] = []
+    for ledger_id, outcome in list(outcomes.items()):
+        if outcome.wait is None and outcome.error is None:
+            outcomes[ledger_id] = _guard(
+                ledger_id, partial(_start, stack, ledger_id, plans, to_verify)
+            )
+    czxids = {plan.ledger_id: plan.ml_czxid for plan in plans}
+    copied = copy_ledgers(stack, plans) if plans else {}
+    for ledger_id, result in copied.items():
+        if isinstance(result, CopiedAttempt):
+            outcomes[ledger_id] = replace(outcomes[ledger_id], copied=True)
+            to_verify.append(
+                ToVerify(plan=result.plan, attempt=result.attempt, source_rows=result.rows)
+            )
+        else:
+            outcomes[ledger_id] = replace(outcomes[ledger_id], error=result)
+    czxids.update({item.plan.ledger_id: item.plan.ml_czxid for item in to_verify})
+    verified = verify_attempts(stack, to_verify) if to_verify else {}
+    for ledger_id, proof in verified.items():
+        if isinstance(proof, TierkeeperError):
+            outcomes[ledger_id] = replace(outcomes[ledger_id], error=proof)
+        else:
+            outcomes[ledger_id] = replace(
+                outcomes[ledger_id],
+                certificate=proof,
+                verified=True,
+                ml_name=proof.record.ml_name,
+                ml_czxid=czxids[ledger_id],
+                seconds=proof.record.seconds,
+            )
+
+
+def _start(
+    stack: Stack, ledger_id: int, plans: list[LedgerPlan], to_verify: list[ToVerify]
+) -> LedgerOutcome:
+    """Decide where the ledger goes on, and queue it there."""
+    resumable = find_resumable(stack, ledger_id)
+    if isinstance(resumable, Certified):
+        return _certified(stack, ledger_id, resumable)
+    plan = plan_ledger(stack, ledger_id)
+    if isinstance(plan, Wait):
+        return LedgerOutcome(ledger_id=ledger_id, wait=plan)
+    outcome = LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, notes=plan.notes)
+    if isinstance(resumable, Complete) and _same_work(plan, resumable):
+        to_verify.append(ToVerify(plan=plan, attempt=resumable.attempt, source_rows=None))
+    else:
+        plans.append(plan)
+    return outcome
+
+
+def _same_work(plan: LedgerPlan, resumable: Complete) -> bool:
+    record = resumable.attempt.record
+    return (record.ledger, record.block_bytes, record.object_bytes) == (
+        plan.facts,
+        plan.block_bytes,
+        plan.object_bytes,
+    )
+
+
+def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
+    """A proven copy is only good for the ledger it was made of."""
+    record = found.attempt.record
+    sight = look_at(stack, ledger_id, ml_name=record.ml_name)
+    listed = sight.listed
+    outcome = LedgerOutcome(
+        ledger_id=ledger_id,
+        ml_name=record.ml_name,
+        certificate=found.certificate,
+        ml_czxid=record.ml_czxid,
+    )
+    if listed is None:
+        return replace(
+            outcome, wait=Wait(Reason.EXPIRED, f"{record.ml_name} does not list it any more")
+        )
+    if listed.offload is not None and listed.offload.uid != record.uid:
+        return replace(outcome, wait=Wait(Reason.PUBLISHED, f"by attempt {listed.offload.uid}"))
+    return outcome
+
+
+def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
+    topics: dict[tuple[str, int], dict[int, Stored[Certificate]]] = defaultdict(dict)
+    for ledger_id, outcome in outcomes.items():
+        certificate, czxid = outcome.certificate, outcome.ml_czxid
+        if certificate is not None and czxid is not None and outcome.wait is None:
+            topics[certificate.record.ml_name, czxid][ledger_id] = certificate
+    for (ml_name, czxid), certificates in sorted(topics.items()):
+        try:
+            results = publish_topic(stack, ml_name, certificates, ml_czxid=czxid)
+        except TierkeeperError as error:
+            for ledger_id in certificates:
+                outcomes[ledger_id] = replace(outcomes[ledger_id], error=error)
+            continue
+        for ledger_id, result in results.items():
+            if isinstance(result, Published):
+                outcomes[ledger_id] = replace(outcomes[ledger_id], published=result)
+            elif isinstance(result, Wait):
+                outcomes[ledger_id] = replace(outcomes[ledger_id], wait=result)
+            else:
+                outcomes[ledger_id] = replace(outcomes[ledger_id], error=result)

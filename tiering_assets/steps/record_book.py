@@ -1,0 +1,92 @@
+"""Typed reading and writing of records; the only place where steps meet JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from resources.errors import FormatError, ObjectExistsError
+from resources.object_store.records import RecordStore, StoredRecord
+from resources.object_store.store import ObjectStore
+from tiering_assets.records.codec import decode_record, encode_record
+from tiering_assets.records.models import Record
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[R]):
+    """A record with the digest of its exact bytes and the time the store gave it."""
+
+    key: str
+    record: R
+    sha256: str
+    stored_at: datetime
+    etag: str
+
+
+class RecordBook:
+    """Records of one BookKeeper instance in one bucket."""
+
+    def __init__(self, objects: ObjectStore, instance: str) -> None:
+        self._objects = objects
+        self._records = RecordStore(objects, instance)
+
+    def create(self, key: str, record: R) -> Stored[R]:
+        """Write a record that must not exist yet; ObjectExistsError when it does."""
+        return self._typed(type(record), self._records.create(key, encode_record(record)))
+
+    def create_or_read(self, key: str, record: R) -> tuple[Stored[R], bool]:
+        """Write a record, or read the one that is there; True when it was ours that was written."""
+        try:
+            return self.create(key, record), True
+        except ObjectExistsError:
+            found = self.read(type(record), key)
+            if found is None:
+                raise
+            return found, False
+
+    def read(self, record_type: type[R], key: str) -> Stored[R] | None:
+        stored = self._records.read(key)
+        return None if stored is None else self._typed(record_type, stored)
+
+    def require(self, record_type: type[R], key: str) -> Stored[R]:
+        """Read a record that must be there; FormatError names the key when it is not."""
+        stored = self.read(record_type, key)
+        if stored is None:
+            raise FormatError(f"record {key} is missing; its chain cannot be followed")
+        return stored
+
+    def replace(self, found: Stored[R], record: R) -> None:
+        """Overwrite what was read, if nobody else did; ObjectConflictError otherwise."""
+        self._records.replace_if_match(found.key, encode_record(record), etag=found.etag)
+
+    def iter_records(self, record_type: type[R], prefix: str) -> Iterator[Stored[R]]:
+        """All records under a prefix, in key order."""
+        for key in self._records.list(prefix):
+            stored = self.read(record_type, key)
+            if stored is not None:
+                yield stored
+
+    def stored_since(self, prefix: str, since: datetime, *, suffix: str = ".json") -> int:
+        """Records under a prefix that the store wrote after `since`, counted from one listing."""
+        return sum(
+            1
+            for summary in self._objects.list_objects(self._records.prefix + prefix)
+            if summary.last_modified > since and summary.key.endswith(suffix)
+        )
+
+    def keys(self, prefix: str) -> list[str]:
+        return [*self._records.list(prefix)]
+
+    @staticmethod
+    def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:
+        return Stored(
+            key=stored.key,
+            record=decode_record(record_type, stored.record, key=stored.key),
+            sha256=stored.sha256,
+            stored_at=stored.last_modified,
+            etag=stored.etag,
+        )

@@ -1,0 +1,299 @@
+"""Delete bookie copies of published ledgers, or say why not. design section 6.3.
+
+The order is the contract: fresh evidence, decision, intent records, marks (one compare-and-set),
+confirmed unload, first and last entry read through the broker, fresh read and re-check of the node,
+one transaction that deletes the ledger nodes only if the topic's node is still that version, release
+records. A crash between any two leaves a ledger that the next run finishes, never one that is lost.
+Deleting before the broker has reloaded would stall its readers for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from resources.errors import (
+    MetadataConflictError,
+    MetadataUnknownError,
+    RefusedError,
+    TierkeeperError,
+)
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.ledgers import LedgerNode
+from resources.metastore.offload_context import mark_bookkeeper_deleted, unmark_bookkeeper_deleted
+from resources.metastore.store import Node, VersionedPath
+from tiering_assets.records import keys
+from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.records.models import ReleaseIntent
+from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
+from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.plan import facts_of
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.release_evidence import Evidence, gather, gather_topic
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The bookie copy is gone from BookKeeper's metadata. `noop` when an earlier run did it."""
+
+    bytes_released: int
+    noop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePlanItem:
+    """What a run would do with one ledger, and why not where it would not."""
+
+    ledger_id: int
+    ml_name: str
+    decision: Release | NotYet
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Due:
+    evidence: Evidence
+    uid: UUID
+    intent: Stored[ReleaseIntent]
+    ledger: LedgerNode
+
+
+ReleaseResult = Released | NotYet | TierkeeperError
+
+
+def plan_release(stack: Stack, ml_name: str, ledger_ids: Sequence[int]) -> list[ReleasePlanItem]:
+    """The dry run: the same evidence and decision as the release itself, and nothing else."""
+    found = stack.topics.read(ml_name)
+    if found is None:
+        gone = NotYet((f"{topic_of(ml_name)} is gone; nothing is released for a deleted topic",))
+        return [
+            ReleasePlanItem(ledger_id=i, ml_name=ml_name, decision=gone, bytes=0)
+            for i in ledger_ids
+        ]
+    about = gather_topic(stack, ml_name, found[0])
+    return [
+        _item(stack, ml_name, ledger_id, gather(stack, about, ledger_id))
+        for ledger_id in ledger_ids
+    ]
+
+
+def _item(stack: Stack, ml_name: str, ledger_id: int, evidence: Evidence) -> ReleasePlanItem:
+    return ReleasePlanItem(
+        ledger_id=ledger_id,
+        ml_name=ml_name,
+        decision=decide_release(evidence.judged, lag=stack.deletion_lag, now=stack.now()),
+        bytes=0 if evidence.ledger is None else evidence.ledger.metadata.length,
+    )
+
+
+def release_topic(
+    stack: Stack, ml_name: str, ledger_ids: Sequence[int]
+) -> dict[int, ReleaseResult]:
+    """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere."""
+    if not stack.one_metadata_store:
+        raise RefusedError(
+            "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
+            "the delete be guarded by the topic's version"
+        )
+    found = stack.topics.read(ml_name)
+    if found is None:
+        raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
+    topic, node = found
+    about = gather_topic(stack, ml_name, topic)
+    results: dict[int, ReleaseResult] = {}
+    due: dict[int, _Due] = {}
+    room = _room(stack)
+    for ledger_id in ledger_ids:
+        evidence = gather(stack, about, ledger_id)
+        finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
+        if finished is not None:
+            results[ledger_id] = finished
+            continue
+        decision = decide_release(evidence.judged, lag=stack.deletion_lag, now=stack.now())
+        if isinstance(decision, NotYet):
+            results[ledger_id] = decision
+        elif len(due) >= room:
+            results[ledger_id] = NotYet(
+                (f"capped: {room} more ledgers may be released in this run or hour",)
+            )
+        else:
+            due[ledger_id] = _intend(stack, ml_name, node, evidence, decision)
+    reach("release.intended")
+    if due:
+        results.update(_release(stack, ml_name, node.stat.czxid, due))
+    return results
+
+
+def _room(stack: Stack) -> int:
+    """How many ledgers the caps of this run and of the last hour still allow."""
+    limits = stack.settings.release
+    since = stack.objects.server_time() - timedelta(hours=1)
+    intended = stack.book.stored_since("releases/", since, suffix=".intent.json")
+    return max(0, min(limits.per_run_max, limits.per_hour_max - intended))
+
+
+def _finished_before(
+    stack: Stack, ml_name: str, topic: ManagedLedger, ledger_id: int, evidence: Evidence
+) -> Released | None:
+    """A ledger whose node is gone, marked, with an intent of ours: an earlier run deleted it."""
+    listed = topic.ledger(ledger_id)
+    if evidence.ledger is not None or listed is None or listed.offload is None:
+        return None
+    if not listed.offload.bookkeeper_deleted:
+        return None
+    uid = listed.offload.uid
+    intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
+    if intent is None:
+        return None  # deleted by somebody else; the gate says what is missing
+    if stack.book.read(ReleaseRecord, keys.release(ledger_id, uid)) is None:
+        _record(stack, ml_name, intent, notes=("found deleted by an earlier run",))
+    return Released(bytes_released=intent.record.ledger.length, noop=True)
+
+
+def _intend(stack: Stack, ml_name: str, node: Node, evidence: Evidence, decision: Release) -> _Due:
+    certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication
+    if certificate is None or ledger is None or publication is None:
+        raise RefusedError(f"ledger {evidence.judged.ledger_id}: released without its evidence")
+    entry = next(p for p in publication.record.ledgers if p.uid == decision.uid)
+    intent, _ours = stack.book.create_or_read(
+        keys.release_intent(evidence.judged.ledger_id, decision.uid),
+        ReleaseIntent(
+            ledger=facts_of(ledger),
+            uid=decision.uid,
+            ml_name=ml_name,
+            certificate_sha256=certificate.sha256,
+            deletion_lag_s=stack.settings.release.deletion_lag_s,
+            published_at=publication.record.confirmed_at,
+            ml_version=node.stat.version,
+            ledger_metadata_hex=_without_password(ledger),
+            intended_at=stack.now(),
+            writer=stack.writer,
+            previous=entry.previous,
+        ),
+    )
+    return _Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
+
+
+def _without_password(ledger: LedgerNode) -> str:
+    """The node's bytes, so that a person could undo the delete until bookies collect; no secret."""
+    return encode_ledger_metadata(replace(ledger.metadata, password=b"")).hex()
+
+
+def _release(
+    stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]
+) -> dict[int, ReleaseResult]:
+    topic = topic_of(ml_name)
+    uids = {ledger_id: item.uid for ledger_id, item in due.items()}
+
+    def mark(info: ManagedLedger) -> ManagedLedger | None:
+        missing = {i: uid for i, uid in uids.items() if not _is_marked(info, i, uid)}
+        return mark_bookkeeper_deleted(info, missing) if missing else None
+
+    edit_topic(stack, ml_name, mark, czxid=czxid, applied=lambda info: mark(info) is None)
+    reach("release.marked")
+    confirmed_by = reload_topic(stack, topic, point="release.unloaded")
+    if confirmed_by != NOT_LOADED:
+        _rehearse_or_unmark(stack, ml_name, czxid, due)
+    reach("release.rehearsed")
+    _delete(stack, ml_name, czxid, due)
+    reach("release.deleted")
+    results: dict[int, ReleaseResult] = {}
+    for ledger_id, item in due.items():
+        _record(stack, ml_name, item.intent)
+        results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
+    reach("release.recorded")
+    stack.narrate(f"{topic}: {len(due)} ledgers released")
+    return results
+
+
+def _is_marked(info: ManagedLedger, ledger_id: int, uid: UUID) -> bool:
+    listed = info.ledger(ledger_id)
+    context = None if listed is None else listed.offload
+    return context is not None and context.uid == uid and context.bookkeeper_deleted
+
+
+def _rehearse_or_unmark(stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]) -> None:
+    lasts = {i: item.ledger.metadata.last_entry_id for i, item in due.items()}
+    try:
+        rehearse(stack, topic_of(ml_name), lasts)
+    except RefusedError as error:
+        uids = {i: item.uid for i, item in due.items()}
+
+        def unmark(info: ManagedLedger) -> ManagedLedger | None:
+            there = {i: uid for i, uid in uids.items() if _is_marked(info, i, uid)}
+            return unmark_bookkeeper_deleted(info, there) if there else None
+
+        edit_topic(stack, ml_name, unmark, czxid=czxid, applied=lambda info: unmark(info) is None)
+        reload_topic(stack, topic_of(ml_name), point="release.unloaded")
+        raise RefusedError(f"{error}; nothing was deleted and the marks were taken back") from error
+
+
+def _delete(stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]) -> None:
+    """One guarded transaction, at most check_to_delete_max_s after the last look.
+
+    Raises:
+        MetadataConflictError: something moved; the next run gates again from the start.
+    """
+    found = stack.topics.read(ml_name)
+    if found is None or found[1].stat.czxid != czxid:
+        raise MetadataConflictError(f"{topic_of(ml_name)}: the topic was deleted meanwhile")
+    topic, node = found
+    unmarked = [i for i, item in due.items() if not _is_marked(topic, i, item.uid)]
+    if unmarked:
+        raise MetadataConflictError(
+            f"{topic_of(ml_name)}: the contexts of ledgers {unmarked} changed since they were marked"
+        )
+    deletes = []
+    for ledger_id, item in due.items():
+        now = stack.ledgers.read(ledger_id)
+        if now is None or facts_of(now) != item.intent.record.ledger:
+            raise MetadataConflictError(
+                f"ledger {ledger_id}: not the ledger that was certified any more; gate again"
+            )
+        deletes.append(VersionedPath(now.path, now.stat.version))
+    took_s = stack.monotonic() - node.read_at_s
+    if took_s > stack.settings.release.check_to_delete_max_s:
+        raise MetadataConflictError(
+            f"{topic_of(ml_name)}: {took_s:.1f} s since the last look, at most "
+            f"{stack.settings.release.check_to_delete_max_s:g} s are allowed; run again"
+        )
+    try:
+        stack.metadata.check_and_delete(
+            checks=[VersionedPath(node.path, node.stat.version)],
+            deletes=deletes,
+            session_id=node.session_id,
+        )
+    except MetadataUnknownError:
+        if any(stack.ledgers.read(ledger_id) is not None for ledger_id in due):
+            raise
+
+
+def _record(
+    stack: Stack,
+    ml_name: str,
+    intent: Stored[ReleaseIntent],
+    *,
+    notes: tuple[str, ...] = (),
+) -> None:
+    record = intent.record
+    stack.book.create_or_read(
+        keys.release(record.ledger.ledger_id, record.uid),
+        ReleaseRecord(
+            ledger_id=record.ledger.ledger_id,
+            uid=record.uid,
+            ml_name=ml_name,
+            ml_version=record.ml_version,
+            bytes_released=record.ledger.length,
+            released_at=stack.now(),
+            writer=stack.writer,
+            previous=intent.sha256,
+            notes=notes,
+        ),
+    )

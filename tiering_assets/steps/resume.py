@@ -1,0 +1,74 @@
+"""What earlier runs left of a ledger: an attempt to publish, to verify, or nothing to go on with.
+
+Owns: work that is proven is never done again, and nothing unproven is trusted. An attempt with a
+certificate goes on to publication; one with both objects is verified against the bookies anew; any
+other is left for clean-up and the ledger gets a new attempt with keys of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resources.errors import FormatError
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A proven copy. Publication is what is left."""
+
+    attempt: Stored[Attempt]
+    certificate: Stored[Certificate]
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Both objects are there; whether they are right is not known."""
+
+    attempt: Stored[Attempt]
+
+
+def attempts_of(stack: Stack, ledger_id: int) -> list[Stored[Attempt]]:
+    """Every attempt on a ledger, oldest first by the store's clock."""
+    listed = stack.book.iter_records(Attempt, keys.attempts_of(ledger_id))
+    return sorted(listed, key=lambda stored: stored.stored_at)
+
+
+def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
+    """The attempt to go on with: certified before complete, newer before older."""
+    complete: Complete | None = None
+    for attempt in reversed(attempts_of(stack, ledger_id)):
+        uid = attempt.record.uid
+        outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
+        if outcome is not None and outcome.record.outcome == "abandon":
+            continue
+        if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+            continue
+        certificate = _certificate(stack, ledger_id, attempt)
+        if certificate is not None:
+            return Certified(attempt, certificate)
+        if complete is None and _objects_there(stack, attempt.record):
+            complete = Complete(attempt)
+    return complete
+
+
+def _certificate(
+    stack: Stack, ledger_id: int, attempt: Stored[Attempt]
+) -> Stored[Certificate] | None:
+    try:
+        found = stack.book.read(Certificate, keys.certificate(ledger_id, attempt.record.uid))
+    except FormatError:
+        return None
+    return found if found is not None and found.record.previous == attempt.sha256 else None
+
+
+def _objects_there(stack: Stack, attempt: Attempt) -> bool:
+    data = stack.objects.head(attempt.data_key)
+    return (
+        data is not None
+        and data.size == attempt.object_bytes
+        and stack.objects.head(attempt.index_key) is not None
+    )

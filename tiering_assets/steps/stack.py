@@ -1,0 +1,117 @@
+"""Everything a step may touch, in one value: the three truths, the broker, a runner and the clocks.
+
+Steps get a Stack and nothing else, so that a test can give them simulators which pass the same
+contract tests as the real clients, and so that nothing reads the environment half-way.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from uuid import uuid4
+
+from resources.settings_sources import require_store
+
+from resources.errors import SettingsError
+from resources.metastore.ledgers import LedgerDirectory
+from resources.metastore.store import MetadataStore
+from resources.metastore.topics import TopicDirectory
+from resources.metastore.zookeeper import ZooKeeperStore
+from resources.object_store.s3 import S3ObjectStore
+from resources.object_store.store import ObjectStore
+from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
+from resources.settings import Settings
+from tiering_assets.records.models import Writer
+from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.tasks.runner import LocalRunner, TaskRunner
+
+Narrate = Callable[[str], None]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """One cluster, one bucket, one run. `narrate` gets a line of progress for people."""
+
+    settings: Settings
+    metadata: MetadataStore
+    ledgers: LedgerDirectory
+    topics: TopicDirectory
+    objects: ObjectStore
+    book: RecordBook
+    broker: BrokerAdmin
+    runner: TaskRunner
+    instance: str
+    run_id: str
+    now: Callable[[], datetime] = _utc_now
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    narrate: Narrate = field(default=lambda _line: None)
+
+    @property
+    def writer(self) -> Writer:
+        """Who signs the records of this run."""
+        return Writer(
+            tool_version=version("tierkeeper"),
+            host=f"{socket.gethostname()}:{os.getpid()}",
+            run_id=self.run_id,
+        )
+
+    @property
+    def deletion_lag(self) -> timedelta:
+        return timedelta(seconds=self.settings.release.deletion_lag_s)
+
+    @property
+    def one_metadata_store(self) -> bool:
+        """True when both trees live in one store, which the guarded delete needs."""
+        stores = self.settings.metadata
+        return stores.bookkeeper_store in ("", stores.store)
+
+
+@contextmanager
+def open_stack(
+    settings: Settings,
+    *,
+    runner: TaskRunner | None = None,
+    run_id: str | None = None,
+    narrate: Narrate | None = None,
+) -> Iterator[Stack]:
+    """Connect to everything and close it again. Errors name the server and the setting."""
+    require_store(settings)
+    if settings.metadata.bookkeeper_store not in ("", settings.metadata.store):
+        raise SettingsError(
+            "metadata.bookkeeper_store differs from metadata.store: releasing needs one store for "
+            "both trees, and this version reads both from metadata.store"
+        )
+    with ExitStack() as stack:
+        metadata = ZooKeeperStore(
+            settings.metadata.store,
+            session_timeout_s=settings.metadata.session_timeout_s,
+            connect_timeout_s=settings.metadata.connect_timeout_s,
+        )
+        stack.callback(metadata.close)
+        ledgers = LedgerDirectory(metadata, settings.metadata.ledgers_root)
+        objects = S3ObjectStore(settings.store)
+        instance = ledgers.instance_id()
+        yield Stack(
+            settings=settings,
+            metadata=metadata,
+            ledgers=ledgers,
+            topics=TopicDirectory(metadata),
+            objects=objects,
+            book=RecordBook(objects, instance),
+            broker=HttpBrokerAdmin(settings.broker),
+            runner=runner or LocalRunner(settings),
+            instance=instance,
+            run_id=run_id or uuid4().hex[:12],
+            narrate=narrate or (lambda _line: None),
+        )

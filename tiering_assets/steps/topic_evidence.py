@@ -1,0 +1,50 @@
+"""Fresh facts about a topic for the publish gate: policies, listing, clocks."""
+
+from __future__ import annotations
+
+from resources.errors import BrokerError
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.topic_names import never_touched, parse_managed_ledger_name
+from tiering_assets.records.keys import namespace_of
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.publish_gate import PublishEvidence
+from tiering_assets.tiering.topic_policy import OurPlace
+
+
+def topic_of(ml_name: str) -> str:
+    """`persistent://tenant/namespace/topic` of a managed-ledger name."""
+    return str(parse_managed_ledger_name(ml_name))
+
+
+def our_place(stack: Stack) -> OurPlace:
+    store = stack.settings.store
+    return OurPlace(
+        driver=stack.settings.offload.driver,
+        bucket=store.bucket,
+        region=store.region,
+        endpoint=store.endpoint,
+    )
+
+
+def publish_evidence(stack: Stack, ml_name: str, topic_info: ManagedLedger) -> PublishEvidence:
+    """Ask the broker and the store's clock. A broker that does not answer is an error, not a no."""
+    topic = topic_of(ml_name)
+    namespace = namespace_of(ml_name)
+    release, publish = stack.settings.release, stack.settings.publish
+    try:
+        listed: bool | None = topic in stack.broker.list_topics(namespace)
+    except BrokerError:
+        listed = None
+    return PublishEvidence(
+        topic=topic,
+        namespace=namespace,
+        never_touched=never_touched(ml_name, topic_info.properties),
+        listed=listed,
+        policy=stack.broker.effective_offload_policies(topic),
+        ours=our_place(stack),
+        deletion_lag_s=release.deletion_lag_s,
+        broker_may_release=publish.broker_may_release,
+        coexist=publish.coexist,
+        clock_skew_s=(stack.now() - stack.objects.server_time()).total_seconds(),
+        clock_skew_max_s=publish.clock_skew_max_s,
+    )

@@ -1,0 +1,139 @@
+"""May this topic's ledgers be published? design section 6.2, step 1 and the refusals around it.
+
+Owns: a broker has no fallback to bookies, so a context is published only where the topic's
+effective offload policy reads exactly our bucket; and a broker's own deletion lag asks for no
+certificate, so it must be off or far longer than ours. Each refusal says what lifts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.tiering.topic_policy import OurPlace, offloads_on_its_own, place_differences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishEvidence:
+    """Fresh facts about one topic. `listed` is what admin says; None is unknown."""
+
+    topic: str
+    namespace: str
+    never_touched: str | None
+    listed: bool | None
+    policy: EffectiveOffloadPolicies
+    ours: OurPlace
+    deletion_lag_s: float
+    broker_may_release: bool
+    coexist: bool
+    clock_skew_s: float
+    clock_skew_max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why not, with both values, and the command or setting that lifts it."""
+
+    text: str
+    lift: str
+
+    def __str__(self) -> str:
+        return f"{self.text}. To lift it: {self.lift}"
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Nothing forbids it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    refusals: tuple[Refusal, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(str(refusal) for refusal in self.refusals)
+
+
+LAG_FACTOR = 10
+
+
+def decide_publish(evidence: PublishEvidence) -> Publish | Refuse:
+    """Return Publish only when every condition is positively known to be met."""
+    refusals = [
+        *_topic(evidence),
+        *_place(evidence),
+        *_broker_lag(evidence),
+        *_auto_offload(evidence),
+        *_clock(evidence),
+    ]
+    return Refuse(tuple(refusals)) if refusals else Publish()
+
+
+def _topic(evidence: PublishEvidence) -> list[Refusal]:
+    if evidence.never_touched is not None:
+        return [Refusal(f"{evidence.topic}: {evidence.never_touched}", "nothing; by design")]
+    if evidence.listed is None:
+        return [Refusal(f"{evidence.topic}: the broker did not say if it exists", "try again")]
+    if not evidence.listed:
+        return [Refusal(f"{evidence.topic}: the broker lists no such topic", "nothing; it is gone")]
+    return []
+
+
+def _place(evidence: PublishEvidence) -> list[Refusal]:
+    wrong = [
+        f"{name} is {theirs!r}, ours is {mine!r}"
+        for name, theirs, mine in place_differences(evidence.policy, evidence.ours)
+    ]
+    if not wrong:
+        return []
+    ours = evidence.ours
+    return [
+        Refusal(
+            f"{evidence.topic}: its broker would not read our bucket: {', '.join(wrong)}",
+            f"configure the brokers' offloader, or pulsar-admin namespaces set-offload-policies "
+            f"{evidence.namespace} --driver {ours.driver} --bucket {ours.bucket} "
+            f"--region {ours.region} --endpoint {ours.endpoint}",
+        )
+    ]
+
+
+def _broker_lag(evidence: PublishEvidence) -> list[Refusal]:
+    lag_ms = evidence.policy.deletion_lag_ms
+    wanted_s = LAG_FACTOR * evidence.deletion_lag_s
+    if evidence.broker_may_release or lag_ms is None or lag_ms >= wanted_s * 1000:
+        return []
+    return [
+        Refusal(
+            f"{evidence.topic}: the broker itself deletes bookie copies {lag_ms / 1000:g} s after "
+            f"publication, without a certificate; ours is {evidence.deletion_lag_s:g} s and it "
+            f"must be at least {LAG_FACTOR} times that",
+            f"pulsar-admin namespaces set-offload-deletion-lag {evidence.namespace} "
+            f"--lag {max(1, round(wanted_s))}s (or publish.broker_may_release = true)",
+        )
+    ]
+
+
+def _auto_offload(evidence: PublishEvidence) -> list[Refusal]:
+    policy = evidence.policy
+    if evidence.coexist or not offloads_on_its_own(policy):
+        return []
+    return [
+        Refusal(
+            f"{evidence.topic}: its broker offloads on its own (threshold {policy.threshold_bytes} "
+            f"bytes, {policy.threshold_seconds} seconds)",
+            f"pulsar-admin namespaces set-offload-threshold {evidence.namespace} --size -1 --time -1 "
+            f"(or publish.coexist = true)",
+        )
+    ]
+
+
+def _clock(evidence: PublishEvidence) -> list[Refusal]:
+    if abs(evidence.clock_skew_s) <= evidence.clock_skew_max_s:
+        return []
+    return [
+        Refusal(
+            f"our clock is {evidence.clock_skew_s:+.0f} s off the object store's, "
+            f"{evidence.clock_skew_max_s:g} s are allowed",
+            "set this machine's clock",
+        )
+    ]

@@ -1,0 +1,35 @@
+"""Why a ledger is not yet where policy wants it: exactly one reason each, from a closed list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Reason(Enum):
+    """The value is what people read in the CLI, in Dagster metadata and in docs/states.md."""
+
+    OPEN = "open"
+    UNSEALED = "unsealed in BookKeeper"
+    EMPTY = "no entries"
+    MISSING = "missing from BookKeeper"
+    NOT_IN_TOPIC = "not in its topic's ledger list"
+    NEVER_TOUCHED = "never touched"
+    FOREIGN = "belongs to another managed ledger"
+    PUBLISHED = "already published"
+    BROKER_COPYING = "the broker is copying it"
+    DATA_MISSING = "entries are missing"
+    EXPIRED = "expired"
+    QUARANTINED = "quarantined"
+    CLAIMED = "another run works on it"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not now, or never. `detail` names values and the next step; nothing failed."""
+
+    reason: Reason
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason.value}: {self.detail}" if self.detail else self.reason.value

@@ -1,0 +1,150 @@
+"""When exactly may a bookie copy be deleted? design section 6.3; there is no second place.
+
+Owns: Release only when every condition is positively known to be met, right now. Anything unknown,
+missing or different makes the ledger wait, with all reasons. Ensembles and versions are not
+compared: autorecovery rewrites those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from tiering_assets.records.models import LedgerFacts
+from tiering_assets.tiering.lag import lag_elapsed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectNow:
+    """One of the two objects as a HEAD finds it now, compared with its certificate."""
+
+    present: bool
+    equals_certificate: bool
+    expires: bool = False
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseEvidence:
+    """Everything the gate judges. None means "not there" or "could not be learned"."""
+
+    ledger_id: int
+    context_uid: UUID | None
+    context_complete: bool
+    published_uid: UUID | None
+    published_at: datetime | None
+    publication_stored_at: datetime | None
+    store_now: datetime
+    certified_uid: UUID | None
+    chain_intact: bool
+    suite_passed: bool
+    certified_facts: LedgerFacts | None
+    facts_now: LedgerFacts | None
+    data: ObjectNow | None
+    index: ObjectNow | None
+    index_agrees: bool
+    hold: str | None
+    under_replicated: bool | None
+    skips_unreadable_ledgers: bool | None
+    never_touched: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    uid: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(self.reasons)
+
+
+def decide_release(evidence: ReleaseEvidence, *, lag: timedelta, now: datetime) -> Release | NotYet:
+    """Return Release only when nothing speaks against it; the lag is judged by the slower clock."""
+    uid = evidence.context_uid
+    if uid is None or not evidence.context_complete:
+        return NotYet(("not published: the topic names no complete offload context",))
+    reasons = [
+        *_publication(evidence, uid, lag, now),
+        *_certificate(evidence, uid),
+        *_objects(evidence),
+        *_surroundings(evidence),
+    ]
+    return NotYet(tuple(reasons)) if reasons else Release(uid)
+
+
+def _publication(evidence: ReleaseEvidence, uid: UUID, lag: timedelta, now: datetime) -> list[str]:
+    published_at, stored_at = evidence.published_at, evidence.publication_stored_at
+    if evidence.published_uid != uid or published_at is None or stored_at is None:
+        return ["publication of this attempt is not confirmed"]
+    if not lag_elapsed(
+        lag=lag,
+        recorded_at=published_at,
+        now=now,
+        stored_at=stored_at,
+        store_now=evidence.store_now,
+    ):
+        return [
+            f"deletion lag has not elapsed: due after {published_at + lag:%Y-%m-%d %H:%M:%S} UTC"
+        ]
+    return []
+
+
+def _certificate(evidence: ReleaseEvidence, uid: UUID) -> list[str]:
+    reasons = []
+    if evidence.certified_uid != uid:
+        reasons.append("this attempt has no certificate")
+    elif not evidence.chain_intact:
+        reasons.append("the chain of records behind the certificate is broken")
+    if not evidence.suite_passed:
+        reasons.append("the expectation suite does not pass now")
+    if evidence.facts_now is None:
+        reasons.append("the ledger's BookKeeper metadata cannot be read")
+    elif evidence.facts_now != evidence.certified_facts:
+        reasons.append(
+            f"the ledger differs from the certified one: {evidence.facts_now} "
+            f"instead of {evidence.certified_facts}"
+        )
+    return reasons
+
+
+def _objects(evidence: ReleaseEvidence) -> list[str]:
+    reasons = []
+    for name, found in (("data", evidence.data), ("index", evidence.index)):
+        if found is None:
+            reasons.append(f"the {name} object could not be looked at")
+        elif not found.present:
+            reasons.append(f"the {name} object is gone")
+        elif not found.equals_certificate:
+            reasons.append(f"the {name} object is not the certified version")
+        elif found.expires:
+            reasons.append(f"the {name} object has an expiration date")
+        elif found.archived:
+            reasons.append(f"the {name} object is in an archive class that no broker can read")
+    if not evidence.index_agrees:
+        reasons.append("the index object does not decode or does not agree with the certificate")
+    return reasons
+
+
+def _surroundings(evidence: ReleaseEvidence) -> list[str]:
+    reasons = []
+    if evidence.hold is not None:
+        reasons.append(f"under a release hold: {evidence.hold}")
+    if evidence.under_replicated is None:
+        reasons.append("under-replication is unknown")
+    elif evidence.under_replicated:
+        reasons.append("the ledger is under-replicated; BookKeeper is still working on it")
+    if evidence.skips_unreadable_ledgers is None:
+        reasons.append("the broker's autoSkipNonRecoverableData is unknown")
+    elif evidence.skips_unreadable_ledgers:
+        reasons.append(
+            "the broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
+            "failure would lose messages"
+        )
+    if evidence.never_touched is not None:
+        reasons.append(evidence.never_touched)
+    return reasons
