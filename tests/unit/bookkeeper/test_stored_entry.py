@@ -158,6 +158,22 @@ def test_the_prefix_before_a_bad_record_is_accepted(digest_type, bad):
     assert f"entry {bad}" in str(failure)
 
 
+@every_digest
+@pytest.mark.parametrize("ledger_id", [1, 2])
+def test_a_record_of_another_entry_or_ledger_is_bad_although_its_digest_is_good(
+    digest_type, ledger_id
+):
+    some = codec(digest_type)
+    other = encoded(codec(digest_type, ledger_id), [b"x", b"y", b"z"])
+    wrong = other[2] if ledger_id == 1 else other[1]  # the wrong entry, or the wrong ledger
+    records = records_of([encoded(some, [b"x"])[0], wrong])
+    bounds = find_records(records, count_max=9)
+    entries, failure = verify_records(some, records, bounds, first_entry_id=0)
+    assert len(entries) == 1
+    assert isinstance(failure, IntegrityError)
+    assert "asked for ledger 1 entry 1" in str(failure)
+
+
 def test_a_record_too_short_for_a_digest_ends_the_prefix():
     some = codec()
     records = records_of([*encoded(some, [b"a"]), b"short"])
