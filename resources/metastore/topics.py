@@ -1,0 +1,59 @@
+"""The topics of a cluster as the metadata store has them.
+
+Owns: which managed ledgers belong to topics. They are found by a parent named `persistent`, not by
+depth: legacy names are one level deeper. It only reads; changes go through cas.edit_node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from resources.metastore.cursors import CursorInfo, decode_cursor
+from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
+from resources.metastore.store import MetadataStore, Node
+from resources.metastore.topic_names import (
+    MANAGED_LEDGERS_ROOT,
+    PERSISTENT,
+    decode_name,
+    managed_ledger_path,
+)
+
+
+class TopicDirectory:
+    """Reads managed ledgers and cursors. Any method may raise MetadataError or FormatError."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+
+    def read(self, ml_name: str) -> tuple[ManagedLedger, Node] | None:
+        """One managed ledger with the node it was read from, or None if it does not exist."""
+        node = self._store.get(managed_ledger_path(ml_name))
+        return None if node is None else (decode_managed_ledger(node.data), node)
+
+    def iter_managed_ledgers(self) -> Iterator[str]:
+        """Names of the managed ledgers of all persistent topics, legacy ones included."""
+        self._store.sync(MANAGED_LEDGERS_ROOT)
+        for tenant in self._store.children(MANAGED_LEDGERS_ROOT):
+            for second in self._store.children(managed_ledger_path(tenant)):
+                prefix = f"{tenant}/{second}"  # tenant/namespace, or tenant/cluster
+                for third in self._store.children(managed_ledger_path(prefix)):
+                    if third == PERSISTENT:
+                        yield from self._below(f"{prefix}/{PERSISTENT}")
+                        continue
+                    for fourth in self._store.children(managed_ledger_path(f"{prefix}/{third}")):
+                        if fourth == PERSISTENT:
+                            yield from self._below(f"{prefix}/{third}/{PERSISTENT}")
+
+    def cursors(self, ml_name: str) -> dict[str, CursorInfo]:
+        """Durable cursors by subscription name (decoded); one deleted meanwhile is left out."""
+        path = managed_ledger_path(ml_name)
+        found = {}
+        for name in self._store.children(path):
+            node = self._store.get(f"{path}/{name}")
+            if node is not None:
+                found[decode_name(name)] = decode_cursor(node.data)
+        return found
+
+    def _below(self, parent: str) -> Iterator[str]:
+        for name in self._store.children(managed_ledger_path(parent)):
+            yield f"{parent}/{name}"

@@ -1,0 +1,257 @@
+"""The real metadata store: ZooKeeper, through kazoo.
+
+Owns: a write is sent once. Kazoo's own retry is never used; a connection that dies under a write is
+an unknown outcome, not a failure, and a write that timed out ends its session so that nothing of it
+can be sent later. Source of the semantics: store.py, ZooKeeper programmer's guide.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from kazoo import exceptions as zk_errors
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
+
+from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
+from resources.metastore.store import Node, NodeStat, VersionedPath
+from resources.metastore.store_uri import parse_store_uri
+
+log = logging.getLogger(__name__)
+
+# The request may have reached the server: its effect is unknown. kazoo also cancels what it had
+# queued with SessionExpired and ConnectionClosed, and cannot say whether that had been sent.
+_CONNECTION_ERRORS = (
+    zk_errors.ConnectionLoss,
+    zk_errors.ConnectionClosedError,
+    zk_errors.SessionExpiredError,
+    zk_errors.OperationTimeoutError,
+    zk_errors.CancelledError,
+    KazooTimeoutError,
+)
+_RECONNECT_POLL_S = 0.05
+_CONFLICTS = (
+    zk_errors.BadVersionError,
+    zk_errors.NoNodeError,
+    zk_errors.NodeExistsError,
+    zk_errors.NotEmptyError,
+)
+
+
+class ZooKeeperStore:
+    """A MetadataStore on one ZooKeeper ensemble; one session at a time, safe to share by threads."""
+
+    def __init__(
+        self, uri: str, *, session_timeout_s: float = 10.0, connect_timeout_s: float = 10.0
+    ) -> None:
+        """Connect.
+
+        Raises:
+            SettingsError: the URI is not one of ZooKeeper.
+            MetadataError: no connection within `connect_timeout_s`.
+        """
+        self._address = parse_store_uri(uri)
+        self._connect_timeout_s = connect_timeout_s
+        self._request_timeout_s = session_timeout_s
+        self._closed = False
+        self._client = KazooClient(
+            hosts=",".join(self._address.hosts) + self._address.chroot,
+            timeout=session_timeout_s,
+            logger=_Quiet(log, {}),
+        )
+        self._connect()
+
+    def get(self, path: str) -> Node | None:
+        session_id = self.session_id()  # before the read: a later session cannot vouch for it
+        read_at_s = time.monotonic()
+        try:
+            data, stat = self._read(path, self._client.get_async)
+        except zk_errors.NoNodeError:
+            return None
+        return Node(
+            path=path,
+            data=data,
+            stat=_stat(stat),
+            session_id=session_id,
+            read_at_s=read_at_s,
+        )
+
+    def children(self, path: str) -> list[str]:
+        try:
+            return sorted(self._read(path, self._client.get_children_async))
+        except zk_errors.NoNodeError:
+            return []
+
+    def sync(self, path: str) -> None:
+        with suppress(zk_errors.NoNodeError):
+            self._read(path, self._client.sync_async)
+
+    def create(self, path: str, data: bytes, *, ephemeral: bool = False) -> NodeStat:
+        _, stat = self._write(
+            path,
+            lambda: self._client.create_async(
+                path, data, ephemeral=ephemeral, makepath=True, include_data=True
+            ),
+        )
+        return _stat(stat)
+
+    def set(
+        self, path: str, data: bytes, *, expected_version: int, session_id: int | None = None
+    ) -> NodeStat:
+        _require_version(path, expected_version)
+        stat = self._write(
+            path,
+            lambda: self._client.set_async(path, data, version=expected_version),
+            session_id=session_id,
+            expected=f"version {expected_version}",
+        )
+        return _stat(stat)
+
+    def delete(self, path: str, *, expected_version: int) -> None:
+        _require_version(path, expected_version)
+        self._write(
+            path,
+            lambda: self._client.delete_async(path, version=expected_version),
+            expected=f"version {expected_version}",
+        )
+
+    def check_and_delete(
+        self,
+        *,
+        checks: Sequence[VersionedPath],
+        deletes: Sequence[VersionedPath],
+        session_id: int | None = None,
+    ) -> None:
+        operations = [*checks, *deletes]
+        if not operations:
+            return
+        transaction = self._client.transaction()
+        for check in checks:
+            _require_version(check.path, check.version)
+            transaction.check(check.path, check.version)
+        for delete in deletes:
+            _require_version(delete.path, delete.version)
+            transaction.delete(delete.path, delete.version)
+        what = f"{operations[0].path} and {len(operations) - 1} more"
+        results = self._write(what, transaction.commit_async, session_id=session_id)
+        for operation, result in zip(operations, results, strict=True):
+            if isinstance(result, _CONFLICTS):
+                raise MetadataConflictError(
+                    f"{operation.path}: expected version {operation.version}, found "
+                    f"{_reason(result)}; nothing of {len(operations)} operations was done"
+                ) from result
+        failures = [result for result in results if isinstance(result, Exception)]
+        if failures:
+            raise MetadataError(f"{what}: refused ({_reason(failures[0])}); nothing was done")
+
+    def session_id(self) -> int:
+        """Id of the present session; waits while the client reconnects, nothing is sent before."""
+        give_up_at_s = time.monotonic() + self._connect_timeout_s
+        while not self._closed:
+            client_id = self._client.client_id
+            if client_id is not None and client_id[0]:
+                return int(client_id[0])
+            if time.monotonic() >= give_up_at_s:
+                raise self._failure(f"no session for {self._connect_timeout_s} s")
+            time.sleep(_RECONNECT_POLL_S)
+        raise self._failure("this store was closed")
+
+    def close(self) -> None:
+        self._closed = True
+        with suppress(zk_errors.KazooException):
+            self._client.stop()
+            self._client.close()
+
+    def _connect(self) -> None:
+        try:
+            self._client.start(timeout=self._connect_timeout_s)
+        except (KazooTimeoutError, zk_errors.KazooException) as error:
+            self._client.stop()
+            self._client.close()
+            raise MetadataError(
+                f"no connection to ZooKeeper {self._address} within {self._connect_timeout_s} s: "
+                "check the hosts, the port and that a server runs there"
+            ) from error
+
+    def _read(self, path: str, request: Callable[[str], Any]) -> Any:
+        self.session_id()
+        try:
+            return request(path).get(timeout=self._request_timeout_s)
+        except zk_errors.NoNodeError:
+            raise
+        except _CONNECTION_ERRORS as error:
+            raise self._failure(f"connection lost while reading {path}") from error
+        except zk_errors.KazooException as error:
+            raise self._failure(f"refused to read {path} ({_reason(error)})") from error
+
+    def _write(
+        self,
+        what: str,
+        send: Callable[[], Any],
+        *,
+        session_id: int | None = None,
+        expected: str = "no such node",
+    ) -> Any:
+        current = self.session_id()
+        if session_id is not None and current != session_id:
+            raise MetadataConflictError(
+                f"{what}: the session of the read ({session_id:#x}) is gone; read again"
+            )
+        try:
+            return send().get(timeout=self._request_timeout_s)
+        except _CONFLICTS as error:
+            raise MetadataConflictError(
+                f"{what}: expected {expected}, found {_reason(error)}; read again"
+            ) from error
+        except _CONNECTION_ERRORS as error:
+            if isinstance(error, KazooTimeoutError):
+                self._end_session()
+            raise MetadataUnknownError(
+                f"{what}: ZooKeeper {self._address} did not answer a write "
+                f"({_reason(error)}); read again before deciding anything"
+            ) from error
+        except zk_errors.KazooException as error:
+            raise self._failure(f"refused to write {what} ({_reason(error)})") from error
+
+    def _end_session(self) -> None:
+        """A write without an answer may still be queued; a closed session sends nothing more."""
+        try:
+            self._client.stop()
+            self._client.start_async()
+        except zk_errors.KazooException:  # its thread hangs: better no client than two writers
+            self._closed = True
+
+    def _failure(self, problem: str) -> MetadataError:
+        return MetadataError(
+            f"ZooKeeper {self._address}: {problem}; check that it is reachable, then try again"
+        )
+
+
+def _require_version(path: str, version: int) -> None:
+    if version < 0:  # -1 would mean "any version" to ZooKeeper
+        raise ValueError(f"{path}: a write names the version it expects, got {version}")
+
+
+def _stat(stat: Any) -> NodeStat:
+    return NodeStat(
+        version=stat.version,
+        czxid=stat.czxid,
+        mzxid=stat.mzxid,
+        ctime_ms=stat.ctime,
+        mtime_ms=stat.mtime,
+    )
+
+
+def _reason(error: Exception) -> str:
+    return type(error).__name__.removesuffix("Error")
+
+
+class _Quiet(logging.LoggerAdapter[logging.Logger]):
+    """Kazoo reports every reconnect as a warning; whoever calls us gets an error where it counts."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        super().log(min(level, logging.DEBUG), msg, *args, **kwargs)

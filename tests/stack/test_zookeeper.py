@@ -1,0 +1,68 @@
+"""The real ZooKeeper passes the contract of the simulator, and holds what a real cluster wrote."""
+
+import uuid
+
+import pytest
+
+from resources.metastore.ledger_paths import LedgerLayout
+from resources.metastore.ledgers import LedgerDirectory
+from resources.metastore.store import VersionedPath
+from resources.metastore.zookeeper import ZooKeeperStore
+from tests.support.metastore_contract import MetadataStoreContract
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+
+@pytest.fixture
+def connect(endpoints):
+    stores = []
+
+    def make(chroot=""):
+        stores.append(ZooKeeperStore(f"zk:{endpoints.zookeeper}{chroot}"))
+        return stores[-1]
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(connect):
+    return connect()
+
+
+@pytest.fixture
+def other(connect):
+    return connect()
+
+
+@pytest.fixture
+def root():
+    return f"/contract-{uuid.uuid4().hex}"
+
+
+class TestZooKeeperStore(MetadataStoreContract):
+    pass
+
+
+def test_a_chroot_is_in_front_of_every_path(connect, store, root):
+    store.create(f"{root}/a", b"")
+    below = connect(root)
+    assert below.children("/") == ["a"]
+    below.create("/b/c", b"x")
+    below.check_and_delete(checks=[VersionedPath("/a", 0)], deletes=[VersionedPath("/b/c", 0)])
+    assert store.children(f"{root}/b") == []
+
+
+def test_the_clusters_own_metadata_is_read(store):
+    ledgers = LedgerDirectory(store)
+    assert ledgers.layout is LedgerLayout.HIERARCHICAL
+    assert uuid.UUID(ledgers.instance_id())
+    bookies = ledgers.available_bookies()
+    assert len(bookies.writable) == 3
+    for host, port in ledgers.bookie_addresses().values():
+        assert host == "127.0.0.1"
+        assert 0 < port < 65536
+    for ledger_id in ledgers.list_ledger_ids():
+        node = ledgers.read(ledger_id)
+        assert node is None or set(node.metadata.segments[0].bookies) <= set(bookies.writable)
