@@ -38,7 +38,8 @@ from resources.settings import Settings
 
 ENVIRONMENT_FILE = "environment.sh"
 _MARKER = ".tierkeeper-stack"
-_ROOMS = ("conf", "data", "logs", "tmp")
+_SCRATCH_ROOMS = ("data", "tmp")
+_ROOMS = ("conf", "logs", *_SCRATCH_ROOMS)
 _LOOK_EVERY_S = 0.1
 _STOP_GRACE_S = 20.0
 _METADATA_TIMEOUT_S = 120.0
@@ -171,7 +172,7 @@ class DevStack:
         return self._state.plan.log(name)
 
     def stop(self) -> None:
-        """Kill every server. Their data is not kept, so none is asked to close it. Repeatable."""
+        """Kill every server and remove its data; logs and configuration stay. Repeatable."""
         for ref in self._state.processes.values():
             self._end(ref, grace_s=0.0)
         self._state.processes.clear()
@@ -179,6 +180,8 @@ class DevStack:
             self._supervisor.close()
         (self.directory / STATE_FILE).unlink(missing_ok=True)
         (self.directory / ENVIRONMENT_FILE).unlink(missing_ok=True)
+        for room in _SCRATCH_ROOMS:
+            shutil.rmtree(self.directory / room, ignore_errors=True)
 
     def stop_server(self, name: str, *, kill: bool = False) -> None:
         """Stop one server and keep its data: SIGTERM and up to 20 s, or SIGKILL at once."""

@@ -211,4 +211,6 @@ def test_a_detached_stack_stays_until_it_is_taken_down(tmp_path):
         code, down = tierkeeper("down")
     assert (code, down["stopped"]) == (0, ["zookeeper"])
     assert wait_until_none(state["stack_id"]) == {}
+    assert not (directory / "data").exists()
+    assert (directory / "logs" / "zookeeper.log").stat().st_size > 0
     assert tierkeeper("down") == (0, down | {"stopped": []})
