@@ -1,0 +1,222 @@
+"""What tierkeeper asks of a Pulsar broker, over its admin REST API.
+
+Owns: a topic that is not loaded is not loaded by asking. stats, internalStats, unload and reading
+an entry load it, and say so; is_loaded answers from broker-stats and bundle ownership alone. Any
+doubt there is UNKNOWN, never NOT_LOADED.
+
+Source: Pulsar admin/v2 resources (Brokers, BrokerStats, Namespaces, PersistentTopics), 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from resources.errors import BrokerError, FormatError
+from resources.pulsar.http import AdminHttp
+from resources.pulsar.offload_policies import (
+    EffectiveOffloadPolicies,
+    PolicyAnswers,
+    merge_offload_policies,
+)
+from resources.pulsar.topic import TopicName, bundle_holds, namespace_path, parse_topic
+from resources.settings import BrokerSettings
+
+
+class TopicLoad(StrEnum):
+    """LOADED may be up to a minute old; UNKNOWN: look again after a minute before concluding."""
+
+    LOADED = "loaded"
+    NOT_LOADED = "not loaded"
+    UNKNOWN = "unknown"
+
+
+class BrokerAdmin(Protocol):
+    """Topics are full names, `persistent://tenant/namespace/name`; ValueError for others.
+
+    Every method may raise BrokerError; BrokerNotFoundError for a 404, BrokerUnknownError when the
+    answer was lost. Messages hold status, path and the broker's reason, never the token.
+    """
+
+    def runtime_config(self) -> Mapping[str, str]:
+        """The broker's settings by name; broker.conf keys unknown to the broker are not in it."""
+
+    def list_brokers(self) -> list[str]:
+        """`host:port` of each live broker of the cluster."""
+
+    def list_namespaces(self) -> list[str]:
+        """`tenant/namespace`, of all tenants."""
+
+    def list_topics(self, namespace: str) -> list[str]:
+        """Persistent topics that admin lists, each partition by itself; no system topics."""
+
+    def is_loaded(self, topic: str) -> TopicLoad:
+        """Whether a broker has the topic in memory, without loading it.
+
+        Brokers are asked one after the other, so a bundle that moves meanwhile can be missed: what
+        depends on NOT_LOADED must itself fail when a broker writes the topic's node.
+        """
+
+    def unload_topic(self, topic: str) -> None:
+        """Returns once acknowledged. Loads a topic that is not loaded. Safe to repeat."""
+
+    def internal_stats(self, topic: str) -> Mapping[str, Any]:
+        """The managed ledger as the broker remembers it. Loads the topic."""
+
+    def read_entry(self, topic: str, ledger_id: int, entry_id: int) -> bytes:
+        """Message payload of one entry, read through the broker. Loads the topic."""
+
+    def topic_properties(self, topic: str) -> Mapping[str, str]:
+        """Properties of the topic. May load it."""
+
+    def shadow_topics(self, topic: str) -> list[str]:
+        """Topics that share this one's ledgers. May load the topic."""
+
+    def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
+        """Does not load the topic, but makes a broker own its bundle: ask is_loaded before."""
+
+
+class HttpBrokerAdmin:
+    """BrokerAdmin by HTTP. Not shared between threads, as its session is not."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self._http = AdminHttp(settings)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def runtime_config(self) -> Mapping[str, str]:
+        found = self._object("/brokers/configuration/runtime")
+        return {name: str(value) for name, value in found.items() if value is not None}
+
+    def list_brokers(self) -> list[str]:
+        cluster = self._cluster()
+        brokers = self._strings(f"/brokers/{quote(cluster, safe='')}")
+        for broker in brokers:
+            self._http.trust(broker)
+        return brokers
+
+    def list_namespaces(self) -> list[str]:
+        tenants = self._strings("/tenants")
+        return [
+            namespace
+            for tenant in tenants
+            for namespace in self._strings(f"/namespaces/{quote(tenant, safe='')}")
+        ]
+
+    def list_topics(self, namespace: str) -> list[str]:
+        return self._strings(namespace_path(namespace).replace("/namespaces/", "/persistent/", 1))
+
+    def is_loaded(self, topic: str) -> TopicLoad:
+        name, cluster = parse_topic(topic), self._cluster()
+        brokers = self.list_brokers()
+        if not brokers:
+            return TopicLoad.UNKNOWN  # some broker answered us, so the list is not the truth
+        owned = doubt = False
+        for broker in brokers:
+            try:
+                if name in self._listed_topics(broker, name):
+                    return TopicLoad.LOADED
+                owned = owned or self._owns_bundle(cluster, broker, name)
+            except (BrokerError, FormatError):
+                doubt = True  # this broker may be the owner; another may still say "loaded"
+        return TopicLoad.UNKNOWN if owned or doubt else TopicLoad.NOT_LOADED
+
+    def unload_topic(self, topic: str) -> None:
+        self._http.send("PUT", f"{parse_topic(topic).path}/unload")
+
+    def internal_stats(self, topic: str) -> Mapping[str, Any]:
+        return self._object(f"{parse_topic(topic).path}/internalStats")
+
+    def read_entry(self, topic: str, ledger_id: int, entry_id: int) -> bytes:
+        path = f"{parse_topic(topic).path}/ledger/{ledger_id}/entry/{entry_id}"
+        return self._http.send("GET", path)
+
+    def topic_properties(self, topic: str) -> Mapping[str, str]:
+        found = self._http.json(f"{parse_topic(topic).path}/properties")
+        return {str(k): str(v) for k, v in _as_object(found or {}, "properties").items()}
+
+    def shadow_topics(self, topic: str) -> list[str]:
+        return self._strings(f"{parse_topic(topic).whole.path}/shadowTopics")
+
+    def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
+        name = parse_topic(topic)
+        levels = name.namespace_path
+        answers = PolicyAnswers(
+            topic=self._topic_policies(name, applied=False),
+            namespace=self._policies(f"{levels}/offloadPolicies"),
+            namespace_lag_ms=self._number(f"{levels}/offloadDeletionLagMs"),
+            namespace_threshold_bytes=self._number(f"{levels}/offloadThreshold"),
+            namespace_threshold_seconds=self._number(
+                f"{levels}/offloadThresholdInSeconds",
+                none_on=404,  # older brokers do not know the path
+            ),
+            broker=self.runtime_config(),
+            applied=self._topic_policies(name, applied=True),
+        )
+        return merge_offload_policies(answers, topic=topic)
+
+    # ----- pieces of answers
+
+    def _cluster(self) -> str:
+        cluster = self.runtime_config().get("clusterName", "")
+        if not cluster:
+            raise BrokerError("GET /brokers/configuration/runtime: no clusterName in the answer")
+        return cluster
+
+    def _listed_topics(self, broker: str, topic: TopicName) -> set[TopicName]:
+        """Topics of the namespace in {namespace: {bundle: {"persistent": {topic: stats}}}}."""
+        path = "/broker-stats/topics"
+        stats = _as_object(self._http.json(path, base=self._http.base_of(broker)) or {}, path)
+        bundles = _as_object(stats.get(f"{topic.tenant}/{topic.namespace}", {}), path)
+        return {
+            parse_topic(full)
+            for bundle in bundles.values()
+            for full in _as_object(_as_object(bundle, path).get("persistent", {}), path)
+            if full == str(topic)
+        }
+
+    def _owns_bundle(self, cluster: str, broker: str, topic: TopicName) -> bool:
+        path = f"/brokers/{quote(cluster, safe='')}/{quote(broker, safe='')}/ownedNamespaces"
+        return any(bundle_holds(bundle, topic) for bundle in self._object(path))
+
+    def _topic_policies(self, topic: TopicName, *, applied: bool) -> Mapping[str, Any] | None:
+        """The policy of the whole topic: brokers refuse to tell it for one partition.
+
+        405 says that topic policies are switched off, so there are none.
+        """
+        params = {"applied": "true"} if applied else None
+        return self._policies(f"{topic.whole.path}/offloadPolicies", params=params, none_on=405)
+
+    def _policies(
+        self, path: str, *, params: Mapping[str, str] | None = None, none_on: int | None = None
+    ) -> Mapping[str, Any] | None:
+        found = self._http.json(path, params=params, none_on=none_on)
+        return None if found is None else _as_object(found, path)
+
+    def _number(self, path: str, *, none_on: int | None = None) -> int | None:
+        found = self._http.json(path, none_on=none_on)
+        if found is None:
+            return None
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise BrokerError(f"GET {path}: expected a whole number, found {found!r:.100}")
+        return found
+
+    def _object(self, path: str) -> Mapping[str, Any]:
+        return _as_object(self._http.json(path), path)
+
+    def _strings(self, path: str) -> list[str]:
+        found = self._http.json(path)
+        if found is None:
+            return []
+        if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+            raise BrokerError(f"GET {path}: expected a list of names, found {found!r:.100}")
+        return found
+
+
+def _as_object(found: object, path: str) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise BrokerError(f"GET {path}: expected a JSON object, found {found!r:.100}")
+    return found

@@ -1,0 +1,207 @@
+"""Canned answers in the documented shapes of Pulsar 4.0."""
+
+import threading
+import zlib
+from dataclasses import replace
+
+import pytest
+
+from resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
+from resources.pulsar.admin import HttpBrokerAdmin, TopicLoad
+from resources.settings import BrokerSettings
+from tests.support.admin_sim import running_admin_simulator
+
+TOPIC = "persistent://public/default/orders"
+NS = "/namespaces/public/default"
+TOKEN = "tok-5f1c2a"
+
+
+@pytest.fixture
+def broker():
+    with running_admin_simulator() as simulator:
+        simulator.get(
+            "/brokers/configuration/runtime", {"clusterName": "c1", "webServicePort": "8"}
+        )
+        simulator.get("/brokers/c1", [simulator.address])
+        simulator.get("/broker-stats/topics", {})
+        own(simulator, {})
+        yield simulator
+
+
+@pytest.fixture
+def admin(broker):
+    admin = HttpBrokerAdmin(BrokerSettings(admin_url=broker.url, token=TOKEN, timeout_s=0.5))
+    yield admin
+    admin.close()
+
+
+def own(simulator, bundles, **answer):
+    encoded = simulator.address.replace(":", "%3A")
+    status = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
+    body = dict.fromkeys(bundles, status)
+    simulator.get(f"/brokers/c1/{encoded}/ownedNamespaces", body, **answer)
+
+
+def half_with(topic, *, wrong=False):
+    low = (zlib.crc32(topic.encode()) < 0x80000000) != wrong
+    return f"public/default/{'0x00000000_0x80000000' if low else '0x80000000_0xffffffff'}"
+
+
+def test_a_topic_in_the_brokers_stats_is_loaded(broker, admin):
+    bundle = half_with(TOPIC).rpartition("/")[2]
+    stats: dict[str, object] = {
+        "public/default": {bundle: {"persistent": {TOPIC: {"publishers": []}}}}
+    }
+    broker.get("/broker-stats/topics", stats)
+    own(broker, [half_with(TOPIC)])
+    assert admin.is_loaded(TOPIC) is TopicLoad.LOADED
+    assert admin.is_loaded("persistent://public/default/other-1") is not TopicLoad.LOADED
+
+
+def test_a_topic_whose_bundle_nobody_owns_is_not_loaded(broker, admin):
+    own(broker, [half_with(TOPIC, wrong=True), "pulsar/c1/127.0.0.1:8/0x00000000_0xffffffff"])
+    assert admin.is_loaded(TOPIC) is TopicLoad.NOT_LOADED
+
+
+def test_owned_but_not_listed_is_unknown_for_stats_are_a_minute_old(broker, admin):
+    own(broker, [half_with(TOPIC)])
+    assert admin.is_loaded(TOPIC) is TopicLoad.UNKNOWN
+
+
+@pytest.mark.parametrize("damage", ["stats", "owned", "shape", "bundle", "nobody"])
+def test_a_broker_that_does_not_answer_well_leaves_it_unknown(broker, admin, damage):
+    match damage:
+        case "stats":
+            broker.get("/broker-stats/topics", {"reason": "boom"}, status=500)
+        case "owned":
+            own(broker, [], status=500)
+        case "shape":
+            broker.get("/broker-stats/topics", [1, 2])
+        case "bundle":
+            own(broker, ["public/default/what"])
+        case _:
+            broker.get("/brokers/c1", [])
+    assert admin.is_loaded(TOPIC) is TopicLoad.UNKNOWN
+
+
+def test_a_second_broker_that_is_down_may_be_the_owner(broker, admin):
+    broker.get("/brokers/c1", [broker.address, "127.0.0.1:1"])
+    assert admin.is_loaded(TOPIC) is TopicLoad.UNKNOWN
+
+
+def test_asking_whether_it_is_loaded_never_touches_the_topic(broker, admin):
+    own(broker, [half_with(TOPIC)])
+    admin.is_loaded(TOPIC)
+    assert not [line for line, _ in broker.requests if "/persistent/" in line]
+
+
+def test_an_entry_is_read_as_it_is(broker, admin):
+    broker.get("/persistent/public/default/orders/ledger/7/entry/0", b"\x00payload\xff")
+    assert admin.read_entry(TOPIC, 7, 0) == b"\x00payload\xff"
+
+
+def test_names_with_odd_characters_reach_the_right_topic(broker, admin):
+    broker.get("/persistent/public/default/a%20b%2Bc%25/internalStats", {"ledgers": []})
+    assert admin.internal_stats("persistent://public/default/a b+c%") == {"ledgers": []}
+
+
+def test_unload_is_a_put_and_its_refusal_names_status_path_and_reason(broker, admin):
+    path = "/admin/v2/persistent/public/default/orders/unload"
+    broker.answers[f"PUT {path}"] = replace_answer(broker, status=204)
+    admin.unload_topic(TOPIC)
+    broker.answers[f"PUT {path}"] = replace_answer(
+        broker, {"reason": f"role\nof {TOKEN} may not"}, status=403
+    )
+    with pytest.raises(BrokerError, match=r"PUT /persistent/.*/unload: status 403: role of") as e:
+        admin.unload_topic(TOPIC)
+    assert TOKEN not in str(e.value)
+
+
+def replace_answer(broker, body=None, **fields):
+    return replace(broker.answers["GET /admin/v2/broker-stats/topics"], body=body, **fields)
+
+
+def test_a_404_can_be_told_apart(broker, admin):
+    with pytest.raises(BrokerNotFoundError, match="Topic not found"):
+        admin.read_entry(TOPIC, 7, 99)
+
+
+def test_a_lost_answer_is_unknown(broker, admin):
+    line = "PUT /admin/v2/persistent/public/default/orders/unload"
+    broker.answers[line] = replace_answer(broker, hang_up=True)
+    with pytest.raises(BrokerUnknownError, match="unknown"):
+        admin.unload_topic(TOPIC)
+    release = threading.Event()
+    broker.answers[line] = replace_answer(broker, release=release)
+    try:
+        with pytest.raises(BrokerUnknownError, match="no answer within"):
+            admin.unload_topic(TOPIC)
+    finally:
+        release.set()
+
+
+def test_a_broker_that_is_not_there_is_no_unknown_outcome():
+    admin = HttpBrokerAdmin(BrokerSettings(admin_url="http://127.0.0.1:1", timeout_s=1))
+    with pytest.raises(BrokerError, match=r"cannot reach the broker at 127\.0\.0\.1:1") as caught:
+        admin.unload_topic(TOPIC)
+    assert not isinstance(caught.value, BrokerUnknownError)
+
+
+def test_the_token_follows_a_redirect_to_a_broker_of_the_cluster_only(broker, admin):
+    with running_admin_simulator() as other:
+        path = "/persistent/public/default/orders/properties"
+        broker.get(path, status=307, location=f"{other.url}/admin/v2{path}")
+        other.get(path, {"PULSAR.SHADOW_SOURCE": "x"})
+        assert admin.topic_properties(TOPIC) == {"PULSAR.SHADOW_SOURCE": "x"}
+        assert other.requests[-1][1] is None
+        broker.get("/brokers/c1", [broker.address, other.address])
+        admin.list_brokers()
+        admin.topic_properties(TOPIC)
+        assert other.requests[-1][1] == f"Bearer {TOKEN}"
+
+
+def test_namespaces_and_topics_are_listed(broker, admin):
+    broker.get("/tenants", ["public", "a b"])
+    broker.get("/namespaces/public", ["public/default"])
+    broker.get("/namespaces/a%20b", ["a b/n"])
+    broker.get("/persistent/public/default", [TOPIC, f"{TOPIC}-2-partition-0"])
+    assert admin.list_namespaces() == ["public/default", "a b/n"]
+    assert admin.list_topics("public/default") == [TOPIC, f"{TOPIC}-2-partition-0"]
+
+
+def test_policies_are_gathered_from_every_level_and_from_the_whole_topic(broker, admin):
+    broker.get(
+        "/brokers/configuration/runtime",
+        {"clusterName": "c1", "managedLedgerOffloadDriver": "aws-s3", "x": None},
+    )
+    broker.get("/persistent/public/default/orders/offloadPolicies")
+    broker.get(
+        "/persistent/public/default/orders/offloadPolicies?applied=true",
+        {"managedLedgerOffloadDriver": "aws-s3", "s3ManagedLedgerOffloadBucket": "b"},
+    )
+    broker.get(f"{NS}/offloadPolicies", {"managedLedgerOffloadDriver": "aws-s3"})
+    broker.get(f"{NS}/offloadDeletionLagMs", 60000)
+    broker.get(f"{NS}/offloadThreshold", -1)
+    found = admin.effective_offload_policies(f"{TOPIC}-partition-0")
+    assert (found.driver, found.bucket, found.deletion_lag_ms) == ("aws-s3", "b", 60000)
+    assert found.origins == {
+        "driver": "namespace",
+        "bucket": "broker",
+        "deletion_lag_ms": "namespace",
+    }
+
+
+def test_switched_off_topic_policies_are_no_policies(broker, admin):
+    for query in ("", "?applied=true"):
+        broker.get(f"/persistent/public/default/orders/offloadPolicies{query}", status=405)
+    broker.get(f"{NS}/offloadPolicies")
+    broker.get(f"{NS}/offloadDeletionLagMs")
+    broker.get(f"{NS}/offloadThreshold", -1)
+    assert admin.effective_offload_policies(TOPIC).driver is None
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[1]", b"7"])
+def test_an_answer_of_another_shape_is_a_broker_error(broker, admin, body):
+    broker.get("/persistent/public/default/orders/internalStats", body)
+    with pytest.raises(BrokerError, match="internalStats"):
+        admin.internal_stats(TOPIC)
