@@ -3,9 +3,6 @@
 Owns: either every wanted server is ready, or none is left running. An attached stack ends with the
 process that started it; a detached one stays until `stop()` finds it through its state file. A
 start always begins with empty data; a single server stopped and started again keeps its own.
-
-`boto3` is imported here for one call, the creation of the empty bucket; the product's only user of
-it is object_store/s3.py.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
+from resources.devstack.bucket import create_bucket
 from resources.devstack.endpoints import (
     Endpoints,
     endpoints_of,
@@ -220,7 +218,7 @@ class DevStack:
         for name in bookies:
             self._spawn(name, supervisor)
         self._wait_ready("s3")
-        _create_bucket(endpoints_of(plan))
+        create_bucket(endpoints_of(plan))
         for name in bookies:
             self._wait_ready(name)
         if self.options.with_broker:
@@ -308,21 +306,3 @@ def _prepare(directory: Path) -> None:
         shutil.rmtree(directory / room, ignore_errors=True)
         (directory / room).mkdir()
     (directory / "data" / "s3" / "volumes").mkdir(parents=True)
-
-
-def _create_bucket(ends: Endpoints) -> None:
-    import boto3
-    from botocore.config import Config
-
-    client = boto3.client(
-        "s3",
-        endpoint_url=ends.s3_endpoint,
-        region_name=ends.s3_region,
-        aws_access_key_id=ends.s3_access_key,
-        aws_secret_access_key=ends.s3_secret_key,
-        config=Config(s3={"addressing_style": "path"}, proxies={}),
-    )
-    try:
-        client.create_bucket(Bucket=ends.s3_bucket)
-    finally:
-        client.close()
