@@ -34,6 +34,11 @@ class RecordBook:
         self._objects = objects
         self._records = RecordStore(objects, instance)
 
+    @property
+    def prefix(self) -> str:
+        """What every record's key begins with in the bucket."""
+        return self._records.prefix
+
     def create(self, key: str, record: R) -> Stored[R]:
         """Write a record that must not exist yet; ObjectExistsError when it does."""
         return self._typed(type(record), self._records.create(key, encode_record(record)))

@@ -1,0 +1,188 @@
+"""Where every ledger is: both metadata trees and one listing of our records, read once.
+
+Reads only, loads no topic, and costs a handful of listings however many ledgers there are. What the
+CLI lists, what Dagster discovers and what the backlog counts all come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from resources.metastore.topic_names import never_touched
+from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.records.models import Claim, Publication
+from tiering_assets.steps.plan import look_at
+from tiering_assets.steps.publish import recorded_publications
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import attempts_of
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.lag import lag_elapsed
+from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerView:
+    """One ledger of a topic. `entries` and `bytes` are the topic's counts; None while open."""
+
+    ledger_id: int
+    ml_name: str
+    topic: str
+    state: LedgerState
+    entries: int | None
+    bytes: int | None
+    closed_at: datetime | None
+    uid: UUID | None
+    offloaded_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Records:
+    """Which records and objects exist, by ledger and attempt."""
+
+    newest_attempt: dict[int, UUID]
+    certified: set[tuple[int, UUID]]
+    quarantined: set[tuple[int, UUID]]
+    indexed: set[tuple[int, UUID]]
+    held: set[int]
+    claimed: set[int]
+    store_now: datetime
+
+
+def survey(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[LedgerView]:
+    """Every ledger of the given managed ledgers (all user topics without), in topic and id order."""
+    records = _read_records(stack)
+    in_bookkeeper = set(stack.ledgers.list_ledger_ids())
+    names = sorted(topics if topics is not None else stack.topics.iter_managed_ledgers())
+    for ml_name in names:
+        found = stack.topics.read(ml_name)
+        if found is None or never_touched(ml_name, found[0].properties) is not None:
+            continue
+        yield from _survey_topic(stack, ml_name, found[0], records, in_bookkeeper)
+
+
+def _survey_topic(
+    stack: Stack,
+    ml_name: str,
+    topic: ManagedLedger,
+    records: _Records,
+    in_bookkeeper: set[int],
+) -> Iterator[LedgerView]:
+    publications = _publications(stack, ml_name, topic)
+    for listed in topic.ledgers:
+        context = listed.offload
+        uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
+        publication = None if uid is None else publications.get((listed.ledger_id, uid))
+        certified = uid is not None and (listed.ledger_id, uid) in records.certified
+        evidence = StateEvidence(
+            listed=True,
+            open=listed.is_open,
+            context_complete=context is not None and context.complete,
+            context_other=context is not None and not context.complete,
+            marked_deleted=context is not None and context.bookkeeper_deleted,
+            in_bookkeeper=listed.ledger_id in in_bookkeeper,
+            claimed=listed.ledger_id in records.claimed,
+            has_index_object=uid is not None and (listed.ledger_id, uid) in records.indexed,
+            certified=certified,
+            quarantined=uid is not None and (listed.ledger_id, uid) in records.quarantined,
+            published=publication is not None,
+            lag_elapsed=publication is not None and _lag_elapsed(stack, publication, records),
+            held=listed.ledger_id in records.held,
+        )
+        yield LedgerView(
+            ledger_id=listed.ledger_id,
+            ml_name=ml_name,
+            topic=topic_of(ml_name),
+            state=decide_state(evidence),
+            entries=listed.entries,
+            bytes=listed.size,
+            closed_at=_closed_at(listed),
+            uid=uid,
+            offloaded_by=None if context is None else ("tierkeeper" if certified else "broker"),
+        )
+
+
+def _publications(
+    stack: Stack, ml_name: str, topic: ManagedLedger
+) -> dict[tuple[int, UUID], Stored[Publication]]:
+    if all(listed.offload is None for listed in topic.ledgers):
+        return {}
+    return recorded_publications(stack, ml_name)
+
+
+def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: _Records) -> bool:
+    return lag_elapsed(
+        lag=stack.deletion_lag,
+        recorded_at=publication.record.confirmed_at,
+        now=stack.now(),
+        stored_at=publication.stored_at,
+        store_now=records.store_now,
+    )
+
+
+def _closed_at(listed: LedgerInfo) -> datetime | None:
+    if listed.closed_at_ms is None:
+        return None
+    return datetime.fromtimestamp(listed.closed_at_ms / 1000, UTC)
+
+
+def _read_records(stack: Stack) -> _Records:
+    store_now = stack.objects.server_time()
+    prefix = stack.book.prefix
+    newest: dict[int, tuple[datetime, UUID]] = {}
+    for summary in stack.objects.list_objects(f"{prefix}attempts/"):
+        ledger_id, uid = _ids(summary.key)
+        if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
+            newest[ledger_id] = (summary.last_modified, uid)
+    return _Records(
+        newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
+        certified={_ids(key) for key in stack.book.keys("certificates/")},
+        quarantined={_ids(key) for key in stack.book.keys("quarantines/")},
+        indexed={
+            (key.ledger_id, key.uid)
+            for summary in stack.objects.list_objects()
+            if (key := parse_key(summary.key)) is not None and key.is_index
+        },
+        held={
+            int(key.removeprefix("holds/").removesuffix(".json"))
+            for key in stack.book.keys("holds/")
+        },
+        claimed={
+            stored.record.ledger_id
+            for stored in stack.book.iter_records(Claim, "claims/")
+            if stored.record.expires_at > store_now
+        },
+        store_now=store_now,
+    )
+
+
+def _ids(key: str) -> tuple[int, UUID]:
+    """(ledger id, attempt) of a record key `…/<ledger id>/<uuid>.json`."""
+    ledger_id, name = key.split("/")[-2:]
+    return int(ledger_id), UUID(name.removesuffix(".json"))
+
+
+def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[LedgerView]:
+    """Ledgers that an offload could take up or finish: closed, and not yet published."""
+    unfinished = {
+        LedgerState.SEALED,
+        LedgerState.COPIED,
+        LedgerState.VERIFIED,
+        LedgerState.QUARANTINED,
+    }
+    return [view for view in survey(stack, topics) if view.state in unfinished]
+
+
+def ml_names_of(stack: Stack, ledger_ids: Iterable[int]) -> dict[int, str]:
+    """Owner of each ledger by attempt record or, without one, by the ledger's own metadata."""
+    found: dict[int, str] = {}
+    for ledger_id in ledger_ids:
+        attempts = attempts_of(stack, ledger_id)
+        name = attempts[-1].record.ml_name if attempts else look_at(stack, ledger_id).ml_name
+        if name is not None:
+            found[ledger_id] = name
+    return found
