@@ -38,8 +38,14 @@ _EXPECTED = {
     "bool": "true or false",
 }
 _MAY_BE_ZERO = frozenset(
-    "publish.pending_bytes publish.pending_age_s release.deletion_lag_s release.per_run_max "
-    "release.per_hour_max release.fleet_share_max".split()
+    [
+        "publish.pending_bytes",
+        "publish.pending_age_s",
+        "release.deletion_lag_s",
+        "release.per_run_max",
+        "release.per_hour_max",
+        "release.fleet_share_max",
+    ]
 )
 
 
