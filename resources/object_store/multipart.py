@@ -1,8 +1,8 @@
 """Which uploaded parts may be completed, and which must be sent again. Pure.
 
 A part counts only by what the store lists now, never by what a worker said it sent: size and
-checksum must equal the accepted row's. Stores that list no SHA-256 are believed by the ETag where
-it is the MD5 of the part. An accepted part carries the row's SHA-256 on to the completing request,
+checksum must equal the accepted row's. A store that lists no SHA-256 (SeaweedFS 4.48) is believed by
+the ETag it answered to the part's upload, whose body it had checked against the SHA-256. An accepted part carries the row's SHA-256 on to the completing request,
 where a store that was promised SHA-256 parts compares it once more.
 
 A part that was sent twice may be listed twice (SeaweedFS 4.48 does): the listing that equals the row
@@ -24,12 +24,12 @@ PART_NUMBER_MAX = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedPart:
-    """The accepted row of one part. `md5` is needed where the store lists no SHA-256."""
+    """The accepted row of one part; `etag` is what the store answered to its upload."""
 
     part_number: int
     size: int
     sha256: bytes
-    md5: bytes | None = None
+    etag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +81,8 @@ def _is_same(row: ExpectedPart, part: Part) -> bool:
         return False
     if part.sha256 is not None:
         return part.sha256 == row.sha256
-    return row.md5 is not None and part.etag.strip('"').lower() == row.md5.hex()
+    return row.etag is not None and _plain(part.etag) == _plain(row.etag)
+
+
+def _plain(etag: str) -> str:
+    return etag.strip('"').lower()

@@ -34,7 +34,7 @@ def expected(number: int, body: bytes) -> ExpectedPart:
         part_number=number,
         size=len(body),
         sha256=sha256(body),
-        md5=hashlib.md5(body).digest(),
+        etag=hashlib.md5(body).hexdigest(),
     )
 
 

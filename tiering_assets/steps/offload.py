@@ -201,10 +201,6 @@ def _settle_parts(
     """What the store lists, once it equals the rows; parts that differ are sent again."""
     record = item.attempt.record
     ledger_id = record.ledger.ledger_id
-    expected = [
-        ExpectedPart(part_number=n, size=row.block_length, sha256=bytes.fromhex(row.sha256))
-        for n, row in sorted(rows.items())
-    ]
     for _round in range(SEND_ROUNDS_MAX):
         listed = stack.objects.list_parts(record.data_key, upload_id)
         if listed is None:
@@ -212,24 +208,37 @@ def _settle_parts(
                 f"ledger {ledger_id}: upload {upload_id} of {record.data_key} is gone; somebody "
                 f"aborted it"
             )
-        match = accept_parts(expected, listed, key=record.data_key)
+        match = accept_parts(_expected(rows), listed, key=record.data_key)
         if match.may_complete:
             return match.accepted
         stack.narrate(f"ledger {ledger_id}: sending {len(match.send_again)} parts again")
         wanted = set(match.send_again)
         again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
-        _all_blocks_of(stack, item.plan, replace(item.task, blocks=again))
+        rows = {**rows, **_send_again(stack, item.plan, replace(item.task, blocks=again))}
     raise IntegrityError(
         f"ledger {ledger_id}: parts of {record.data_key} in the store differ from what was sent, "
         f"{SEND_ROUNDS_MAX} times"
     )
 
 
-def _all_blocks_of(stack: Stack, plan: LedgerPlan, task: BlockTask) -> None:
+def _expected(rows: Mapping[int, BlockRow]) -> list[ExpectedPart]:
+    return [
+        ExpectedPart(
+            part_number=n,
+            size=row.block_length,
+            sha256=bytes.fromhex(row.sha256),
+            etag=row.etag,
+        )
+        for n, row in sorted(rows.items())
+    ]
+
+
+def _send_again(stack: Stack, plan: LedgerPlan, task: BlockTask) -> dict[int, BlockRow]:
     rows = _run(stack, [task]).get(task.attempt, [])
     failed = next((row for row in rows if row.error), None)
     if failed is not None:
         raise revive(failed, f"ledger {plan.ledger_id} block {failed.part_number}: {failed.error}")
+    return rows_by_part(rows)
 
 
 def _resolve_complete(stack: Stack, record: Attempt, error: ObjectStoreError) -> None:

@@ -18,7 +18,7 @@ def row(number, body):
         part_number=number,
         size=len(body),
         sha256=hashlib.sha256(body).digest(),
-        md5=hashlib.md5(body).digest(),
+        etag=hashlib.md5(body).hexdigest(),
     )
 
 
@@ -61,7 +61,7 @@ def test_exactly_the_sound_parts_are_accepted_and_the_rest_sent_again(bodies, ch
 
 def test_without_any_checksum_to_compare_a_part_is_not_believed():
     part = listed(1, b"x", checksums=False)
-    assert accept_parts([replace(row(1, b"x"), md5=None)], [part]).send_again == (1,)
+    assert accept_parts([replace(row(1, b"x"), etag=None)], [part]).send_again == (1,)
 
 
 def test_a_part_that_no_row_names_means_another_writer():

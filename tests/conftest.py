@@ -1,0 +1,28 @@
+"""One whole stack for every test that wants real servers, ended with the session however it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from resources.devstack.stack import DevStack
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory):
+    """ZooKeeper, three bookies, a broker with its own offloader, and S3. Started once, on demand."""
+    with DevStack.start(tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def endpoints(stack):
+    return stack.endpoints
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch):
+    """No setting of the person who runs the tests reaches them."""
+    import os
+
+    for name in [n for n in os.environ if n.startswith("TIERKEEPER_")]:
+        monkeypatch.delenv(name)
