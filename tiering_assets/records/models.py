@@ -108,7 +108,8 @@ class Certificate:
     """Written only after every byte was read back and found equal to what the bookies served.
 
     `data.sha256` is the SHA-256 over the blocks' SHA-256 digests in order (blocks are verified in
-    parallel); `index.sha256` is of the index object's bytes.
+    parallel); `index.sha256` is of the index object's bytes. `seconds` is the time tasks spent reading
+    this ledger back, `copy_seconds` copying it (None when another run copied it).
     """
 
     kind: ClassVar[str] = "tierkeeper/certificate/1"
@@ -126,6 +127,7 @@ class Certificate:
     seconds: float
     writer: Writer
     previous: str
+    copy_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

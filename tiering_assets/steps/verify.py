@@ -58,7 +58,6 @@ def verify_attempts(
     stack: Stack, attempts: Sequence[ToVerify]
 ) -> dict[int, Stored[Certificate] | TierkeeperError]:
     """Verify a batch; returns a certificate or the error of each ledger."""
-    started = stack.monotonic()
     results: dict[int, Stored[Certificate] | TierkeeperError] = {}
     found: dict[int, _Objects] = {}
     for item in attempts:
@@ -81,11 +80,8 @@ def verify_attempts(
     for item in proven:
         ledger_id = item.plan.ledger_id
         try:
-            seconds = stack.monotonic() - started
             stored = rows[str(item.attempt.record.uid)][TaskKind.READ_BACK]
-            results[ledger_id] = _certify(
-                stack, item, found[ledger_id], stored, suites[ledger_id], seconds
-            )
+            results[ledger_id] = _certify(stack, item, found[ledger_id], stored, suites[ledger_id])
         except TierkeeperError as error:
             results[ledger_id] = _quarantined(stack, item, error)
     return results
@@ -220,7 +216,6 @@ def _certify(
     found: _Objects,
     stored_rows: Sequence[BlockRow],
     suite: SuiteResult,
-    seconds: float,
 ) -> Stored[Certificate]:
     record, plan = item.attempt.record, item.plan
     if not suite.success:
@@ -270,7 +265,8 @@ def _certify(
         ),
         suites=(suite,),
         verified_at=stack.now(),
-        seconds=round(seconds, 3),
+        seconds=_seconds(rows),
+        copy_seconds=None if item.source_rows is None else _seconds(item.source_rows),
         writer=stack.writer,
         previous=item.attempt.sha256,
     )
@@ -279,6 +275,10 @@ def _certify(
     )
     reach("verify.certified")
     return written
+
+
+def _seconds(rows: Mapping[int, BlockRow]) -> float:
+    return round(sum(row.seconds for row in rows.values()), 3)
 
 
 def _quarantined(stack: Stack, item: ToVerify, error: TierkeeperError) -> TierkeeperError:
