@@ -106,6 +106,17 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DagsterSettings:
+    cluster: str = _setting(
+        "pulsar", "name in asset keys and in the partition set: letters, digits and underscores"
+    )
+    runner: str = _setting("spark", "where blocks are copied and read back: spark or local")
+    partitions_max: int = _setting(
+        5000, "live ledger partitions; ledgers beyond it are counted in the backlog only"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All sections. `instance` names the records' prefix; empty means BookKeeper's INSTANCEID."""
 
@@ -117,6 +128,7 @@ class Settings:
     publish: PublishSettings = field(default_factory=PublishSettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
+    dagster: DagsterSettings = field(default_factory=DagsterSettings)
 
 
 SECTIONS = tuple(f.name for f in fields(Settings))

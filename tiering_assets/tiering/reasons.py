@@ -23,6 +23,11 @@ class Reason(Enum):
     QUARANTINED = "quarantined"
     CLAIMED = "another run works on it"
 
+    @property
+    def is_fault(self) -> bool:
+        """Waiting does not help: a person must look."""
+        return self in {Reason.MISSING, Reason.DATA_MISSING, Reason.QUARANTINED}
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
