@@ -101,8 +101,7 @@ class DevStack:
         try:
             stack._start_all()
             if not attached:
-                supervisor.release()
-                stack._supervisor = None
+                stack.detach()
         except BaseException:  # Ctrl-C included: half a stack is never left
             supervisor.close()
             (directory / STATE_FILE).unlink(missing_ok=True)
@@ -180,6 +179,12 @@ class DevStack:
         (self.directory / ENVIRONMENT_FILE).unlink(missing_ok=True)
         for room in _SCRATCH_ROOMS:
             shutil.rmtree(self.directory / room, ignore_errors=True)
+
+    def detach(self) -> None:
+        """Leave the servers running after this process; stop() of an opened stack ends them."""
+        if self._supervisor is not None:
+            self._supervisor.release()
+            self._supervisor = None
 
     def stop_server(self, name: str, *, kill: bool = False) -> None:
         """Stop one server and keep its data: SIGTERM and up to 20 s, or SIGKILL at once."""

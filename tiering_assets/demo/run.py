@@ -1,0 +1,160 @@
+"""The demo: real topics are produced, tiered, released and read back through a stock broker.
+
+Stack up, produce, Dagster jobs discover -> offload (Spark) -> release, proof, summary. Everything it
+starts ends with it, unless it is asked to keep the servers.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from resources.devstack.stack import DevStack
+from resources.devstack.traffic import Content, TopicSpec, consume_all, produce, seal
+from resources.errors import IntegrityError
+from resources.settings import Settings
+from tiering_assets.demo.jobs import run_job
+from tiering_assets.demo.memory import PeakMemory
+from tiering_assets.demo.scenario import demo_topics
+from tiering_assets.demo.summary import DemoSummary, LedgerResult, TopicResult
+from tiering_assets.records import keys
+from tiering_assets.records.models import Certificate
+from tiering_assets.steps.stack import Stack, open_stack
+from tiering_assets.steps.survey import LedgerView, survey
+from tiering_assets.tiering.states import LedgerState
+
+LAG_S = 3.0
+Report = Callable[[str], None]
+
+
+def run_demo(stack: DevStack, *, project: Path, build: Path, report: Report) -> DemoSummary:
+    """Run the whole story on a started stack.
+
+    Raises:
+        JobFailedError: a Dagster job failed.
+        IntegrityError: a released ledger is still in BookKeeper's metadata.
+    """
+    began = time.monotonic()
+    logs = build / "demo"
+    logs.mkdir(parents=True, exist_ok=True)
+    settings = demo_settings(stack)
+    servers = [status.pid for status in stack.status() if status.pid is not None]
+    with PeakMemory([os.getpid(), *servers]) as memory:
+        specs = demo_topics()
+        produced = _produce(stack, specs, report)
+        environment = demo_environment(stack)
+        for job in ("discover", "offload"):
+            _job(job, project, environment, logs, report)
+        report(f"waiting {LAG_S:g} s: the deletion lag")
+        time.sleep(LAG_S + 1.5)
+        _job("release", project, environment, logs, report)
+        with open_stack(settings) as opened:
+            ledgers = _ledgers(opened)
+            _require_gone(opened, ledgers)
+        topics = _read_back(stack, specs, produced, report)
+    return DemoSummary(
+        topics=topics,
+        ledgers=ledgers,
+        seconds=time.monotonic() - began,
+        peak_rss_bytes=memory.peak_bytes,
+    )
+
+
+def demo_settings(stack: DevStack) -> Settings:
+    """The stack's own settings with a deletion lag of seconds."""
+    settings = stack.settings()
+    return replace(settings, release=replace(settings.release, deletion_lag_s=LAG_S))
+
+
+def demo_environment(stack: DevStack) -> dict[str, str]:
+    """The same as variables, for the jobs' processes."""
+    return {**stack.environment(), "TIERKEEPER_RELEASE_DELETION_LAG_S": str(LAG_S)}
+
+
+def _produce(
+    stack: DevStack, specs: tuple[TopicSpec, ...], report: Report
+) -> Mapping[str, Content]:
+    produced: dict[str, Content] = {}
+    for spec in specs:
+        began = time.monotonic()
+        produced[spec.topic] = produce(stack.endpoints, spec)
+        seal(stack.endpoints, spec)
+        # Reading loads the topic again, and loading is what lists its last ledger as closed.
+        consume_all(stack.endpoints, spec)
+        report(
+            f"  produced {spec.messages:,} messages of {spec.payload_bytes:,} bytes to "
+            f"{spec.topic} ({time.monotonic() - began:.1f} s)"
+        )
+    return produced
+
+
+def _job(
+    name: str, project: Path, environment: Mapping[str, str], logs: Path, report: Report
+) -> None:
+    report(f"dagster job execute -j {name}")
+    seconds = run_job(
+        name,
+        project=project,
+        dagster_home=project / "dagster_home",
+        environment=environment,
+        log=logs / f"{name}.log",
+        report=report,
+    )
+    report(f"  job {name} succeeded ({seconds:.1f} s)")
+
+
+def _ledgers(stack: Stack) -> list[LedgerResult]:
+    return [_ledger(stack, view) for view in survey(stack) if view.state is not LedgerState.OPEN]
+
+
+def _ledger(stack: Stack, view: LedgerView) -> LedgerResult:
+    stored = (
+        None
+        if view.uid is None
+        else stack.book.read(Certificate, keys.certificate(view.ledger_id, view.uid))
+    )
+    certificate = None if stored is None else stored.record
+    return LedgerResult(
+        ledger_id=view.ledger_id,
+        topic=view.topic,
+        entries=view.entries or 0,
+        payload_bytes=view.bytes or 0,
+        object_bytes=0 if certificate is None else certificate.data.size + certificate.index.size,
+        blocks=0 if certificate is None else len(certificate.blocks),
+        state=view.state.value,
+        seconds=0.0
+        if certificate is None
+        else round((certificate.copy_seconds or 0.0) + certificate.seconds, 3),
+    )
+
+
+def _require_gone(stack: Stack, ledgers: list[LedgerResult]) -> None:
+    there = [
+        ledger.ledger_id
+        for ledger in ledgers
+        if ledger.state == LedgerState.RELEASED.value and stack.ledgers.read(ledger.ledger_id)
+    ]
+    if there:
+        raise IntegrityError(f"ledgers {there} are called released but BookKeeper still has them")
+
+
+def _read_back(
+    stack: DevStack, specs: tuple[TopicSpec, ...], produced: Mapping[str, Content], report: Report
+) -> list[TopicResult]:
+    results = []
+    for spec in specs:
+        found = consume_all(stack.endpoints, spec, check=False)
+        sent = produced[spec.topic]
+        results.append(
+            TopicResult(
+                topic=spec.topic,
+                messages_produced=sent.messages,
+                messages_read=found.messages,
+                content_equal=found == sent,
+            )
+        )
+        report(f"  read {found.messages:,} messages of {spec.topic} through the broker")
+    return results
