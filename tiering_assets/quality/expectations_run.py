@@ -1,0 +1,140 @@
+"""One Great Expectations validation over a frame of many ledgers.
+
+Owns everything that touches the library: one ephemeral context per process without files, progress
+bars or analytics, used by one thread at a time; and the reading of its results. Fails closed: an
+expectation that raised, or failed without naming its rows, counts as failed for every ledger.
+
+The library takes seconds to import, so that happens at the first validation.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from resources.errors import SettingsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LOCK: Final = threading.Lock()
+_RESULT_FORMAT: Final = {
+    "result_format": "COMPLETE",
+    "unexpected_index_column_names": ["ledger_id", "part"],
+    "return_unexpected_index_query": False,
+    "partial_unexpected_count": 0,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectationOutcome:
+    """One expectation: the parts that it found wrong, by ledger.
+
+    `broken` says why it could not be judged at all; then it counts against every ledger.
+    """
+
+    kind: str
+    kwargs: Mapping[str, Any]
+    meta: Mapping[str, Any]
+    unexpected: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    broken: str | None = None
+
+
+def run_suite(suite: Mapping[str, Any], frame: pd.DataFrame) -> list[ExpectationOutcome]:
+    """Validate the frame once. `suite` is a Great Expectations suite as JSON has it.
+
+    Raises:
+        SettingsError: no expectation, or one that judges the batch rather than its rows or tolerates
+            some wrong ones: either way a ledger's result would depend on its neighbours.
+        Exception: whatever the library raises for a suite that it cannot build.
+    """
+    with _LOCK:
+        built = _build(suite)
+        batch = _batch_definition().get_batch(batch_parameters={"dataframe": frame})
+        results = batch.validate(built, result_format=dict(_RESULT_FORMAT)).results
+        if len(results) != len(suite["expectations"]):
+            raise SettingsError(
+                f"{len(suite['expectations'])} expectations gave {len(results)} results;"
+                " look for one that stands there twice"
+            )
+        return [_outcome(result) for result in results]
+
+
+@functools.cache
+def _batch_definition() -> Any:
+    # Read when the library is imported; it has no client left, but an older one may be installed.
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "False")
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
+    asset = context.data_sources.add_pandas("indexes").add_dataframe_asset("index_objects")
+    return asset.add_batch_definition_whole_dataframe("batch")
+
+
+def _build(suite: Mapping[str, Any]) -> Any:
+    _batch_definition()  # suites need the context to exist
+    import great_expectations as gx
+    from great_expectations.expectations.expectation import (
+        ColumnMapExpectation,
+        ColumnPairMapExpectation,
+        MulticolumnMapExpectation,
+    )
+    from great_expectations.expectations.expectation_configuration import (
+        ExpectationConfiguration,
+    )
+
+    # One by one: given as JSON, the library logs and leaves out what it cannot build.
+    expectations = [
+        ExpectationConfiguration(
+            type=given["type"], kwargs=dict(given["kwargs"]), meta=given.get("meta")
+        ).to_domain_obj()
+        for given in suite["expectations"]
+    ]
+    if not expectations:
+        raise SettingsError("it holds no expectation")
+    by_row = (ColumnMapExpectation, ColumnPairMapExpectation, MulticolumnMapExpectation)
+    for expectation in expectations:
+        if not isinstance(expectation, by_row):
+            raise SettingsError(
+                f"{expectation.expectation_type} judges a whole batch, not its rows"
+            )
+        if expectation.mostly != 1:
+            raise SettingsError(f"{expectation.expectation_type} tolerates wrong rows (mostly)")
+    return gx.ExpectationSuite(name=suite["name"], expectations=expectations)
+
+
+def _outcome(result: Any) -> ExpectationOutcome:
+    config = result.expectation_config
+    unexpected, broken = {}, None
+    if not result.success:
+        unexpected = _unexpected_parts(result.result.get("unexpected_index_list") or ())
+        broken = None if unexpected else _reason(result)
+    return ExpectationOutcome(
+        kind=config.type,
+        kwargs=config.kwargs,
+        meta=config.meta or {},
+        unexpected=unexpected,
+        broken=broken,
+    )
+
+
+def _unexpected_parts(rows: Any) -> dict[int, tuple[int, ...]]:
+    parts: dict[int, list[int]] = {}
+    for row in rows:
+        parts.setdefault(row["ledger_id"], []).append(row["part"])
+    return {ledger_id: tuple(found) for ledger_id, found in parts.items()}
+
+
+def _reason(result: Any) -> str:
+    """First line of the exception, which the library nests differently for different failures."""
+    info = result.exception_info or {}
+    for entry in (info, *(value for value in info.values() if isinstance(value, dict))):
+        if entry.get("raised_exception"):
+            return str(entry.get("exception_message")).strip().split("\n")[0][:200]
+    return "it failed without naming a row"
