@@ -18,7 +18,7 @@ RETRY_S = 1.0
 NOT_LOADED = "not loaded by any broker"
 
 
-def reload_topic(stack: Stack, topic: str, *, point: str) -> str:
+def reload_topic(stack: Stack, topic: str, *, point: str | None = None) -> str:
     """Unload the topic unless it is known to be unloaded; return how the reload was confirmed.
 
     Raises:
@@ -41,7 +41,8 @@ def reload_topic(stack: Stack, topic: str, *, point: str) -> str:
                     f"of our change; run again when the broker answers ({error})"
                 ) from error
             stack.sleep(RETRY_S)
-    reach(point)
+    if point is not None:
+        reach(point)
     return "unload acknowledged"
 
 

@@ -118,6 +118,8 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
             )
         else:
             outcomes[ledger_id] = replace(outcomes[ledger_id], error=result)
+    for item in to_verify:
+        claim_ledger(stack, item.plan.ledger_id)  # renewed: copying may have taken long
     czxids.update({item.plan.ledger_id: item.plan.ml_czxid for item in to_verify})
     verified = verify_attempts(stack, to_verify) if to_verify else {}
     for ledger_id, proof in verified.items():

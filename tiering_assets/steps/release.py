@@ -33,7 +33,13 @@ from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release_evidence import Evidence, gather, gather_topic
+from tiering_assets.steps.release_evidence import (
+    Evidence,
+    TopicEvidence,
+    gather,
+    gather_topic,
+)
+from tiering_assets.steps.shadows import reload_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
@@ -107,6 +113,7 @@ def release_topic(
         raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
     topic, node = found
     about = gather_topic(stack, ml_name, topic)
+    _refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}
     due: dict[int, _Due] = {}
     room = _room(stack)
@@ -129,6 +136,23 @@ def release_topic(
     if due:
         results.update(_release(stack, ml_name, node.stat.czxid, due))
     return results
+
+
+def _refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
+    """A store restored from an old snapshot knows less than our records: nothing is deleted."""
+    recorded = max(
+        (
+            stored.record.node_version
+            for stored in about.publications.values()
+            if stored.record.node_czxid == node.stat.czxid
+        ),
+        default=0,
+    )
+    if node.stat.version < recorded:
+        raise RefusedError(
+            f"{topic_of(about.ml_name)}: node version {node.stat.version} is below the recorded "
+            f"{recorded}: the metadata store went back in time; nothing is released"
+        )
 
 
 def _room(stack: Stack) -> int:
@@ -199,6 +223,7 @@ def _release(
     edit_topic(stack, ml_name, mark, czxid=czxid, applied=lambda info: mark(info) is None)
     reach("release.marked")
     confirmed_by = reload_topic(stack, topic, point="release.unloaded")
+    reload_shadows(stack, ml_name)
     if confirmed_by != NOT_LOADED:
         _rehearse_or_unmark(stack, ml_name, czxid, due)
     reach("release.rehearsed")
@@ -231,7 +256,7 @@ def _rehearse_or_unmark(stack: Stack, ml_name: str, czxid: int, due: Mapping[int
             return unmark_bookkeeper_deleted(info, there) if there else None
 
         edit_topic(stack, ml_name, unmark, czxid=czxid, applied=lambda info: unmark(info) is None)
-        reload_topic(stack, topic_of(ml_name), point="release.unloaded")
+        reload_topic(stack, topic_of(ml_name), point="release.unmarked")
         raise RefusedError(f"{error}; nothing was deleted and the marks were taken back") from error
 
 
