@@ -1,12 +1,15 @@
 """Records to and from JSON objects, validated both ways.
 
-Owns: what is written can be read again, and a record of another kind or a newer major schema is
-refused by name instead of being half understood. Fields that a newer minor version added are
-ignored, as the formats of other stores do.
+Owns: what is written can be read again (a record that could not be is refused before it is
+written), values have exactly their field's JSON type, times carry their offset, and a record of
+another kind or a newer major schema is refused by name instead of being half understood. Fields
+that a newer minor version added are ignored, as the formats of other stores do. Errors name fields,
+never the values found in them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -17,30 +20,48 @@ from tiering_assets.records.models import Record
 
 R = TypeVar("R", bound=Record)
 
+RECORD_TYPES: Final[tuple[type[Record], ...]] = get_args(Record)
 
-_ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
-    kind.kind: TypeAdapter(kind) for kind in get_args(Record)
+ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    kind.kind: TypeAdapter(kind) for kind in RECORD_TYPES
 }
 
 
 def encode_record(record: Record) -> dict[str, Any]:
-    """A JSON object with its `schema` field first."""
-    body = _ADAPTERS[record.kind].dump_python(record, mode="json")
+    """A JSON object with its `schema` field first. ValueError when it could not be read again."""
+    body = ADAPTERS[record.kind].dump_python(record, mode="json", warnings=False)
+    again, problem = _validate(record.kind, body)
+    if problem is not None:
+        raise ValueError(f"record {record.kind}: {problem}")
+    if again != record:
+        raise ValueError(f"record {record.kind}: JSON cannot hold it without changing it")
     return {"schema": record.kind, **body}
 
 
 def decode_record(record_type: type[R], body: Mapping[str, Any], *, key: str) -> R:
     """Read one record. FormatError names the key and what is wrong with it."""
     found = body.get("schema")
-    expected = cast(Any, record_type).kind
+    expected = record_type.kind
     if found != expected:
-        raise FormatError(f"record {key}: schema {found!r}, expected {expected!r}")
+        raise FormatError(f"record {key}: schema {found!r:.100}, expected {expected!r}")
+    record, problem = _validate(expected, {k: v for k, v in body.items() if k != "schema"})
+    if problem is not None:
+        raise FormatError(f"record {key}: {problem}")
+    return cast(R, record)
+
+
+def _validate(kind: str, body: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The record, or what is wrong with it.
+
+    By way of JSON text: only there strict means the JSON types. The problem is a value and not a
+    chained error, because pydantic's own error text quotes the input.
+    """
     try:
-        return cast(
-            R,
-            _ADAPTERS[expected].validate_python({k: v for k, v in body.items() if k != "schema"}),
-        )
+        text = json.dumps(body, allow_nan=False)
+        return ADAPTERS[kind].validate_json(text, strict=True), None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise FormatError(f"record {key}: field {where}: {first['msg']}") from error
+        return None, f"field {where}: {first['msg']}" if where else first["msg"]
+    except (TypeError, ValueError, RecursionError) as error:
+        return None, f"not JSON: {error}"

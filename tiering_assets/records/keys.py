@@ -17,7 +17,7 @@ def topic_hash(ml_name: str) -> str:
 
 def namespace_of(ml_name: str) -> str:
     """`tenant/namespace` of a managed-ledger name (legacy names: `tenant/cluster/namespace`)."""
-    return ml_name.split("/persistent/", 1)[0]
+    return ml_name.rsplit("/", 2)[0]
 
 
 def claim(ledger_id: int) -> str:

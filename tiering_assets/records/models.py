@@ -8,9 +8,10 @@ the record before it in its attempt's chain: attempt -> certificate -> outcome -
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, ClassVar, Literal
 from uuid import UUID
+
+from pydantic import AwareDatetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,13 @@ class Writer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
+    """A run works on the ledger until `expires_at` by the store's clock. Saves double work only."""
+
     kind: ClassVar[str] = "tierkeeper/claim/1"
     ledger_id: int
     run_id: str
     attempt: UUID | None
-    expires_at: datetime
+    expires_at: AwareDatetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ class Attempt:
     block_bytes: int
     blocks: int
     object_bytes: int
-    started_at: datetime
+    started_at: AwareDatetime
     writer: Writer
     previous: str | None = None
 
@@ -123,7 +126,7 @@ class Certificate:
     index: ObjectFacts
     blocks: tuple[BlockFacts, ...]
     suites: tuple[SuiteResult, ...]
-    verified_at: datetime
+    verified_at: AwareDatetime
     seconds: float
     writer: Writer
     previous: str
@@ -139,7 +142,7 @@ class Quarantine:
     uid: UUID
     ml_name: str
     reason: str
-    found_at: datetime
+    found_at: AwareDatetime
     writer: Writer
     previous: str
 
@@ -153,13 +156,15 @@ class Outcome:
     uid: UUID
     outcome: Literal["publish", "abandon"]
     reason: str
-    decided_at: datetime
+    decided_at: AwareDatetime
     writer: Writer
     previous: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLedger:
+    """One ledger of a publication, with the digests of its certificate and outcome records."""
+
     ledger_id: int
     uid: UUID
     certificate_sha256: str
@@ -176,7 +181,7 @@ class Publication:
     node_version: int
     node_czxid: int
     confirmed_by: str
-    confirmed_at: datetime
+    confirmed_at: AwareDatetime
     writer: Writer
 
 
@@ -189,35 +194,39 @@ class Canary:
     policy_digest: str
     ledger_id: int
     uid: UUID
-    proven_at: datetime
+    proven_at: AwareDatetime
     writer: Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseIntent:
+    """Written before a bookie copy is marked and deleted: on what grounds, and what was there."""
+
     kind: ClassVar[str] = "tierkeeper/release-intent/1"
     ledger: LedgerFacts
     uid: UUID
     ml_name: str
     certificate_sha256: str
     deletion_lag_s: float
-    published_at: datetime
+    published_at: AwareDatetime
     ml_version: int
     ledger_metadata_hex: str
-    intended_at: datetime
+    intended_at: AwareDatetime
     writer: Writer
     previous: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
+    """Written after the ledger's node was deleted from BookKeeper's metadata."""
+
     kind: ClassVar[str] = "tierkeeper/release/1"
     ledger_id: int
     uid: UUID
     ml_name: str
     ml_version: int
     bytes_released: int
-    released_at: datetime
+    released_at: AwareDatetime
     writer: Writer
     previous: str
     notes: tuple[str, ...] = ()
@@ -231,7 +240,7 @@ class Hold:
     ledger_id: int
     reason: str
     author: str
-    held_at: datetime
+    held_at: AwareDatetime
     extra: dict[str, Any] = field(default_factory=dict)
 
 

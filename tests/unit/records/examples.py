@@ -1,0 +1,150 @@
+"""One record of each kind, as the files in fixtures/ spell it."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from tiering_assets.records import models
+
+UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
+AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+ML_NAME = "public/default/persistent/orders"
+DATA_KEY = f"{UID}-ledger-42"
+WRITER = models.Writer(tool_version="0.1.0", host="worker-1", run_id="run-7")
+LEDGER = models.LedgerFacts(
+    ledger_id=42,
+    last_entry_id=9,
+    length=1000,
+    digest_type="CRC32C",
+    ctime_ms=1767225600000,
+    czxid=4294967301,
+)
+
+EXAMPLES: tuple[models.Record, ...] = (
+    models.Claim(ledger_id=42, run_id="run-7", attempt=None, expires_at=AT),
+    models.Attempt(
+        ledger=LEDGER,
+        uid=UID,
+        ml_name=ML_NAME,
+        ml_czxid=4294967298,
+        bucket="tiered",
+        data_key=DATA_KEY,
+        index_key=f"{DATA_KEY}-index",
+        block_bytes=67108864,
+        blocks=1,
+        object_bytes=1248,
+        started_at=AT,
+        writer=WRITER,
+    ),
+    models.Certificate(
+        ledger=LEDGER,
+        uid=UID,
+        ml_name=ML_NAME,
+        bucket="tiered",
+        entries=10,
+        payload_bytes=1000,
+        data=models.ObjectFacts(
+            key=DATA_KEY,
+            size=1248,
+            etag='"d41d8cd98f00b204e9800998ecf8427e-1"',
+            sha256="a" * 64,
+        ),
+        index=models.ObjectFacts(
+            key=f"{DATA_KEY}-index",
+            size=217,
+            etag='"0cc175b9c0f1b6a831c399e269772661"',
+            sha256="b" * 64,
+            version_id="v1",
+        ),
+        blocks=(
+            models.BlockFacts(
+                part_number=1,
+                first_entry_id=0,
+                last_entry_id=9,
+                offset=0,
+                block_length=1248,
+                payload_bytes=1000,
+                sha256="c" * 64,
+                entries_sha256="d" * 64,
+            ),
+        ),
+        suites=(
+            models.SuiteResult(
+                name="offload_index", digest="e" * 64, success=True, evaluated=14, successful=14
+            ),
+        ),
+        verified_at=AT,
+        seconds=1.25,
+        writer=WRITER,
+        previous="1" * 64,
+    ),
+    models.Quarantine(
+        ledger_id=42,
+        uid=UID,
+        ml_name=ML_NAME,
+        reason="block 1: entries: expected 10, found 9",
+        found_at=AT,
+        writer=WRITER,
+        previous="1" * 64,
+    ),
+    models.Outcome(
+        ledger_id=42,
+        uid=UID,
+        outcome="publish",
+        reason="certified",
+        decided_at=AT,
+        writer=WRITER,
+        previous="2" * 64,
+    ),
+    models.Publication(
+        ml_name=ML_NAME,
+        ledgers=(
+            models.PublishedLedger(
+                ledger_id=42, uid=UID, certificate_sha256="2" * 64, previous="3" * 64
+            ),
+        ),
+        node_version=7,
+        node_czxid=4294967298,
+        confirmed_by="unload acknowledged",
+        confirmed_at=AT,
+        writer=WRITER,
+    ),
+    models.Canary(
+        namespace="public/default",
+        policy_digest="f" * 64,
+        ledger_id=42,
+        uid=UID,
+        proven_at=AT,
+        writer=WRITER,
+    ),
+    models.ReleaseIntent(
+        ledger=LEDGER,
+        uid=UID,
+        ml_name=ML_NAME,
+        certificate_sha256="2" * 64,
+        deletion_lag_s=14400.0,
+        published_at=datetime(2026, 1, 1, tzinfo=UTC),
+        ml_version=9,
+        ledger_metadata_hex="0a0b",
+        intended_at=AT,
+        writer=WRITER,
+        previous="3" * 64,
+    ),
+    models.Release(
+        ledger_id=42,
+        uid=UID,
+        ml_name=ML_NAME,
+        ml_version=9,
+        bytes_released=1000,
+        released_at=AT,
+        writer=WRITER,
+        previous="4" * 64,
+        notes=("found deleted by an earlier run",),
+    ),
+    models.Hold(
+        ledger_id=42,
+        reason="audit 17",
+        author="ops@example.com",
+        held_at=AT,
+        extra={"ticket": "OPS-17"},
+    ),
+)
