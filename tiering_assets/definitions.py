@@ -1,0 +1,21 @@
+"""Everything Dagster loads, merged; nothing is defined here."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from tiering_assets.defs.discover_assets import discovered
+from tiering_assets.defs.jobs import JOBS
+from tiering_assets.defs.offload_assets import offload_ledgers
+from tiering_assets.defs.release_assets import release_ledgers
+from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.verify_checks import verify_ledgers
+
+defs = dg.Definitions(
+    assets=[discovered, offload_ledgers, release_ledgers],
+    asset_checks=[verify_ledgers],
+    jobs=JOBS,
+    resources={"tiering_stack": TieringStack()},
+    # A step of a process of its own costs five CPU seconds; Spark brings the parallelism.
+    executor=dg.in_process_executor,
+)

@@ -1,0 +1,126 @@
+"""What the batched ops share: the config, which ledgers a run works on, admission, the failure.
+
+Owns: a run gets its ledgers by id in its config and carries no partition tag, because a range tag
+marks every ledger in the range failed when one of them is. A ledger gets its partition when a
+batch admits it, and only while there is room: thousands of live keys slow every page down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import dagster as dg
+from pydantic import Field
+
+from resources.metastore.topic_names import parse_topic_name
+from tiering_assets.defs.partitions import ledger_id_of, ledger_partitions, partition_key
+from tiering_assets.defs.preview_api import Context
+
+_SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
+
+
+class TopicChoice(dg.Config):
+    """Which topics a run looks at."""
+
+    topics: list[str] = Field(
+        default_factory=list,
+        description="full topic names (persistent://tenant/namespace/topic); empty means all",
+    )
+
+    def ml_names(self) -> list[str] | None:
+        """Managed-ledger names of the chosen topics; None for all. FormatError for no topic."""
+        return [parse_topic_name(name).managed_ledger_name for name in self.topics] or None
+
+
+class Discovery(TopicChoice):
+    max_ledgers: int = Field(
+        default=200, ge=1, description="how many sealed ledgers to admit at most, oldest first"
+    )
+
+
+class LedgerBatch(TopicChoice):
+    """A batch. With neither ids nor partitions of a backfill it is whatever is ready."""
+
+    ledger_ids: list[int] = Field(
+        default_factory=list, description="ledgers to work on; empty means all that are ready"
+    )
+    max_ledgers: int = Field(
+        default=100, ge=1, description="how many ledgers to take at most when no ids are given"
+    )
+
+
+class ReleaseBatch(LedgerBatch):
+    dry_run: bool = Field(default=False, description="only say what would be released, and why not")
+
+
+def chosen_ids(context: Context, config: LedgerBatch) -> list[int]:
+    """Ids given by the config, else those of a person's own backfill, else none."""
+    if config.ledger_ids:
+        return sorted(set(config.ledger_ids))
+    operation = context.op_execution_context
+    if operation.has_partition_key or operation.has_partition_key_range:
+        return [ledger_id_of(key) for key in operation.partition_keys]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """`full` ledgers found no room for a partition; they wait until others are retired."""
+
+    ledger_ids: tuple[int, ...]
+    full: tuple[int, ...]
+    known: frozenset[int]
+
+
+def admit(instance: dg.DagsterInstance, ledger_ids: Iterable[int], *, live_max: int) -> Admission:
+    """Say which ledgers have a partition or have room for one. Adds none."""
+    live = set(instance.get_dynamic_partitions(str(ledger_partitions.name)))
+    wanted = sorted(set(ledger_ids))
+    known = frozenset(i for i in wanted if partition_key(i) in live)
+    fresh = [i for i in wanted if i not in known]
+    room = max(0, live_max - len(live))
+    return Admission(
+        ledger_ids=tuple(sorted([*known, *fresh[:room]])), full=tuple(fresh[room:]), known=known
+    )
+
+
+def add_partitions(instance: dg.DagsterInstance, ledger_ids: Collection[int]) -> None:
+    """Give ledgers their partitions in one request, so that a batch is one range of keys."""
+    if ledger_ids:
+        keys = [partition_key(ledger_id) for ledger_id in sorted(ledger_ids)]
+        instance.add_dynamic_partitions(str(ledger_partitions.name), keys)
+
+
+def batch_failure(
+    action: str, failures: Mapping[int, str], *, done: int, waiting: Mapping[int, str]
+) -> dg.Failure:
+    """The failure that ends a run after its good ledgers were recorded. Never retried blindly."""
+    named = "; ".join(f"ledger {i}: {said}" for i, said in sorted(failures.items())[:_SHOWN_MAX])
+    return dg.Failure(
+        f"{action}: {len(failures)} failed, {done} done, {len(waiting)} waiting. {named}",
+        metadata={
+            "failed": reasons_table(failures, "error"),
+            "waiting": reasons_table(waiting, "reason"),
+        },
+        allow_retries=False,
+    )
+
+
+def reasons_table(said: Mapping[int, str], column: str) -> dg.MetadataValue:
+    """One line per ledger for people; the first fifty."""
+    if not said:
+        return dg.MetadataValue.md("none")
+    lines = [f"| ledger | {column} |", "|---|---|"]
+    lines += [
+        f"| {ledger_id} | {markdown_cell(text)} |"
+        for ledger_id, text in sorted(said.items())[:_SHOWN_MAX]
+    ]
+    if len(said) > _SHOWN_MAX:
+        lines.append(f"\n{len(said) - _SHOWN_MAX} more")
+    return dg.MetadataValue.md("\n".join(lines))
+
+
+def markdown_cell(text: str) -> str:
+    """Text that cannot end its cell or its row."""
+    return " ".join(text.replace("|", "\\|").split())

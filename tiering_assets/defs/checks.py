@@ -1,0 +1,96 @@
+"""The checks: their specs, and one way to log what each found of one ledger.
+
+Owns: checks report and steps write. No check here allows a release; the gate proves everything
+again by itself, and an evaluation that is missing or stale stops nothing and lets nothing through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from tiering_assets.defs.metadata import Metadata, suite_metadata
+from tiering_assets.defs.partitions import (
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    OFFLOADED_OBJECTS,
+    ledger_partitions,
+    partition_key,
+)
+from tiering_assets.defs.preview_api import Context, log_evaluation, partitioned_check
+
+if TYPE_CHECKING:
+    from tiering_assets.records.models import SuiteResult
+
+READ_BACK_EQUAL = dg.AssetCheckKey(OFFLOADED_OBJECTS, "read_back_equal")
+INDEX_SUITE = dg.AssetCheckKey(INDEX_OBJECTS, "index_suite")
+RELEASED_SAFELY = dg.AssetCheckKey(DELETED_BOOKIE_LEDGERS, "released_safely")
+
+_ABOUT = {
+    READ_BACK_EQUAL: (
+        "Every byte of the data object was read back with an independent decoder; entry ids, "
+        "lengths, payloads and digests equal what the bookies served and what is certified."
+    ),
+    INDEX_SUITE: (
+        "Great Expectations suite over the index object, read leniently and joined with HEAD "
+        "sizes, block headers read back and both metadata trees."
+    ),
+    RELEASED_SAFELY: (
+        "The records of the release follow each other: certificate, then intent after the "
+        "deletion lag, then the delete of exactly the certified ledger."
+    ),
+}
+CHECK_SPECS = [
+    partitioned_check(
+        key.name, asset=key.asset_key, partitions_def=ledger_partitions, description=about
+    )
+    for key, about in _ABOUT.items()
+]
+
+
+def log_read_back(
+    context: Context, ledger_id: int, *, findings: Iterable[str], metadata: Metadata, said: str
+) -> None:
+    found = list(findings)
+    log_evaluation(
+        context,
+        READ_BACK_EQUAL,
+        partition=partition_key(ledger_id),
+        passed=not found,
+        description="; ".join(found) or said,
+        metadata=metadata,
+    )
+
+
+def log_suites(
+    context: Context, ledger_id: int, suites: Iterable[SuiteResult], *, noop: bool = False
+) -> bool:
+    """Log what the suites found; True when all passed and there was one."""
+    found = list(suites)
+    failed = [name for suite in found for name in suite.failed]
+    passed = bool(found) and all(suite.success for suite in found)
+    log_evaluation(
+        context,
+        INDEX_SUITE,
+        partition=partition_key(ledger_id),
+        passed=passed,
+        description=", ".join(failed) or f"{sum(s.evaluated for s in found)} expectations met",
+        metadata={**suite_metadata(found), "noop": dg.MetadataValue.bool(noop)},
+    )
+    return passed
+
+
+def log_release_audit(
+    context: Context, ledger_id: int, faults: Iterable[str], *, metadata: Metadata
+) -> None:
+    found = list(faults)
+    log_evaluation(
+        context,
+        RELEASED_SAFELY,
+        partition=partition_key(ledger_id),
+        passed=not found,
+        description="; ".join(found) or "certificate, intent and release follow each other",
+        metadata=metadata,
+    )

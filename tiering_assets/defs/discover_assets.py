@@ -1,0 +1,99 @@
+"""What there is to do: sealed ledgers, and the backlog of every topic."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from tiering_assets.defs.batches import Discovery, add_partitions, admit
+from tiering_assets.defs.metadata import materialization
+from tiering_assets.defs.partitions import (
+    RELEASED_LEDGERS,
+    SEALED_LEDGERS,
+    TIERING_BACKLOG,
+    ledger_partitions,
+)
+from tiering_assets.defs.resources import TieringStack, narrate
+from tiering_assets.defs.rollups import backlog_metadata, released_metadata
+
+_SPECS = [
+    dg.AssetSpec(
+        SEALED_LEDGERS,
+        description=(
+            "Ledgers that their topic has closed and that no broker reads from the bucket yet. "
+            "A ledger gets its partition here or when a batch takes it up; all others are "
+            "counted in tiering_backlog."
+        ),
+        partitions_def=ledger_partitions,
+        group_name="ingest",
+        kinds={"pulsar"},
+        skippable=True,
+    ),
+    dg.AssetSpec(
+        TIERING_BACKLOG,
+        deps=[SEALED_LEDGERS],
+        description=(
+            "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
+            "the bucket say now. Watch oldest_pending_seconds: it grows when offloading stands."
+        ),
+        group_name="ingest",
+        kinds={"pulsar"},
+        skippable=True,
+    ),
+]
+
+
+@dg.multi_asset(
+    name="discovered",
+    specs=_SPECS,
+    can_subset=True,
+    description="Surveys metadata and bucket; admits sealed ledgers; counts the rest.",
+)
+def discovered(
+    context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
+    from tiering_assets.steps.survey import sealed_ledgers, survey
+
+    with tiering_stack.connect(context) as stack:
+        views = list(survey(stack, config.ml_names()))
+        sealed = sealed_ledgers(stack, config.ml_names())
+        now, live_max = stack.now(), stack.settings.dagster.partitions_max
+    if SEALED_LEDGERS in context.selected_asset_keys:
+        oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}
+        admission = admit(context.instance, list(oldest)[: config.max_ledgers], live_max=live_max)
+        add_partitions(context.instance, admission.ledger_ids)
+        for ledger_id in admission.ledger_ids:
+            view = oldest[ledger_id]
+            context.log_event(
+                materialization(
+                    SEALED_LEDGERS,
+                    ledger_id,
+                    {
+                        "ledger_id": dg.MetadataValue.int(ledger_id),
+                        "topic": dg.MetadataValue.text(view.topic),
+                        "state": dg.MetadataValue.text(view.state.value),
+                        "entries": dg.MetadataValue.int(view.entries or 0),
+                        "payload_bytes": dg.MetadataValue.int(view.bytes or 0),
+                        **(
+                            {"closed_at": dg.MetadataValue.timestamp(view.closed_at)}
+                            if view.closed_at is not None
+                            else {}
+                        ),
+                    },
+                    noop=ledger_id in admission.known,
+                    description=f"ledger {ledger_id} of {view.topic}",
+                )
+            )
+        narrate(
+            context,
+            f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed})} topics, "
+            f"{len(admission.ledger_ids)} admitted, {len(admission.full)} find no partition free",
+        )
+    if TIERING_BACKLOG in context.selected_asset_keys:
+        yield dg.MaterializeResult(
+            asset_key=TIERING_BACKLOG, metadata=backlog_metadata(views, now=now)
+        )
+    if not config.topics:  # a count over some topics would read as a drop
+        context.log_event(
+            dg.AssetMaterialization(RELEASED_LEDGERS, metadata={**released_metadata(views)})
+        )

@@ -1,0 +1,54 @@
+"""The four jobs. Each may run again at any time; `verify` and `discover` change no ledger.
+
+Runs get their ledgers in run config and no partition tags; see batches.py.
+"""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
+from tiering_assets.defs.partitions import (
+    CERTIFICATES,
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    RELEASED_LEDGERS,
+    SEALED_LEDGERS,
+    TIERING_BACKLOG,
+)
+from tiering_assets.defs.preview_api import AssetJob
+
+
+def _job(name: str, selection: dg.AssetSelection, description: str) -> AssetJob:
+    # The tag is what dagster.yaml limits concurrent runs by.
+    return dg.define_asset_job(
+        name, selection, description=description, tags={"tierkeeper/job": name}
+    )
+
+
+JOBS = [
+    _job(
+        "discover",
+        dg.AssetSelection.assets(SEALED_LEDGERS, TIERING_BACKLOG).without_checks(),
+        "Survey all topics: admit sealed ledgers, count the backlog. Loads no topic.",
+    ),
+    _job(
+        "offload",
+        dg.AssetSelection.assets(
+            OFFLOADED_OBJECTS, INDEX_OBJECTS, CERTIFICATES, OFFLOAD_CONTEXTS
+        ).without_checks(),
+        "Copy, verify and publish a batch of sealed ledgers; by default all, up to a hundred.",
+    ),
+    _job(
+        "verify",
+        dg.AssetSelection.checks(READ_BACK_EQUAL, INDEX_SUITE, RELEASED_SAFELY),
+        "Read certified ledgers again and check them. Changes nothing.",
+    ),
+    _job(
+        "release",
+        dg.AssetSelection.assets(DELETED_BOOKIE_LEDGERS, RELEASED_LEDGERS).without_checks(),
+        "Delete the bookie copies that are due, behind the release gate; or with dry_run say which.",
+    ),
+]

@@ -1,0 +1,239 @@
+"""A batch of ledgers through copy, verification and publication, in one op.
+
+Owns: one materialization per ledger and asset and one evaluation per ledger and check, told as soon
+as the batch is done; the good ledgers are recorded before the bad ones fail the run by name.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from tiering_assets.defs.batches import (
+    LedgerBatch,
+    add_partitions,
+    admit,
+    batch_failure,
+    chosen_ids,
+)
+from tiering_assets.defs.checks import log_read_back, log_suites
+from tiering_assets.defs.metadata import (
+    INDEX_COLUMNS,
+    certificate_metadata,
+    context_metadata,
+    index_metadata,
+    materialization,
+    object_metadata,
+)
+from tiering_assets.defs.partitions import (
+    CERTIFICATES,
+    INDEX_OBJECTS,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    SEALED_LEDGERS,
+    ledger_partitions,
+)
+from tiering_assets.defs.resources import TieringStack, narrate
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.pipeline import LedgerOutcome
+    from tiering_assets.steps.stack import Stack
+
+_SPECS = [
+    dg.AssetSpec(
+        OFFLOADED_OBJECTS,
+        deps=[SEALED_LEDGERS],
+        description=(
+            "Data objects in the bucket: a ledger's entries in Pulsar's offload format, read from "
+            "the bookies by Spark tasks with every entry's digest checked."
+        ),
+        partitions_def=ledger_partitions,
+        group_name="offload",
+        kinds={"spark", "s3"},
+        skippable=True,
+    ),
+    dg.AssetSpec(
+        INDEX_OBJECTS,
+        deps=[SEALED_LEDGERS],
+        description=(
+            "Index objects: which block of the data object holds which entries, and the ledger's "
+            "metadata as brokers need it. Written only when the data object is complete."
+        ),
+        metadata={"dagster/column_schema": INDEX_COLUMNS},
+        partitions_def=ledger_partitions,
+        group_name="offload",
+        kinds={"spark", "s3"},
+        skippable=True,
+    ),
+    dg.AssetSpec(
+        CERTIFICATES,
+        deps=[OFFLOADED_OBJECTS, INDEX_OBJECTS],
+        description=(
+            "Proof that every byte was read back and equals what the bookies served. No bookie "
+            "copy is deleted without one."
+        ),
+        partitions_def=ledger_partitions,
+        group_name="integrity",
+        kinds={"spark", "greatexpectations"},
+        skippable=True,
+    ),
+    dg.AssetSpec(
+        OFFLOAD_CONTEXTS,
+        deps=[CERTIFICATES],
+        description=(
+            "Published ledgers: the topic's metadata names our objects and its broker has read "
+            "them. The deletion lag runs from here; the bookies still hold their copy."
+        ),
+        partitions_def=ledger_partitions,
+        group_name="offload",
+        kinds={"pulsar"},
+        skippable=True,
+    ),
+]
+
+
+@dg.multi_asset(
+    name="offload_ledgers",
+    specs=_SPECS,
+    can_subset=True,
+    description="Copies, verifies and publishes a batch of ledgers. Safe to run again.",
+)
+def offload_ledgers(
+    context: dg.AssetExecutionContext, config: LedgerBatch, tiering_stack: TieringStack
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Offload a batch; without offload_contexts in the selection nothing is published."""
+    from tiering_assets.steps.pipeline import offload_batch
+    from tiering_assets.steps.survey import sealed_ledgers
+
+    publish = OFFLOAD_CONTEXTS in context.selected_asset_keys
+    with tiering_stack.connect(context, with_tasks=True) as stack:
+        wanted = chosen_ids(context, config)
+        if not wanted:
+            sealed = sorted(v.ledger_id for v in sealed_ledgers(stack, config.ml_names()))
+            wanted = sealed[: config.max_ledgers]
+        admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        outcomes = offload_batch(stack, admission.ledger_ids, publish=publish)
+        add_partitions(
+            context.instance,
+            [o.ledger_id for o in outcomes if o.certificate is not None or _disproved(o)],
+        )
+        for outcome in outcomes:
+            _log_outcome(context, stack, outcome)
+    yield from ()  # nothing is materialized but ledger by ledger, above
+    _finish(context, outcomes, full=admission.full)
+
+
+def _log_outcome(
+    context: dg.AssetExecutionContext, stack: "Stack", outcome: "LedgerOutcome"
+) -> None:
+    """Tell what one ledger has reached, each asset before the check that judges it."""
+    ledger_id, stored = outcome.ledger_id, outcome.certificate
+    selected = context.selected_asset_keys
+    if stored is None:
+        if _disproved(outcome):
+            log_read_back(
+                context,
+                ledger_id,
+                findings=[str(outcome.error)],
+                metadata={"ledger_id": dg.MetadataValue.int(ledger_id)},
+                said="",
+            )
+        return
+    certificate = stored.record
+    said = f"ledger {ledger_id} of {certificate.ml_name}"
+    copied, verified = not outcome.copied, not outcome.verified
+    if OFFLOADED_OBJECTS in selected:
+        node = stack.ledgers.read(ledger_id)
+        copy_s = certificate.copy_seconds
+        metadata = object_metadata(
+            certificate,
+            seconds=certificate.seconds if copy_s is None else copy_s,
+            ensembles=None if node is None else node.metadata.segments,
+        )
+        context.log_event(
+            materialization(OFFLOADED_OBJECTS, ledger_id, metadata, noop=copied, description=said)
+        )
+        log_read_back(
+            context,
+            ledger_id,
+            findings=(),
+            metadata=certificate_metadata(
+                certificate, key=stack.book.prefix + stored.key, sha256=stored.sha256
+            ),
+            said=f"{certificate.entries} entries, {certificate.data.size} bytes read back equal",
+        )
+    if INDEX_OBJECTS in selected:
+        context.log_event(
+            materialization(
+                INDEX_OBJECTS,
+                ledger_id,
+                index_metadata(certificate),
+                noop=copied,
+                description=said,
+            )
+        )
+        log_suites(context, ledger_id, certificate.suites, noop=verified)
+    if CERTIFICATES in selected:
+        metadata = certificate_metadata(
+            certificate, key=stack.book.prefix + stored.key, sha256=stored.sha256
+        )
+        context.log_event(
+            materialization(CERTIFICATES, ledger_id, metadata, noop=verified, description=said)
+        )
+    if OFFLOAD_CONTEXTS in selected and outcome.published is not None:
+        _log_publication(context, stack, outcome, said)
+
+
+def _log_publication(
+    context: dg.AssetExecutionContext, stack: "Stack", outcome: "LedgerOutcome", said: str
+) -> None:
+    from tiering_assets.records.models import Publication
+
+    stored, published = outcome.certificate, outcome.published
+    if stored is None or published is None:
+        return
+    publication = stack.book.require(Publication, published.publication_key)
+    metadata = context_metadata(
+        stored.record, publication.record, key=stack.book.prefix + publication.key
+    )
+    context.log_event(
+        materialization(
+            OFFLOAD_CONTEXTS,
+            outcome.ledger_id,
+            metadata,
+            noop=published.noop,
+            description=said,
+        )
+    )
+
+
+def _disproved(outcome: "LedgerOutcome") -> bool:
+    """The bytes were judged and found wrong; an outage or a refusal judges nothing."""
+    from resources.errors import FormatError, IntegrityError
+
+    return outcome.certificate is None and isinstance(outcome.error, IntegrityError | FormatError)
+
+
+def _finish(
+    context: dg.AssetExecutionContext, outcomes: list["LedgerOutcome"], *, full: tuple[int, ...]
+) -> None:
+    waiting = dict.fromkeys(full, "no partition is free: retire released ledgers")
+    failures: dict[int, str] = {}
+    for outcome in outcomes:
+        if outcome.error is not None:
+            failures[outcome.ledger_id] = str(outcome.error)
+        elif outcome.wait is not None and outcome.wait.reason.is_fault:
+            failures[outcome.ledger_id] = str(outcome.wait)
+        elif outcome.wait is not None:
+            waiting[outcome.ledger_id] = str(outcome.wait)
+    for ledger_id, reason in sorted(waiting.items()):
+        narrate(context, f"ledger {ledger_id} waits: {reason}")
+    done = len(outcomes) - len(failures) - sum(o.ledger_id in waiting for o in outcomes)
+    noop = sum(outcome.noop for outcome in outcomes)
+    narrate(
+        context,
+        f"{done} ledgers offloaded ({noop} were before), {len(waiting)} wait, "
+        f"{len(failures)} failed",
+    )
+    if failures:
+        raise batch_failure("offload", failures, done=done, waiting=waiting)

@@ -1,0 +1,80 @@
+"""Every preview or private name of Dagster that we use; an upgrade is judged here alone.
+
+Checks with partitions are preview in Dagster 1.13, and what ties an evaluation to the
+materialization it judged is not exported. Both are needed: an unpartitioned check lets one ledger's
+pass speak for another, and a pass that names no materialization outlives a second offload.
+tests/dagster/test_preview_api.py fails when one of them moves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import dagster as dg
+from dagster import AssetCheckEvaluation
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
+AssetJob = UnresolvedAssetJobDefinition  # what define_asset_job returns
+
+
+def partitioned_check(
+    name: str,
+    *,
+    asset: dg.AssetKey,
+    partitions_def: dg.PartitionsDefinition[str],
+    description: str,
+) -> dg.AssetCheckSpec:
+    """A check with one status per partition."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.PreviewWarning)  # said once, here; not in every run's log
+        return dg.AssetCheckSpec(
+            name, asset=asset, description=description, partitions_def=partitions_def
+        )
+
+
+def log_evaluation(
+    context: Context,
+    check: dg.AssetCheckKey,
+    *,
+    partition: str,
+    passed: bool,
+    description: str,
+    metadata: Mapping[str, dg.MetadataValue],
+) -> None:
+    """Record what a check found of one partition, tied to that partition's last materialization.
+
+    Never blocking: a blocking check acts inside one run only, and the release gate asks nobody.
+    """
+    evaluation = AssetCheckEvaluation(
+        asset_key=check.asset_key,
+        check_name=check.name,
+        passed=passed,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=description,
+        metadata=dict(metadata),
+        blocking=False,
+        partition=partition,
+        target_materialization_data=_last_materialization(
+            context.instance, check.asset_key, partition
+        ),
+    )
+    # Its annotation leaves evaluations out, but it stores them.
+    context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
+
+
+def _last_materialization(
+    instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str
+) -> AssetCheckEvaluationTargetMaterializationData | None:
+    found = instance.fetch_materializations(
+        dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[partition]), limit=1
+    ).records
+    if not found:
+        return None
+    return AssetCheckEvaluationTargetMaterializationData(
+        storage_id=found[0].storage_id, run_id=found[0].run_id, timestamp=found[0].timestamp
+    )

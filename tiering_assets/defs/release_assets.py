@@ -1,0 +1,157 @@
+"""Bookie copies deleted behind the release gate, and how much disk that gave back.
+
+The gate is steps/release.py and decides by itself; nothing of Dagster's state is evidence to it.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from tiering_assets.defs.batches import (
+    ReleaseBatch,
+    add_partitions,
+    admit,
+    batch_failure,
+    chosen_ids,
+    reasons_table,
+)
+from tiering_assets.defs.checks import log_release_audit
+from tiering_assets.defs.metadata import bucket_path, materialization, topic_text
+from tiering_assets.defs.partitions import (
+    DELETED_BOOKIE_LEDGERS,
+    OFFLOAD_CONTEXTS,
+    RELEASED_LEDGERS,
+    ledger_partitions,
+)
+from tiering_assets.defs.resources import TieringStack, narrate
+from tiering_assets.defs.rollups import released_metadata
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.release_batch import ReleaseOutcome
+    from tiering_assets.steps.stack import Stack
+
+_SPECS = [
+    dg.AssetSpec(
+        DELETED_BOOKIE_LEDGERS,
+        deps=[OFFLOAD_CONTEXTS],
+        description=(
+            "Ledgers whose bookie copy is deleted, after the deletion lag and a fresh proof of "
+            "everything. A ledger that waits stays missing here; the run's log has its reasons."
+        ),
+        partitions_def=ledger_partitions,
+        group_name="release",
+        kinds={"pulsar"},
+        skippable=True,
+    ),
+    dg.AssetSpec(
+        RELEASED_LEDGERS,
+        deps=[DELETED_BOOKIE_LEDGERS],
+        description=(
+            "How many ledgers and bytes only the bucket holds, over all topics and by topic, and "
+            "what the last release run did or would do."
+        ),
+        group_name="release",
+        kinds={"s3"},
+        skippable=True,
+    ),
+]
+
+
+@dg.multi_asset(
+    name="release_ledgers",
+    specs=_SPECS,
+    can_subset=True,
+    description="Deletes due bookie copies behind the release gate. Safe to run again.",
+)
+def release_ledgers(
+    context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
+    from tiering_assets.steps.release_batch import due_ledgers, release_batch
+    from tiering_assets.steps.survey import survey
+
+    dry_run = config.dry_run or DELETED_BOOKIE_LEDGERS not in context.selected_asset_keys
+    with tiering_stack.connect(context) as stack:
+        wanted = chosen_ids(context, config)
+        if not wanted:
+            wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]
+        admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        outcomes = release_batch(stack, admission.ledger_ids, dry_run=dry_run)
+        released = [outcome for outcome in outcomes if outcome.records is not None]
+        add_partitions(context.instance, [outcome.ledger_id for outcome in released])
+        for outcome in released:
+            _log_released(context, stack, outcome)
+        views = list(survey(stack)) if RELEASED_LEDGERS in context.selected_asset_keys else []
+    said = {outcome.ledger_id: _said(outcome) for outcome in outcomes}
+    said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))
+    for ledger_id, line in said.items():
+        narrate(context, f"ledger {ledger_id}: {line}")
+    if RELEASED_LEDGERS in context.selected_asset_keys:
+        yield dg.MaterializeResult(
+            asset_key=RELEASED_LEDGERS,
+            metadata={
+                **released_metadata(views),
+                "plan" if dry_run else "last_run": reasons_table(said, "outcome"),
+            },
+        )
+    failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
+    if failures:
+        done = {outcome.ledger_id for outcome in released}
+        waiting = {i: text for i, text in said.items() if i not in failures and i not in done}
+        raise batch_failure("release", failures, done=len(done), waiting=waiting)
+
+
+def _said(outcome: "ReleaseOutcome") -> str:
+    from tiering_assets.steps.release import Released
+    from tiering_assets.tiering.release_gate import NotYet, Release
+
+    match outcome.result:
+        case Released(bytes_released=size, noop=True):
+            return f"was released before, {size} bytes"
+        case Released(bytes_released=size):
+            return f"released, {size} bytes"
+        case NotYet() as not_yet:
+            return f"waits: {not_yet}"
+        case Release(uid=uid):
+            return f"would be released, attempt {uid}"
+        case error:
+            return f"failed: {error}"
+
+
+def _log_released(
+    context: dg.AssetExecutionContext, stack: "Stack", outcome: "ReleaseOutcome"
+) -> None:
+    from tiering_assets.steps.release import Released
+
+    records, result = outcome.records, outcome.result
+    if records is None or not isinstance(result, Released):
+        return
+    release = records.release.record
+    metadata: dict[str, dg.MetadataValue] = {
+        "ledger_id": dg.MetadataValue.int(outcome.ledger_id),
+        "topic": dg.MetadataValue.text(topic_text(release.ml_name)),
+        "attempt": dg.MetadataValue.text(str(release.uid)),
+        "bytes_released": dg.MetadataValue.int(result.bytes_released),
+        "released_at": dg.MetadataValue.timestamp(release.released_at),
+        "release": bucket_path(
+            stack.settings.store.bucket, stack.book.prefix + records.release.key
+        ),
+    }
+    if records.intent is not None:
+        intent = records.intent.record
+        metadata |= {
+            "published_at": dg.MetadataValue.timestamp(intent.published_at),
+            "deletion_lag_seconds": dg.MetadataValue.float(intent.deletion_lag_s),
+            "certificate_sha256": dg.MetadataValue.text(intent.certificate_sha256),
+        }
+    context.log_event(
+        materialization(
+            DELETED_BOOKIE_LEDGERS,
+            outcome.ledger_id,
+            metadata,
+            noop=result.noop,
+            description=f"ledger {outcome.ledger_id} of {release.ml_name}",
+        )
+    )
+    log_release_audit(context, outcome.ledger_id, records.faults, metadata=metadata)

@@ -1,0 +1,77 @@
+"""The steps' Stack as a Dagster resource, connected inside a run and never at import.
+
+Clients, boto3 and Spark are imported when a run connects: whoever only loads definitions (web
+server, daemon) pays for none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from resources.dagster_resources import TierkeeperSettings
+from resources.errors import SettingsError
+from resources.settings import Settings
+from tiering_assets.defs.partitions import CLUSTER
+from tiering_assets.defs.preview_api import Context
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.stack import Stack
+    from tiering_assets.tasks.runner import TaskRunner
+
+
+def narrate(context: Context, line: str) -> None:
+    """Write a line for people into the run's log; the prefix tells ours from Dagster's."""
+    context.log.info("tierkeeper: %s", line)
+
+
+class TieringStack(TierkeeperSettings):
+    """Cluster, bucket and broker of the settings; connect() opens them for one run."""
+
+    @contextmanager
+    def connect(self, context: Context, *, with_tasks: bool = False) -> Iterator[Stack]:
+        """Yield the Stack of this run; its lines of progress go to the run's log.
+
+        Args:
+            context: of the step; its run id signs the records.
+            with_tasks: blocks will be copied or read back, so start the runner of the settings.
+
+        Raises:
+            SettingsError: a bad setting, or a cluster other than the loaded definitions'.
+        """
+        from tiering_assets.steps.stack import open_stack
+
+        settings = self.load()
+        if settings.dagster.cluster != CLUSTER:
+            raise SettingsError(
+                f"dagster.cluster is {settings.dagster.cluster!r}, but the definitions were loaded "
+                f"for {CLUSTER!r}: reload the code location"
+            )
+        with ExitStack() as opened:
+            runner = opened.enter_context(_runner(settings)) if with_tasks else None
+            yield opened.enter_context(
+                open_stack(
+                    settings,
+                    runner=runner,
+                    run_id=context.op_execution_context.run_id,
+                    narrate=partial(narrate, context),
+                )
+            )
+
+
+@contextmanager
+def _runner(settings: Settings) -> Iterator[TaskRunner]:
+    match settings.dagster.runner:
+        case "local":
+            from tiering_assets.tasks.runner import LocalRunner
+
+            yield LocalRunner(settings)
+        case "spark":
+            from tiering_assets.spark.runner import open_spark_runner
+
+            with open_spark_runner(settings) as runner:
+                yield runner
+        case other:
+            raise SettingsError(f"dagster.runner is {other!r}, expected spark or local")

@@ -1,0 +1,83 @@
+"""Counts and bytes of all ledgers, for the two assets without partitions. Reads nothing.
+
+A ledger without a partition is in these counts, too: the backlog may be a million ledgers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from tiering_assets.defs.metadata import Metadata
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.survey import LedgerView
+
+_TOPICS_SHOWN = 50
+# Words of docs/states.md: on bookies only, and nobody reads them from the bucket yet.
+_PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
+
+
+def backlog_metadata(views: Sequence[LedgerView], *, now: datetime) -> Metadata:
+    """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most."""
+    ledgers: Counter[str] = Counter(view.state.value for view in views)
+    size: Counter[str] = Counter()
+    for view in views:
+        size[view.state.value] += view.bytes or 0
+    pending = [view for view in views if view.state.value in _PENDING]
+    closed = [view.closed_at for view in pending if view.closed_at is not None]
+    oldest_s = (now - min(closed)).total_seconds() if closed else 0.0
+    return {
+        "topics": dg.MetadataValue.int(len({view.ml_name for view in views})),
+        "pending_ledgers": dg.MetadataValue.int(len(pending)),
+        "pending_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in pending)),
+        "oldest_pending_seconds": dg.MetadataValue.float(round(oldest_s, 1)),
+        **{f"ledgers_{state}": dg.MetadataValue.int(n) for state, n in sorted(ledgers.items())},
+        **{f"bytes_{state}": dg.MetadataValue.int(n) for state, n in sorted(size.items())},
+        "by_topic": _by_topic(views),
+    }
+
+
+def released_metadata(views: Iterable[LedgerView]) -> Metadata:
+    """How much the bookies no longer hold, of ledgers that their topics still list."""
+    released = [view for view in views if view.state.value == "released"]
+    return {
+        "released_ledgers": dg.MetadataValue.int(len(released)),
+        "released_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in released)),
+        "by_topic": _by_topic(released),
+    }
+
+
+def _by_topic(views: Iterable[LedgerView]) -> dg.MetadataValue:
+    topics: dict[str, list[LedgerView]] = defaultdict(list)
+    for view in views:
+        topics[view.topic].append(view)
+    largest = sorted(topics.items(), key=lambda item: -sum(v.bytes or 0 for v in item[1]))
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "topic": topic,
+                    "ledgers": len(found),
+                    "bytes": sum(v.bytes or 0 for v in found),
+                    "states": ", ".join(
+                        f"{state} {n}"
+                        for state, n in sorted(Counter(v.state.value for v in found).items())
+                    ),
+                }
+            )
+            for topic, found in largest[:_TOPICS_SHOWN]
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn("topic", "string"),
+                dg.TableColumn("ledgers", "int"),
+                dg.TableColumn("bytes", "int"),
+                dg.TableColumn("states", "string"),
+            ]
+        ),
+    )

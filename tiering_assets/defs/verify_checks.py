@@ -1,0 +1,161 @@
+"""The checks as a job of their own: read certified ledgers again and report, change nothing.
+
+Owns: an evaluation is logged only for a ledger that was judged. An outage judges nothing and fails
+the run by name instead.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from tiering_assets.defs.batches import (
+    LedgerBatch,
+    add_partitions,
+    admit,
+    batch_failure,
+    chosen_ids,
+    reasons_table,
+)
+from tiering_assets.defs.checks import (
+    CHECK_SPECS,
+    INDEX_SUITE,
+    READ_BACK_EQUAL,
+    RELEASED_SAFELY,
+    log_read_back,
+    log_release_audit,
+    log_suites,
+)
+from tiering_assets.defs.metadata import bucket_path, topic_text
+from tiering_assets.defs.resources import TieringStack
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.stack import Stack
+
+Context = dg.AssetCheckExecutionContext
+Judged = tuple[
+    dict[int, str], dict[int, str], int
+]  # bad ledgers, unjudged ledgers, how many passed
+
+
+@dg.multi_asset_check(
+    name="verify_ledgers",
+    specs=CHECK_SPECS,
+    can_subset=True,
+    description="Reads every byte of certified ledgers again. Changes nothing.",
+)
+def verify_ledgers(
+    context: Context, config: LedgerBatch, tiering_stack: TieringStack
+) -> Iterator[dg.AssetCheckResult]:
+    """Verify the given ledgers, or all certified ones up to the cap."""
+    selected = context.selected_asset_check_keys
+    unjudged: dict[int, str] = {}
+    passed_at_all = 0
+    with tiering_stack.connect(context, with_tasks=READ_BACK_EQUAL in selected) as stack:
+        wanted = chosen_ids(context, config) or _certified(stack, config)
+        admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        for key, judge in (
+            (READ_BACK_EQUAL, _read_back),
+            (INDEX_SUITE, _suites),
+            (RELEASED_SAFELY, _releases),
+        ):
+            if key not in selected:
+                continue
+            bad, missing, passed = judge(context, stack, admission.ledger_ids)
+            unjudged |= missing
+            passed_at_all += passed
+            yield dg.AssetCheckResult(
+                asset_key=key.asset_key,
+                check_name=key.name,
+                passed=not bad,
+                description=f"{passed} ledgers passed, {len(bad)} failed",
+                metadata={"failed": reasons_table(bad, "finding")},
+            )
+    if unjudged:
+        raise batch_failure("verify", unjudged, done=passed_at_all, waiting={})
+
+
+def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
+    from tiering_assets.steps.survey import survey
+    from tiering_assets.tiering.states import LedgerState
+
+    found = [
+        view.ledger_id
+        for view in survey(stack, config.ml_names())
+        if view.offloaded_by == "tierkeeper" or view.state is LedgerState.VERIFIED
+    ]
+    return sorted(found)[: config.max_ledgers]
+
+
+def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
+    from tiering_assets.steps.reverify import Reverified, reverify_ledgers
+
+    results = reverify_ledgers(stack, ledger_ids, source=True)
+    judged = {i: result for i, result in results.items() if isinstance(result, Reverified)}
+    add_partitions(context.instance, list(judged))
+    for ledger_id, found in judged.items():
+        log_read_back(
+            context,
+            ledger_id,
+            findings=found.findings,
+            metadata={
+                "ledger_id": dg.MetadataValue.int(ledger_id),
+                "topic": dg.MetadataValue.text(topic_text(found.ml_name)),
+                "object": bucket_path(stack.settings.store.bucket, found.data_key),
+                "object_bytes": dg.MetadataValue.int(found.bytes_read),
+                "blocks": dg.MetadataValue.int(found.blocks),
+                "compared_with_bookies": dg.MetadataValue.bool(found.with_source),
+                "notes": dg.MetadataValue.text("; ".join(found.notes)),
+                "seconds": dg.MetadataValue.float(found.seconds),
+            },
+            said=f"{found.blocks} blocks, {found.bytes_read} bytes read back equal",
+        )
+    bad = {i: "; ".join(found.findings) for i, found in judged.items() if found.findings}
+    return bad, _unjudged(results, judged), len(judged) - len(bad)
+
+
+def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
+    from tiering_assets.records.models import SuiteResult
+    from tiering_assets.steps.index_recheck import recheck_indexes
+
+    results = recheck_indexes(stack, ledger_ids)
+    judged = {i: result for i, result in results.items() if isinstance(result, SuiteResult)}
+    add_partitions(context.instance, list(judged))
+    bad = {
+        ledger_id: ", ".join(suite.failed)
+        for ledger_id, suite in judged.items()
+        if not log_suites(context, ledger_id, [suite])
+    }
+    return bad, _unjudged(results, judged), len(judged) - len(bad)
+
+
+def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
+    from tiering_assets.steps.release_batch import release_records
+
+    bad: dict[int, str] = {}
+    passed = 0
+    for ledger_id in ledger_ids:
+        records = release_records(stack, ledger_id)
+        if records is None:
+            continue  # never released, so there is nothing to judge
+        add_partitions(context.instance, [ledger_id])
+        faults = records.faults
+        log_release_audit(
+            context,
+            ledger_id,
+            faults,
+            metadata={
+                "ledger_id": dg.MetadataValue.int(ledger_id),
+                "topic": dg.MetadataValue.text(topic_text(records.release.record.ml_name)),
+                "released_at": dg.MetadataValue.timestamp(records.release.record.released_at),
+            },
+        )
+        if faults:
+            bad[ledger_id] = "; ".join(faults)
+        else:
+            passed += 1
+    return bad, {}, passed
+
+
+def _unjudged(results: Mapping[int, object], judged: Mapping[int, object]) -> dict[int, str]:
+    return {i: str(result) for i, result in results.items() if i not in judged}
