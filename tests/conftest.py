@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resources.devstack.stack import DevStack
+from tiering_assets.spark.runner import open_spark_runner
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,13 @@ def stack(tmp_path_factory):
 @pytest.fixture(scope="session")
 def endpoints(stack):
     return stack.endpoints
+
+
+@pytest.fixture(scope="session")
+def spark_runner(stack):
+    """One session for every test that wants Spark: its JVM needs ten seconds to start."""
+    with open_spark_runner(stack.settings()) as runner:
+        yield runner
 
 
 @pytest.fixture(autouse=True)

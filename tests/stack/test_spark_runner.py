@@ -1,0 +1,203 @@
+"""Spark's workers against a real S3 server: the same rows and bytes as in this process, once each,
+and whole after a worker was killed in the middle of a part.
+"""
+
+import random
+import time
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from resources.object_store.s3 import S3ObjectStore
+from resources.object_store.store import Part
+from tests.support.sim_ledger import SimBookies, SimLedger
+from tiering_assets.tasks.descriptors import BlockRow, TaskKind
+from tiering_assets.tasks.runner import LocalRunner, split_task
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+
+BLOCK = 5 * 1024 * 1024  # the smallest part S3 takes
+READ_BATCH_OPCODE = 7
+
+
+@pytest.fixture
+def bookies():
+    with ExitStack() as stack:
+        yield SimBookies(stack)
+
+
+@pytest.fixture
+def settings(stack):
+    return stack.settings()
+
+
+@pytest.fixture
+def objects(settings):
+    return S3ObjectStore(settings.store)
+
+
+def ledger_of(bookies, ledger_id, *, megabytes):
+    source = random.Random(ledger_id)
+    payloads = [source.randbytes(source.randint(1, 128 * 1024)) for _ in range(megabytes * 16)]
+    ledger = SimLedger.store(bookies, ledger_id, payloads, block_bytes=BLOCK)
+    return replace(ledger, key=f"{uuid.uuid4()}-ledger-{ledger_id}")
+
+
+def copy_tasks(objects, ledger):
+    """One task a block, as an upload that is open."""
+    upload_id = objects.create_upload(ledger.key, metadata={"role": "data"})
+    return split_task(ledger.task(upload_id=upload_id), bytes_max=1)
+
+
+def completed(objects, tasks, rows):
+    """Complete the upload with the parts that the rows tell of, and return the object's bytes."""
+    upload_id, key, attempt = tasks[0].upload_id, tasks[0].data_key, tasks[0].attempt
+    parts = [
+        Part(
+            part_number=row.part_number,
+            size=row.block_length,
+            etag=row.etag,
+            sha256=bytes.fromhex(row.sha256),
+        )
+        for row in sorted(rows, key=lambda row: row.part_number)
+        if row.attempt == attempt
+    ]
+    objects.complete_upload(key, upload_id, parts)
+    return objects.get(key).body
+
+
+def facts(rows):
+    """Rows in a fixed order, without how long they took."""
+    plain = [replace(row, seconds=0.0) for row in rows]
+    return sorted(plain, key=lambda row: (row.ledger_id, row.kind.value, row.part_number))
+
+
+def spark_workers():
+    """The Python processes that run tasks: children of pyspark's daemon."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            parent = process.parent()
+            if parent is not None and "pyspark.daemon" in parent.cmdline():
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def batches_from(bookies, block):
+    """How often the first entry of a block was asked for."""
+    asked = Counter(seen.entry_id for seen in bookies.reads() if seen.opcode == READ_BATCH_OPCODE)
+    return asked[block.first_entry_id]
+
+
+def wait_for(condition, *, what, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.02)
+
+
+def test_both_runners_give_the_same_rows_and_bytes(spark_runner, settings, bookies, objects):
+    local_runner = LocalRunner(settings)
+    rows, bodies = {}, {}
+    for name, runner in (("local", local_runner), ("spark", spark_runner)):
+        ledgers = [ledger_of(bookies, number, megabytes=12) for number in (21, 22)]
+        copies = [copy_tasks(objects, ledger) for ledger in ledgers]
+        small = SimLedger.store(bookies, 23, [b"hello", b"world"], block_bytes=BLOCK)
+        small = replace(small, key=f"{uuid.uuid4()}-ledger-23")
+        told: list[BlockRow] = []
+        found = runner.run([*copies[0], *copies[1], small.task()], progress=told.append)
+        assert told == found
+        bodies[name] = [completed(objects, tasks, found) for tasks in copies]
+        bodies[name].append(objects.get(small.key).body)
+        assert bodies[name] == [ledger.object_bytes() for ledger in (*ledgers, small)]
+        for kind in (TaskKind.READ_BACK, TaskKind.READ_SOURCE):
+            pieces = [
+                piece
+                for ledger in (*ledgers, small)
+                for piece in split_task(ledger.task(kind), bytes_max=BLOCK)
+            ]
+            found += runner.run(pieces)
+        assert not [row.error for row in found if row.error]
+        rows[name] = facts(found)
+    assert len(rows["local"]) == 3 * (2 * 3 + 1)
+    assert rows["local"] == rows["spark"]
+    assert bodies["local"] == bodies["spark"]
+
+
+def test_each_task_runs_once(spark_runner, bookies, objects):
+    ledger = ledger_of(bookies, 24, megabytes=20)
+    tasks = copy_tasks(objects, ledger)
+    rows = spark_runner.run(tasks)
+    assert sorted(row.part_number for row in rows) == [block.part_number for block in ledger.blocks]
+    assert [batches_from(bookies, block) for block in ledger.blocks] == [1] * len(ledger.blocks)
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
+
+
+def test_a_failing_ledger_is_a_row_and_its_neighbour_is_done(spark_runner, bookies, objects):
+    good, bad = (ledger_of(bookies, number, megabytes=1) for number in (25, 26))
+    for sim in bookies.sims.values():
+        sim.faults.flipped = {(26, 3)}
+    rows = spark_runner.run([bad.task(), good.task()])
+    assert {row.ledger_id: row.error_class for row in rows} == {
+        25: "",
+        26: "EntryUnavailableError",
+    }
+    assert "ledger 26 entry 3" in next(row.error for row in rows if row.error)
+    assert objects.get(good.key).body == good.object_bytes()
+    assert objects.head(bad.key) is None
+
+
+def test_no_tasks_are_no_job(spark_runner):
+    assert spark_runner.run([]) == []
+
+
+def test_a_worker_killed_in_mid_part_is_survived(spark_runner, bookies, objects):
+    ledger = ledger_of(bookies, 27, megabytes=12)
+    tasks = copy_tasks(objects, ledger)
+    for sim in bookies.sims.values():
+        sim.faults.delay_s = 0.3
+    with ThreadPoolExecutor(1) as background:
+        running = background.submit(spark_runner.run, tasks)
+        wait_for(lambda: len(bookies.reads()) >= 2, what="tasks that read")
+        assert not running.done()
+        killed = spark_workers()
+        for process in killed:
+            process.kill()
+        assert killed
+        rows = running.result(timeout=120)
+    assert not [row.error for row in rows if row.error]
+    assert sorted(row.part_number for row in rows) == [block.part_number for block in ledger.blocks]
+    again = [batches_from(bookies, block) for block in ledger.blocks]
+    assert max(again) > 1, "no task ran again, so nothing was killed in mid-part"
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
+
+
+def test_workers_killed_every_time_are_rows_that_may_be_tried_again(spark_runner, bookies, objects):
+    ledger = ledger_of(bookies, 28, megabytes=6)
+    tasks = copy_tasks(objects, ledger)
+    for sim in bookies.sims.values():
+        sim.faults.silent = True
+    with ThreadPoolExecutor(1) as background:
+        running = background.submit(spark_runner.run, tasks)
+        deadline = time.monotonic() + 120
+        while not running.done():
+            assert time.monotonic() < deadline
+            asked = len(bookies.reads())
+            wait_for(lambda a=asked: running.done() or len(bookies.reads()) > a, what="a retry")
+            for process in spark_workers():
+                process.kill()
+        rows = running.result()
+    assert len(rows) == len(tasks)
+    assert all("Spark gave the job up" in row.error and row.retryable for row in rows)
+    for sim in bookies.sims.values():
+        sim.faults.silent = False
+    rows = spark_runner.run(tasks)
+    assert not [row.error for row in rows if row.error], "the session is of no use any more"
+    assert completed(objects, tasks, rows) == ledger.object_bytes()

@@ -1,0 +1,46 @@
+"""Rules about an effectful DataFrame that a reader of runner.py could break without noticing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from tiering_assets.spark import runner
+
+ACTIONS = {
+    "collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show", "tail",
+    "take", "toArrow", "toLocalIterator", "toPandas", "write", "writeTo", "checkpoint", "describe",
+    "localCheckpoint", "persist", "cache", "summary", "rdd",
+}  # fmt: skip
+
+
+def names_used():
+    tree = ast.parse(Path(runner.__file__).read_text())
+    return [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)], tree
+
+
+def test_there_is_one_action():
+    used, tree = names_used()
+    assert [name for name in used if name in ACTIONS] == ["collect"]
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_collect"
+    ]
+    assert len(calls) == 1, "the helper with the action is called in one place"
+
+
+def test_nothing_stands_after_map_in_arrow():
+    used, tree = names_used()
+    of_frames = {name for name in dir(DataFrame) if not name.startswith("_")} - ACTIONS
+    assert {name for name in used if name in of_frames} == {"mapInArrow", "repartitionById"}
+    returned = [
+        node.value.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Return)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+    ]
+    assert returned.count("mapInArrow") == 1, "the frame with the effects is returned as it is"

@@ -1,0 +1,90 @@
+"""What goes into Spark and what comes out: one schema for task rows, one for block rows.
+
+Owns: both directions carry descriptors and facts, a few hundred bytes each, never payload. The
+columns of a block row are the fields of BlockRow, so a field added there is a column here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from tiering_assets.tasks.descriptors import BlockRow, TaskKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task as it travels to a worker. `ledger_id` and `attempt` are there for people."""
+
+    task_no: int
+    ledger_id: int
+    attempt: str
+    descriptor: str
+
+
+def task_schema() -> StructType:
+    """Return the columns of the rows that go in; `task_no` is the partition and an int."""
+    from pyspark.sql import types as t
+
+    return t.StructType(
+        [
+            t.StructField("task_no", t.IntegerType(), nullable=False),
+            t.StructField("ledger_id", t.LongType(), nullable=False),
+            t.StructField("attempt", t.StringType(), nullable=False),
+            t.StructField("descriptor", t.StringType(), nullable=False),
+        ]
+    )
+
+
+def block_row_schema() -> StructType:
+    """Return the columns of the rows that come out: the fields of BlockRow, in order."""
+    from pyspark.sql import types as t
+
+    spark_types = {
+        TaskKind: t.StringType(),
+        str: t.StringType(),
+        int: t.LongType(),
+        float: t.DoubleType(),
+        bool: t.BooleanType(),
+    }
+    return t.StructType(
+        [t.StructField(name, spark_types[kind], nullable=False) for name, kind in _columns()]
+    )
+
+
+def rows_to_arrow(rows: Sequence[BlockRow]) -> pa.RecordBatch:
+    """Return one batch of block rows, as a worker yields it."""
+    import pyarrow as pa
+
+    arrow_types: dict[Any, pa.DataType] = {
+        TaskKind: pa.string(),
+        str: pa.string(),
+        int: pa.int64(),
+        float: pa.float64(),
+        bool: pa.bool_(),
+    }
+    schema = pa.schema(
+        [pa.field(name, arrow_types[kind], nullable=False) for name, kind in _columns()]
+    )
+    return pa.RecordBatch.from_pylist([_values(row) for row in rows], schema=schema)
+
+
+def block_row(columns: Mapping[str, Any]) -> BlockRow:
+    """Return the block row of a collected row's columns. ValueError for an unknown kind."""
+    return BlockRow(**{**columns, "kind": TaskKind(columns["kind"])})
+
+
+def _values(row: BlockRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name, _ in _columns()} | {"kind": row.kind.value}
+
+
+@cache
+def _columns() -> tuple[tuple[str, Any], ...]:
+    hints = get_type_hints(BlockRow)
+    return tuple((item.name, hints[item.name]) for item in fields(BlockRow))

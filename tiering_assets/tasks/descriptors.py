@@ -1,0 +1,150 @@
+"""What travels to a worker and what comes back: descriptors in, one row per block out.
+
+Owns the contract between the driver, which decides and commits, and tasks, which may run twice,
+late, or after everyone forgot them. A descriptor holds no secret: workers resolve credentials and
+the ledger password from their own settings. Payload never appears in either direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from tiering_assets.offload_format.layout import BlockPlan
+
+
+class TaskKind(Enum):
+    """`COPY` sends blocks, `READ_BACK` reads them from the store, `READ_SOURCE` from bookies."""
+
+    COPY = "copy"
+    READ_BACK = "read_back"
+    READ_SOURCE = "read_source"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSource:
+    """Where the entries of one closed ledger are: metadata without its password, and addresses."""
+
+    ledger_id: int
+    last_entry_id: int
+    length: int
+    ensemble_size: int
+    write_quorum: int
+    ack_quorum: int
+    digest_type: str
+    segments: tuple[tuple[int, tuple[str, ...]], ...]
+    addresses: dict[str, tuple[str, int]]
+
+    @classmethod
+    def of(cls, metadata: LedgerMetadata, addresses: dict[str, tuple[str, int]]) -> LedgerSource:
+        return cls(
+            ledger_id=metadata.ledger_id,
+            last_entry_id=metadata.last_entry_id,
+            length=metadata.length,
+            ensemble_size=metadata.ensemble_size,
+            write_quorum=metadata.write_quorum,
+            ack_quorum=metadata.ack_quorum,
+            digest_type=metadata.digest_type.name,
+            segments=tuple((s.first_entry_id, s.bookies) for s in metadata.segments),
+            addresses=addresses,
+        )
+
+    def metadata(self, password: bytes) -> LedgerMetadata:
+        """The ledger as a reader wants it; the password is the worker's own setting."""
+        return LedgerMetadata(
+            ledger_id=self.ledger_id,
+            state=LedgerState.CLOSED,
+            last_entry_id=self.last_entry_id,
+            length=self.length,
+            ensemble_size=self.ensemble_size,
+            write_quorum=self.write_quorum,
+            ack_quorum=self.ack_quorum,
+            digest_type=DigestType[self.digest_type],
+            password=password,
+            segments=tuple(Segment(first, bookies) for first, bookies in self.segments),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockTask:
+    """Some blocks of one attempt. `upload_id` is None where one block is a plain PUT."""
+
+    kind: TaskKind
+    attempt: str
+    source: LedgerSource
+    data_key: str
+    blocks: tuple[BlockPlan, ...]
+    upload_id: str | None = None
+    user_metadata: dict[str, str] | None = None
+    version_id: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Work in this task, for packing."""
+        return sum(block.block_length for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRow:
+    """What one task says of one block. `error` is empty when all other fields are facts.
+
+    `sha256` is of the block's bytes (empty for READ_SOURCE, which frames nothing);
+    `entries_sha256` is the running digest over (id, length, payload) of its verified entries.
+    """
+
+    kind: TaskKind
+    attempt: str
+    ledger_id: int
+    part_number: int
+    entries: int
+    payload_bytes: int
+    block_length: int
+    sha256: str
+    entries_sha256: str
+    seconds: float
+    etag: str = ""  # of the part, as the store answered after checking its SHA-256
+    header: str = ""  # hex of the block header as it was read back
+    error: str = ""
+    error_class: str = ""
+    retryable: bool = False
+
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def encode_task(task: BlockTask) -> str:
+    return _adapter(BlockTask).dump_json(task).decode()
+
+
+def decode_task(text: str) -> BlockTask:
+    decoded: BlockTask = _adapter(BlockTask).validate_json(text)
+    return decoded
+
+
+def failure_row(task: BlockTask, block: BlockPlan, error: Exception, seconds: float) -> BlockRow:
+    """A failure as data: one bad ledger must not stop the batch it travels in."""
+    return BlockRow(
+        kind=task.kind,
+        attempt=task.attempt,
+        ledger_id=task.source.ledger_id,
+        part_number=block.part_number,
+        entries=0,
+        payload_bytes=0,
+        block_length=block.block_length,
+        sha256="",
+        entries_sha256="",
+        seconds=seconds,
+        error=str(error) or type(error).__name__,
+        error_class=type(error).__name__,
+        retryable=bool(getattr(error, "retryable", False)),
+    )

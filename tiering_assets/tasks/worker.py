@@ -1,0 +1,79 @@
+"""What one worker process owns while it runs tasks: bookie connections, a store client, buffers.
+
+Owns: buffers are bounded (two blocks) however many blocks a task has, and everything is closed when
+the process leaves the task. Plain functions: Spark only carries them (spark/runner.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from types import TracebackType
+
+from resources.bookkeeper.pool import BookiePool
+from resources.bookkeeper.reader import LedgerReader
+from resources.errors import TierkeeperError
+from resources.object_store.s3 import S3ObjectStore
+from resources.object_store.store import ObjectStore
+from resources.settings import Settings
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
+
+
+class Worker:
+    """Connections and settings of one worker; use as a context manager."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: ObjectStore | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.settings = settings
+        self.store = store or S3ObjectStore(settings.store)
+        self.clock = clock
+        self._exit = ExitStack()
+        self._addresses: dict[str, tuple[str, int]] = {}
+        self._pool = self._exit.enter_context(BookiePool(settings.bookies, self._addresses))
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exit.close()
+
+    def reader(self, task: BlockTask) -> LedgerReader:
+        """A reader of the task's ledger. Tasks run one after the other, so they share the pool."""
+        self._addresses.update(task.source.addresses)
+        password = self.settings.bookies.password.encode()
+        return LedgerReader(task.source.metadata(password), self._pool, self.settings.bookies)
+
+
+def run_task(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
+    """Run one task and yield a row per block, failures included; never raises for a bad ledger.
+
+    A task stops at its first failing block: what stopped it would stop the next one, too. The
+    driver treats a block without a row as not done.
+    """
+    from tiering_assets.tasks import copy, read_back
+
+    actions = {
+        TaskKind.COPY: copy.copy_blocks,
+        TaskKind.READ_BACK: read_back.read_back_blocks,
+        TaskKind.READ_SOURCE: read_back.read_source_blocks,
+    }
+    started = worker.clock()
+    done: set[int] = set()
+    try:
+        for row in actions[task.kind](task, worker):
+            done.add(row.part_number)
+            yield row
+    except (TierkeeperError, OSError) as error:
+        block = next((b for b in task.blocks if b.part_number not in done), task.blocks[-1])
+        yield failure_row(task, block, error, worker.clock() - started)
