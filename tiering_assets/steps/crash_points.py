@@ -25,12 +25,14 @@ POINTS: Final = (
     "publish.unloaded",
     "publish.confirmed",
     "publish.recorded",
+    "publish.withdrawn",  # only where the broker could not read what was published
     "release.intended",
     "release.marked",
     "release.unloaded",
     "release.rehearsed",
     "release.deleted",
     "release.recorded",
+    "release.unmarked",  # only where the rehearsal failed
     "sweep.abandoned",
     "sweep.aborted",
     "sweep.deleted",

@@ -220,7 +220,7 @@ def withdraw(stack: Stack, ml_name: str, ours: Mapping[int, UUID], *, czxid: int
         return remove_contexts(topic_info, there) if there else None
 
     edit_topic(stack, ml_name, edit, czxid=czxid, applied=lambda info: edit(info) is None)
-    reload_topic(stack, topic_of(ml_name), point="publish.unloaded")
+    reload_topic(stack, topic_of(ml_name), point="publish.withdrawn")
 
 
 def _record(

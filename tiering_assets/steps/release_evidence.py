@@ -28,6 +28,7 @@ from tiering_assets.records.models import (
     ObjectFacts,
     Outcome,
     Publication,
+    Quarantine,
 )
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publish import recorded_publications
@@ -102,6 +103,7 @@ def gather(stack: Stack, about: TopicEvidence, ledger_id: int) -> Evidence:
         store_now=about.store_now,
         certified_uid=None if certificate is None else certificate.record.uid,
         chain_intact=_chain_intact(stack, certificate, publication),
+        quarantine=None if uid is None else _quarantine(stack, ledger_id, uid),
         suite_passed=suite_passed,
         certified_facts=None if certificate is None else certificate.record.ledger,
         facts_now=None if ledger is None else facts_of(ledger),
@@ -129,6 +131,14 @@ def _certificate(stack: Stack, ledger_id: int, uid: UUID) -> Stored[Certificate]
         return stack.book.read(Certificate, keys.certificate(ledger_id, uid))
     except FormatError:  # damaged or of a newer schema: as good as none
         return None
+
+
+def _quarantine(stack: Stack, ledger_id: int, uid: UUID) -> str | None:
+    try:
+        found = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
+    except FormatError as error:
+        return f"a quarantine record that cannot be read: {error}"
+    return None if found is None else found.record.reason
 
 
 def _chain_intact(

@@ -29,18 +29,18 @@ def worth_disturbing(
     last_disturbed_at: datetime | None,
     bytes_min: int,
     age_max: timedelta,
+    disturbed_before: Sequence[datetime] = (),
 ) -> bool:
     """True when the pending bytes or the oldest pending ledger's wait reach their limit.
 
-    `last_disturbed_at` is our last publication or release of the topic; a ledger closed within a
-    few seconds of it was sealed by that unload and does not count as a reason.
+    `last_disturbed_at` is our last publication or release of the topic, `disturbed_before` are
+    earlier ones; a ledger closed within a few seconds of any of them was sealed by that unload and
+    does not count as a reason. Without the earlier ones a release would turn the ledger that the
+    publication before it sealed into a reason.
     """
     caused_by_us = timedelta(seconds=5)
-    reasons = [
-        p
-        for p in pending
-        if last_disturbed_at is None or abs(p.closed_at - last_disturbed_at) > caused_by_us
-    ]
+    ours = [*disturbed_before, *([] if last_disturbed_at is None else [last_disturbed_at])]
+    reasons = [p for p in pending if all(abs(p.closed_at - at) > caused_by_us for at in ours)]
     if not reasons:
         return False
     if sum(p.bytes for p in reasons) >= bytes_min:

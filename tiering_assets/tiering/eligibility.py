@@ -48,8 +48,6 @@ def decide_offload(evidence: OffloadEvidence) -> Copy | Wait:
             Reason.UNSEALED,
             f"BookKeeper says {metadata.state.name}; its owner must close it, we never recover",
         )
-    if metadata.last_entry_id < 0:
-        return Wait(Reason.EMPTY, "the broker drops empty ledgers when it next loads the topic")
     return _compare_counts(evidence.ledger_id, metadata, listed)
 
 
@@ -86,6 +84,8 @@ def _compare_counts(ledger_id: int, metadata: LedgerMetadata, listed: LedgerInfo
             f"the topic counts {listed.entries} entries of ledger {ledger_id}, "
             f"BookKeeper has {metadata.entries}",
         )
+    if metadata.last_entry_id < 0:
+        return Wait(Reason.EMPTY, "the broker drops empty ledgers when it next loads the topic")
     notes = []
     if listed.entries is not None and listed.entries < metadata.entries:
         notes.append(
@@ -101,10 +101,10 @@ def owner_of(metadata: LedgerMetadata) -> str | None:
 
     Cursor, schema and compaction ledgers carry another component and are never a topic's data.
     """
-    component = metadata.custom.get("component")
-    if component is None:
-        return None
-    if component != b"managed-ledger" or "pulsar/cursor" in metadata.custom:
+    component = metadata.custom.get("component", b"managed-ledger")
+    if component != b"managed-ledger":
         return f"component {component.decode(errors='replace')}"
+    if "pulsar/cursor" in metadata.custom:
+        return "component managed-ledger, a cursor"
     name = metadata.custom.get("pulsar/managed-ledger")
     return None if name is None else name.decode(errors="replace")

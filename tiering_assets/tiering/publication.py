@@ -34,6 +34,8 @@ def plan_publication(topic: ManagedLedger, wanted: Mapping[int, UUID]) -> Public
             waiting[ledger_id] = Wait(
                 Reason.EXPIRED, "the topic no longer lists it; it was trimmed"
             )
+        elif listed.is_open:  # one such ledger would make the edit of all others fail
+            waiting[ledger_id] = Wait(Reason.OPEN, "the topic lists it as still written to")
         elif listed.offload is None:
             write.append(ledger_id)
         elif listed.offload.uid == uid and listed.offload.complete:

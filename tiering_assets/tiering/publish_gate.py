@@ -7,6 +7,8 @@ certificate, so it must be off or far longer than ours. Each refusal says what l
 
 from __future__ import annotations
 
+import math
+import shlex
 from dataclasses import dataclass
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
@@ -87,12 +89,15 @@ def _place(evidence: PublishEvidence) -> list[Refusal]:
     if not wrong:
         return []
     ours = evidence.ours
+    options = (("driver", ours.driver), ("bucket", ours.bucket))
+    options += (("region", ours.region), ("endpoint", ours.endpoint))
+    command = ["pulsar-admin", "namespaces", "set-offload-policies", evidence.namespace]
+    for name, value in options:
+        command += [f"--{name}", value] if value else []
     return [
         Refusal(
             f"{evidence.topic}: its broker would not read our bucket: {', '.join(wrong)}",
-            f"configure the brokers' offloader, or pulsar-admin namespaces set-offload-policies "
-            f"{evidence.namespace} --driver {ours.driver} --bucket {ours.bucket} "
-            f"--region {ours.region} --endpoint {ours.endpoint}",
+            f"configure the brokers' offloader, or {shlex.join(command)}",
         )
     ]
 
@@ -108,7 +113,7 @@ def _broker_lag(evidence: PublishEvidence) -> list[Refusal]:
             f"publication, without a certificate; ours is {evidence.deletion_lag_s:g} s and it "
             f"must be at least {LAG_FACTOR} times that",
             f"pulsar-admin namespaces set-offload-deletion-lag {evidence.namespace} "
-            f"--lag {max(1, round(wanted_s))}s (or publish.broker_may_release = true)",
+            f"--lag {max(1, math.ceil(wanted_s))}s (or publish.broker_may_release = true)",
         )
     ]
 

@@ -38,6 +38,7 @@ class ReleaseEvidence:
     store_now: datetime
     certified_uid: UUID | None
     chain_intact: bool
+    quarantine: str | None
     suite_passed: bool
     certified_facts: LedgerFacts | None
     facts_now: LedgerFacts | None
@@ -89,7 +90,8 @@ def _publication(evidence: ReleaseEvidence, uid: UUID, lag: timedelta, now: date
         store_now=evidence.store_now,
     ):
         return [
-            f"deletion lag has not elapsed: due after {published_at + lag:%Y-%m-%d %H:%M:%S} UTC"
+            f"deletion lag has not elapsed: due after "
+            f"{max(published_at, stored_at) + lag:%Y-%m-%d %H:%M:%S} UTC"
         ]
     return []
 
@@ -100,6 +102,8 @@ def _certificate(evidence: ReleaseEvidence, uid: UUID) -> list[str]:
         reasons.append("this attempt has no certificate")
     elif not evidence.chain_intact:
         reasons.append("the chain of records behind the certificate is broken")
+    if evidence.quarantine is not None:
+        reasons.append(f"a check of this attempt failed: {evidence.quarantine}")
     if not evidence.suite_passed:
         reasons.append("the expectation suite does not pass now")
     if evidence.facts_now is None:

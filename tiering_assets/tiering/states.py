@@ -66,7 +66,8 @@ def _of_published(evidence: StateEvidence) -> LedgerState:
         return LedgerState.HELD
     if evidence.marked_deleted:
         return LedgerState.RELEASING
-    if evidence.published and evidence.certified and evidence.lag_elapsed:
+    due = evidence.published and evidence.certified and evidence.lag_elapsed
+    if due and not evidence.quarantined:
         return LedgerState.RELEASE_DUE
     return LedgerState.PUBLISHED
 
@@ -74,8 +75,8 @@ def _of_published(evidence: StateEvidence) -> LedgerState:
 def _of_unpublished(evidence: StateEvidence) -> LedgerState:
     if evidence.claimed or evidence.context_other:
         return LedgerState.COPYING
+    if evidence.quarantined:  # also when a later check of a certified attempt failed
+        return LedgerState.QUARANTINED
     if evidence.certified:
         return LedgerState.VERIFIED
-    if evidence.quarantined:
-        return LedgerState.QUARANTINED
     return LedgerState.COPIED if evidence.has_index_object else LedgerState.SEALED

@@ -28,7 +28,11 @@ def offloads_on_its_own(policy: EffectiveOffloadPolicies) -> bool:
 def place_differences(
     policy: EffectiveOffloadPolicies, ours: OurPlace
 ) -> list[tuple[str, str | None, str]]:
-    """(field, the broker's value, ours) where they differ; a trailing slash is no difference."""
+    """(field, the broker's value, ours) where they differ.
+
+    A driver's case is no difference, nor is an endpoint's or its trailing slash. Bucket and region
+    must be equal to the letter: some stores have buckets that differ in case alone.
+    """
     pairs = (
         ("driver", policy.driver, ours.driver),
         ("bucket", policy.bucket, ours.bucket),
@@ -38,8 +42,18 @@ def place_differences(
     return [
         (name, theirs, mine)
         for name, theirs, mine in pairs
-        if (theirs or "").rstrip("/").lower() != mine.rstrip("/").lower()
+        if _comparable(name, theirs or "") != _comparable(name, mine)
     ]
+
+
+def _comparable(name: str, value: str) -> str:
+    match name:
+        case "driver":
+            return value.lower()
+        case "endpoint":
+            return value.rstrip("/").lower()
+        case _:
+            return value
 
 
 def place_digest(policy: EffectiveOffloadPolicies) -> str:

@@ -1,0 +1,89 @@
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+GUARD = timedelta(hours=24)
+TICK = timedelta(microseconds=1)
+UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
+OTHER = UUID("317fad33-457f-4d7d-8c56-29d2d4e6f21e")
+READY = LeavingsEvidence(
+    ledger_id=42,
+    uid=UID,
+    attempt_stored_at=NOW - 2 * GUARD,
+    store_now=NOW,
+    contexts=frozenset({OTHER}),
+    outcome=None,
+    release_intended=False,
+    claimed_live=False,
+)
+SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"release_intended": True}, "a release was intended from it: it may be the only copy"),
+    ({"contexts": None}, "the topic's metadata could not be read"),
+    ({"contexts": frozenset({OTHER, UID})}, "an offload context names it"),
+    ({"outcome": "publish"}, "it won the right to be published"),
+    ({"claimed_live": True}, "a run holds a live claim on the ledger"),
+    (
+        {"attempt_stored_at": NOW - GUARD},  # exactly the guard age
+        "younger than the guard age (1 day, 0:00:00 of 1 day, 0:00:00)",
+    ),
+    (
+        {"store_now": NOW - 3 * GUARD},  # the store's clock stepped back
+        "younger than the guard age (-1 day, 0:00:00 of 1 day, 0:00:00)",
+    ),
+]
+
+
+def decide(evidence):
+    return decide_sweep(evidence, guard_age=GUARD)
+
+
+@pytest.mark.parametrize("outcome", [None, "abandon"])
+@pytest.mark.parametrize("contexts", [frozenset(), frozenset({OTHER})])
+def test_what_nothing_refers_to_is_swept(outcome, contexts):
+    assert decide(replace(READY, outcome=outcome, contexts=contexts)) == Sweep(42, UID)
+
+
+@pytest.mark.parametrize(("change", "reason"), SINGLE_CHANGES)
+def test_one_condition_is_enough_to_keep(change, reason):
+    assert decide(replace(READY, **change)) == Keep(42, UID, reason)
+
+
+def test_every_field_of_the_evidence_can_keep():
+    assert {name for change, _reason in SINGLE_CHANGES for name in change} == {
+        field.name for field in fields(LeavingsEvidence)
+    } - {"ledger_id", "uid"}
+
+
+def test_the_moment_after_the_guard_age_sweeps():
+    assert decide(replace(READY, attempt_stored_at=NOW - GUARD - TICK)) == Sweep(42, UID)
+
+
+def test_a_release_intent_is_told_before_anything_else():
+    """It is the one reason that never goes away by waiting."""
+    worst = READY
+    for change, _reason in reversed(SINGLE_CHANGES):
+        worst = replace(worst, **change)
+    assert decide(worst) == Keep(42, UID, SINGLE_CHANGES[0][1])
+
+
+@given(changes=st.lists(st.sampled_from([change for change, _reason in SINGLE_CHANGES])))
+def test_swept_only_if_every_condition_holds(changes):
+    evidence = READY
+    for change in changes:
+        evidence = replace(evidence, **change)
+    assert (decide(evidence) == Sweep(42, UID)) is (evidence == READY)
+
+
+@given(age_s=st.integers(-(10**7), 10**7))
+def test_the_age_is_the_stores_alone(age_s):
+    stored_at = NOW - timedelta(seconds=age_s)
+    swept = isinstance(decide(replace(READY, attempt_stored_at=stored_at)), Sweep)
+    assert swept is (age_s > GUARD.total_seconds())
