@@ -11,10 +11,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tiering_assets.cli.command import command
+from tiering_assets.cli.session import Session
+
 SUMMARY = "demo-summary.json"
 
 
+def declare(app: typer.Typer) -> None:
+    """Add the command; it has no group."""
+    command(app, "demo", examples=("tierkeeper demo", "tierkeeper demo --keep"))(demo)
+
+
 def demo(
+    _session: Session,
     *,
     directory: Annotated[Path, typer.Option("--dir", help="Where the servers' files lie.")] = Path(
         "build/demo-stack"
@@ -26,10 +35,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave the servers running afterwards.")
     ] = False,
 ) -> None:
-    """Produce to real topics, tier them with Dagster and Spark, release, and read all back.
-
-    Example: tierkeeper demo --keep
-    """
+    """Produce to real topics, tier them with Dagster and Spark, release, and read all back."""
     from resources.devstack.stack import DevStack
     from resources.devstack.state import STATE_FILE
     from tiering_assets.demo.run import run_demo

@@ -1,22 +1,142 @@
-"""The `tierkeeper` command: mounts the sub-commands and turns errors into exit codes."""
+"""The `tierkeeper` command: mounts the sub-commands and is the edge where errors become exit codes.
+
+Owns: an expected error is one line on standard error (with --json one JSON object) and its class's
+exit code; an unexpected one keeps its traceback. The sub-commands import what they need when they
+run, because `tierkeeper --help` must not wait for Spark, Dagster or boto3.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 
 from resources.errors import TierkeeperError
-from tiering_assets.cli import stack_cmd
+from tiering_assets.cli import (  # noqa: F401  they join `ledger`
+    config_cmd,
+    demo_cmd,
+    doctor_cmd,
+    ledger_cmd,
+    ledger_copy_cmd,
+    ledger_release_cmd,
+    object_cmd,
+    orphan_cmd,
+    stack_cmd,
+)
+from tiering_assets.cli.command import with_common_options
+from tiering_assets.cli.exit_codes import DONE, INTERRUPTED, UNEXPECTED, USAGE, exit_codes
+from tiering_assets.cli.output import error_document, print_line
+from tiering_assets.cli.session import Session
 
-app = typer.Typer(help="Tier sealed Pulsar ledgers to an object store.", no_args_is_help=True)
-app.add_typer(stack_cmd.app, name="stack")
+_CODES = "\n".join(
+    f"  {row.code:>3}  {row.name + ': ' if row.name else ''}{row.meaning}" for row in exit_codes()
+)
+_EPILOG = f"""\b
+Examples:
+  tierkeeper doctor
+  tierkeeper ledger list --topic public/default/orders
+  tierkeeper ledger offload --topic public/default/orders
+  tierkeeper ledger release --due --execute
+
+\b
+Settings come from flags, TIERKEEPER_SECTION_FIELD variables, a TOML file and defaults,
+in this order: `tierkeeper config show` prints them with their origins.
+
+\b
+Exit codes:
+{_CODES}
+"""
+ERROR_SCHEMA = "tierkeeper/error/1"
+_ClickError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain text: examples are to be copied, and pipes are not 80 wide
+    pretty_exceptions_enable=False,  # it prints local variables, and those hold secrets
+    add_completion=False,
+    epilog=_EPILOG,
+)
+for group in (ledger_cmd, object_cmd, orphan_cmd, config_cmd, stack_cmd):
+    app.add_typer(group.app)
+for single in (doctor_cmd, demo_cmd):
+    single.declare(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print_line(f"tierkeeper {version('tierkeeper')}")
+        raise typer.Exit
+
+
+@app.callback()
+@with_common_options
+def tierkeeper(
+    _session: Session,
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it and end."),
+    ] = False,
+) -> None:
+    """Tier sealed Pulsar ledgers from BookKeeper to an object store, and prove every byte."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; nothing of ours escapes."""
+    session = Session()
+    args = [*(sys.argv[1:] if arguments is None else arguments)]
+    try:
+        code = app(args=args, prog_name="tierkeeper", standalone_mode=False, obj=session)
+    except TierkeeperError as error:
+        return _tell(session, error)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except SystemExit:  # typer's answer to a closed pipe: the reader of our output went away
+        return DONE
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the process edge
+        if isinstance(error, _ClickError):
+            return _tell_usage(error, as_json=session.as_json or "--json" in args)
+        traceback.print_exc()
+        return UNEXPECTED
+    if code == INTERRUPTED:
+        sys.stderr.write("interrupted; the same command goes on where this one stopped\n")
+    return code if isinstance(code, int) else DONE
+
+
+def _tell(session: Session, error: TierkeeperError) -> int:
+    if session.as_json:
+        sys.stderr.write(_one_line({"schema": ERROR_SCHEMA, **error_document(error)}))
+    else:
+        sys.stderr.write(f"error: {error}\n")
+    return error.exit_code
+
+
+def _tell_usage(error: Any, *, as_json: bool) -> int:
+    if as_json:
+        said = {"error": "UsageError", "message": error.format_message(), "exit_code": USAGE}
+        sys.stderr.write(_one_line({"schema": ERROR_SCHEMA, **said, "retryable": False}))
+    else:
+        error.show(file=sys.stderr)
+    return USAGE
+
+
+def _one_line(document: dict[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Run the command line; an expected error is one line on standard error and its exit code."""
+    """Entry point of the `tierkeeper` script."""
+    code = run()
     try:
-        app()
-    except TierkeeperError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(error.exit_code)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `tierkeeper ledger list | head`: what is left has no reader
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

@@ -6,29 +6,40 @@ environment.sh, mode 0600.
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import ENVIRONMENT_FILE, DevStack
-from resources.devstack.state import STATE_FILE
+from tiering_assets.cli.command import command
+from tiering_assets.cli.exit_codes import FINDINGS
+from tiering_assets.cli.output import human_bytes, print_document, print_line
+from tiering_assets.cli.session import Session
 
-app = typer.Typer(help="Real servers on this machine: S3, ZooKeeper, bookies, a Pulsar broker.")
+if TYPE_CHECKING:
+    from resources.devstack.stack import DevStack
 
-_SCHEMA = "tierkeeper.stack-status/1"
-_MIB = 1024 * 1024
+app = typer.Typer(
+    name="stack",
+    help="Real servers on this machine: S3, ZooKeeper, bookies, a Pulsar broker.",
+    no_args_is_help=True,
+)
 
 Directory = Annotated[Path, typer.Option("--dir", help="Where the stack's files lie.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-@app.command("up")
+@command(
+    app,
+    "up",
+    examples=(
+        "tierkeeper stack up",
+        "tierkeeper stack up --bookies 1 --port broker.web=8080",
+        ". build/stack/environment.sh && tierkeeper doctor",
+    ),
+)
 def up(
+    session: Session,
     *,
     directory: Directory = Path("build/stack"),
     bookies: Annotated[int, typer.Option(min=0, help="How many bookies.")] = 3,
@@ -36,40 +47,48 @@ def up(
     port: Annotated[
         list[str] | None, typer.Option(help="Fix a port: NAME=NUMBER, e.g. broker.web=8080.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Start the servers and leave them running; does nothing if all of them run."""
+    from resources.devstack.options import StackOptions
+    from resources.devstack.stack import DevStack
+    from resources.devstack.state import STATE_FILE
+
     if (directory / STATE_FILE).exists():
         running = DevStack.open(directory)
         if all(server.alive for server in running.status()):
-            _show(running, as_json=as_json)
+            _show(session, running)
             return
         running.stop()  # part of a stack is no stack
     options = StackOptions(bookies=bookies, with_broker=broker, ports=_ports(port or []))
-    _show(DevStack.start(directory, options, attached=False), as_json=as_json)
+    _show(session, DevStack.start(directory, options, attached=False, report=session.progress))
 
 
-@app.command("down")
-def down(*, directory: Directory = Path("build/stack"), as_json: AsJson = False) -> None:
+@command(app, "down", examples=("tierkeeper stack down", "tierkeeper stack down --dir /srv/stack"))
+def down(session: Session, *, directory: Directory = Path("build/stack")) -> None:
     """Stop the servers of this directory and no others. Their logs stay."""
+    from resources.devstack.stack import DevStack
+    from resources.devstack.state import STATE_FILE
+
     stopped: list[str] = []
     if (directory / STATE_FILE).exists():
         stack = DevStack.open(directory)
         stopped = [server.name for server in stack.status() if server.alive]
         stack.stop()
-    if as_json:
-        _print_json({"schema": _SCHEMA, "directory": str(directory), "stopped": stopped})
+    if session.as_json:
+        print_document("stack-down", {"directory": directory, "stopped": stopped})
     else:
-        typer.echo(f"stopped {', '.join(stopped)}" if stopped else f"nothing runs in {directory}")
+        print_line(f"stopped {', '.join(stopped)}" if stopped else f"nothing runs in {directory}")
 
 
-@app.command("status")
-def status(*, directory: Directory = Path("build/stack"), as_json: AsJson = False) -> None:
+@command(app, "status", examples=("tierkeeper stack status", "tierkeeper stack status --json"))
+def status(session: Session, *, directory: Directory = Path("build/stack")) -> None:
     """Show which servers run, and where. Ends with 1 if one of them is gone."""
+    from resources.devstack.stack import DevStack
+
     stack = DevStack.open(directory)
-    _show(stack, as_json=as_json)
+    _show(session, stack)
     if not all(server.alive for server in stack.status()):
-        raise typer.Exit(1)
+        raise typer.Exit(FINDINGS)
 
 
 def _ports(pairs: list[str]) -> dict[str, int]:
@@ -82,7 +101,9 @@ def _ports(pairs: list[str]) -> dict[str, int]:
     return ports
 
 
-def _show(stack: DevStack, *, as_json: bool) -> None:
+def _show(session: Session, stack: DevStack) -> None:
+    from resources.devstack.stack import ENVIRONMENT_FILE
+
     ends, servers = stack.endpoints, stack.status()
     where = {
         "zookeeper": ends.zookeeper,
@@ -92,26 +113,22 @@ def _show(stack: DevStack, *, as_json: bool) -> None:
         "s3_endpoint": ends.s3_endpoint,
         "s3_bucket": ends.s3_bucket,
     }
-    if as_json:
-        _print_json(
+    if session.as_json:
+        print_document(
+            "stack-status",
             {
-                "schema": _SCHEMA,
-                "directory": str(stack.directory),
+                "directory": stack.directory,
                 "servers": [asdict(server) for server in servers],
                 "endpoints": where,
-            }
+            },
         )
         return
     for server in servers:
         state = (
-            f"pid {server.pid}, {server.rss_bytes // _MIB} MiB" if server.alive else "not running"
+            f"pid {server.pid}, {human_bytes(server.rss_bytes)}" if server.alive else "not running"
         )
-        typer.echo(f"{server.name:<10} {state}")
+        print_line(f"{server.name:<10} {state}")
     for name, value in where.items():
         if value:
-            typer.echo(f"{name:<12} {', '.join(value) if isinstance(value, list) else value}")
-    typer.echo(f"settings     . {stack.directory / ENVIRONMENT_FILE}")
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+            print_line(f"{name:<12} {', '.join(value) if isinstance(value, list) else value}")
+    print_line(f"settings     . {stack.directory / ENVIRONMENT_FILE}")

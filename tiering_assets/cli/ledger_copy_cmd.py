@@ -1,0 +1,283 @@
+"""`tierkeeper ledger plan|offload|verify`: copy ledgers, and prove that the copies are right."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resources.errors import LedgerNotFoundError, TierkeeperError
+from tiering_assets.cli.command import command
+from tiering_assets.cli.exit_codes import FINDINGS, worst
+from tiering_assets.cli.ledger_cmd import app
+from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.selection import (
+    LedgerIds,
+    SomeLedgerIds,
+    Topic,
+    managed_ledgers,
+    require_one_choice,
+)
+from tiering_assets.cli.session import Runner, Session
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.pipeline import LedgerOutcome
+    from tiering_assets.steps.plan import LedgerPlan
+    from tiering_assets.steps.reverify import Reverified
+    from tiering_assets.steps.stack import Stack
+    from tiering_assets.tiering.reasons import Wait
+
+RunnerOption = Annotated[
+    Runner, typer.Option("--runner", help="Where the tasks run: this process or Spark.")
+]
+
+
+@command(
+    app,
+    "plan",
+    examples=("tierkeeper ledger plan 12345", "tierkeeper ledger plan 12345 12346 --json"),
+)
+def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
+    """Dry run of the copy: what is eligible, its blocks, bytes and requests. Writes nothing."""
+    from tiering_assets.steps.plan import plan_ledger
+    from tiering_assets.tiering.reasons import Wait
+
+    found: dict[int, LedgerPlan | Wait | TierkeeperError] = {}
+    with session.stack() as stack:
+        read_range = stack.settings.offload.read_range_bytes
+        for ledger_id in sorted(set(ledger_ids)):
+            try:
+                planned = plan_ledger(stack, ledger_id)
+                found[ledger_id] = _missing(ledger_id, planned) or planned
+            except TierkeeperError as error:
+                found[ledger_id] = error
+    if session.as_json:
+        print_document(
+            "ledger-plan",
+            {"ledgers": [_plan_document(i, one, read_range) for i, one in found.items()]},
+        )
+    else:
+        for ledger_id, one in found.items():
+            if isinstance(one, Wait):
+                print_line(f"ledger {ledger_id} waits: {one}")
+            elif not isinstance(one, TierkeeperError):
+                _print_plan(one, read_range)
+    _end(session, {i: one for i, one in found.items() if isinstance(one, TierkeeperError)})
+
+
+def _plan_document(
+    ledger_id: int, found: LedgerPlan | Wait | TierkeeperError, read_range: int
+) -> dict[str, Any]:
+    from tiering_assets.tiering.reasons import Wait
+    from tiering_assets.tiering.request_count import count_requests
+
+    if isinstance(found, TierkeeperError):
+        return {"ledger_id": ledger_id, "decision": "failed", "error": found}
+    if isinstance(found, Wait):
+        return {"ledger_id": ledger_id, "decision": "wait", "reason": str(found)}
+    return {
+        "ledger_id": ledger_id,
+        "decision": "copy",
+        "ml_name": found.ml_name,
+        "entries": found.facts.last_entry_id + 1,
+        "payload_bytes": found.facts.length,
+        "object_bytes": found.object_bytes,
+        "block_bytes": found.block_bytes,
+        "requests": count_requests(found.blocks, read_range_bytes=read_range),
+        "blocks": found.blocks,
+        "notes": found.notes,
+    }
+
+
+def _print_plan(found: LedgerPlan, read_range: int) -> None:
+    from tiering_assets.tiering.request_count import count_requests
+
+    requests = count_requests(found.blocks, read_range_bytes=read_range)
+    print_line(
+        f"ledger {found.ledger_id} of {found.ml_name}: {found.facts.last_entry_id + 1} entries, "
+        f"{human_bytes(found.facts.length)} in {len(found.blocks)} blocks of at most "
+        f"{human_bytes(found.block_bytes)}; object {human_bytes(found.object_bytes)}, "
+        f"{requests.writes} writes and {requests.reads} reads"
+    )
+    for note in found.notes:
+        print_line(f"  note: {note}")
+    print_table(
+        ("  BLOCK", "FIRST", "LAST", "OFFSET", "BYTES", "PADDING"),
+        [
+            (
+                f"  {block.part_number}",
+                block.first_entry_id,
+                block.last_entry_id,
+                block.offset,
+                block.block_length,
+                block.padding_bytes,
+            )
+            for block in found.blocks
+        ],
+    )
+
+
+@command(
+    app,
+    "offload",
+    examples=(
+        "tierkeeper ledger offload 12345",
+        "tierkeeper ledger offload --topic public/default/orders",
+        "tierkeeper ledger offload --all --no-publish --runner spark",
+    ),
+)
+def offload(
+    session: Session,
+    *,
+    ledger_ids: LedgerIds = None,
+    topic: Topic = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every sealed ledger of every user topic.")
+    ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish/--no-publish", help="Let brokers read the copies.")
+    ] = True,
+    runner: RunnerOption = Runner.LOCAL,
+) -> None:
+    """Copy ledgers to the bucket, verify every byte, and publish them to their topics.
+
+    The bookie copies stay until `ledger release`. Safe to repeat: what is done is not done again,
+    and what was interrupted is finished. A ledger that waits is printed with its reason and is no
+    failure; of several failures the worst decides the exit code.
+    """
+    require_one_choice(ID=ledger_ids, **{"--topic": topic, "--all": everything})
+    from tiering_assets.steps.pipeline import offload_batch
+
+    with session.stack(runner) as stack:
+        wanted = _sealed(stack, topic) if ledger_ids is None else ledger_ids
+        session.progress(f"{len(wanted)} ledgers to offload")
+        outcomes = offload_batch(stack, wanted, publish=publish)
+    errors = {one.ledger_id: one.error for one in outcomes if one.error is not None}
+    if ledger_ids is not None:  # typed by hand: one that does not exist is a mistake
+        for one in outcomes:
+            missing = _missing(one.ledger_id, one.wait)
+            if missing is not None:
+                errors[one.ledger_id] = missing
+    if session.as_json:
+        print_document(
+            "ledger-offload",
+            {"ledgers": [_outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]},
+        )
+    else:
+        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), [_outcome_row(one) for one in outcomes])
+    _end(session, errors)
+
+
+def _sealed(stack: Stack, topic: str | None) -> list[int]:
+    from tiering_assets.steps.survey import sealed_ledgers
+
+    names = None if topic is None else managed_ledgers(stack, topic)
+    return [view.ledger_id for view in sealed_ledgers(stack, names)]
+
+
+def _outcome_document(one: LedgerOutcome, error: TierkeeperError | None) -> dict[str, Any]:
+    certificate = None if one.certificate is None else one.certificate.record
+    return {
+        "ledger_id": one.ledger_id,
+        "ml_name": one.ml_name,
+        "state": one.state if error is None else "failed",
+        "noop": one.noop,
+        "copied": one.copied,
+        "verified": one.verified,
+        "certificate": None if one.certificate is None else one.certificate.key,
+        "data_key": None if certificate is None else certificate.data.key,
+        "data_bytes": None if certificate is None else certificate.data.size,
+        "publication": None if one.published is None else one.published.publication_key,
+        "wait": None if one.wait is None else str(one.wait),
+        "error": error,
+        "notes": one.notes,
+        "seconds": round(one.seconds, 3),
+    }
+
+
+def _outcome_row(one: LedgerOutcome) -> tuple[object, ...]:
+    size = None if one.certificate is None else one.certificate.record.data.size
+    if one.error is not None:
+        detail = type(one.error).__name__
+    elif one.wait is not None:
+        detail = f"waits: {one.wait}"
+    elif one.noop:
+        detail = "nothing was left to do"
+    else:
+        detail = "; ".join(one.notes)
+    return (one.ledger_id, one.state, human_bytes(size), detail)
+
+
+@command(
+    app,
+    "verify",
+    examples=(
+        "tierkeeper ledger verify 12345",
+        "tierkeeper ledger verify 12345 12346 --source",
+    ),
+)
+def verify(
+    session: Session,
+    *,
+    ledger_ids: SomeLedgerIds,
+    source: Annotated[
+        bool, typer.Option("--source", help="Compare with the bookies, too, while they have it.")
+    ] = False,
+    runner: RunnerOption = Runner.LOCAL,
+) -> None:
+    """Read every byte of certified objects back and compare it with the certificate.
+
+    Writes nothing. Ends with 1 if anything differs; an outage is an error with its own code.
+    """
+    from tiering_assets.steps.reverify import reverify_ledgers
+
+    with session.stack(runner) as stack:
+        results = reverify_ledgers(stack, ledger_ids, source=source)
+    if session.as_json:
+        print_document(
+            "ledger-verify", {"ledgers": [_verdict(i, one) for i, one in results.items()]}
+        )
+    else:
+        rows = [_verify_row(one) for one in results.values() if not isinstance(one, Exception)]
+        print_table(("LEDGER", "RESULT", "BLOCKS", "READ", "SECONDS", "DETAIL"), rows)
+    _end(session, {i: one for i, one in results.items() if isinstance(one, TierkeeperError)})
+    if any(one.findings for one in results.values() if not isinstance(one, TierkeeperError)):
+        raise typer.Exit(FINDINGS)
+
+
+def _verdict(ledger_id: int, found: Reverified | TierkeeperError) -> dict[str, Any]:
+    if isinstance(found, TierkeeperError):
+        return {"ledger_id": ledger_id, "result": "failed", "error": found}
+    from tiering_assets.cli.output import to_json
+
+    return {"result": "findings" if found.findings else "ok", **to_json(found)}
+
+
+def _verify_row(found: Reverified) -> tuple[object, ...]:
+    result = f"{len(found.findings)} findings" if found.findings else "ok"
+    if not found.findings and found.with_source:
+        result = "ok, equal to the bookies"
+    detail = "; ".join([*found.findings, *found.notes])
+    read = human_bytes(found.bytes_read)
+    return (found.ledger_id, result, found.blocks, read, f"{found.seconds:.1f}", detail)
+
+
+def _missing(ledger_id: int, found: object) -> LedgerNotFoundError | None:
+    """A ledger asked for by its id that does not exist: the one wait that is a mistake."""
+    from tiering_assets.tiering.reasons import Reason, Wait
+
+    if isinstance(found, Wait) and found.reason is Reason.MISSING:
+        return LedgerNotFoundError(
+            f"ledger {ledger_id}: {found.detail}; `tierkeeper ledger list` prints those that exist"
+        )
+    return None
+
+
+def _end(session: Session, errors: dict[int, TierkeeperError]) -> None:
+    """Tell every error on standard error and leave with the worst one's exit code."""
+    for error in errors.values():
+        if not session.as_json:
+            sys.stderr.write(f"error: {error}\n")
+    if errors:
+        raise typer.Exit(worst(errors.values()))

@@ -1,0 +1,124 @@
+"""What every command starts from: the common options, the settings and one open stack.
+
+Owns: settings are read once and only when a command needs them; progress and logs go to standard
+error. Steps, boto3 and the rest are imported when a stack is opened, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from resources.settings import Settings
+    from resources.settings_sources import LoadedSettings
+    from tiering_assets.steps.stack import Stack
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+class Runner(StrEnum):
+    """Where copy and verification tasks run."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the command line. The common options may come before or after the command."""
+
+    config: Path | None = None
+    flags: dict[str, str] = field(default_factory=dict)
+    as_json: bool = False
+    verbosity: int = 0
+    log_format: LogFormat = LogFormat.TEXT
+    _loaded: LoadedSettings | None = None
+
+    def loaded(self) -> LoadedSettings:
+        """Settings and where each came from. SettingsError for anything wrong with them."""
+        if self._loaded is None:
+            from resources.settings_sources import load_settings
+
+            self._loaded = load_settings(self.flags, file=self.config)
+        return self._loaded
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded().settings
+
+    @contextmanager
+    def stack(self, runner: Runner = Runner.LOCAL) -> Iterator[Stack]:
+        """Connect to everything the settings name."""
+        from tiering_assets.steps.stack import open_stack
+
+        with ExitStack() as exits:
+            tasks = None
+            if runner is Runner.SPARK:
+                from tiering_assets.spark.runner import open_spark_runner
+
+                self.progress("starting Spark")
+                tasks = exits.enter_context(open_spark_runner(self.settings))
+            yield exits.enter_context(
+                open_stack(self.settings, runner=tasks, narrate=self.progress)
+            )
+
+    def progress(self, line: str) -> None:
+        """A line for whoever watches; never a result."""
+        if self.log_format is LogFormat.JSON:
+            line = json.dumps({"level": "progress", "message": line}, ensure_ascii=False)
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+    def start_logging(self) -> None:
+        """Send the logs to standard error: warnings, with -v what is done, with -vv everything."""
+        handler = logging.StreamHandler(sys.stderr)
+        if self.log_format is LogFormat.JSON:
+            handler.setFormatter(_JsonFormatter())
+        else:
+            handler.setFormatter(
+                logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
+            )
+        level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(self.verbosity, 2)]
+        for name in ("resources", "tiering_assets"):
+            logger = logging.getLogger(name)
+            logger.handlers[:] = [handler]
+            logger.setLevel(level)
+            logger.propagate = False
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def parse_flags(pairs: list[str]) -> dict[str, str]:
+    """`section.field=value` pairs; whether the setting exists is for settings_sources to say."""
+    flags = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or "." not in name:
+            # The value is not repeated: it may be a secret.
+            raise typer.BadParameter(f"--set {name!r}: expected SECTION.FIELD=VALUE")
+        flags[name] = value
+    return flags

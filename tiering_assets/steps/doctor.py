@@ -1,0 +1,122 @@
+"""Is everything there and right that tierkeeper relies on? One finding per question.
+
+Owns: no question stops the others. A server that does not answer is a failed finding whose text is
+the error with its next step, and what needs that server is skipped, not guessed. Writes nothing but
+throw-away objects under `tierkeeper/probe/`, which are deleted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+
+from resources.errors import TierkeeperError
+from resources.metastore.ledgers import LedgerDirectory
+from resources.metastore.zookeeper import ZooKeeperStore
+from resources.object_store.s3 import S3ObjectStore
+from resources.pulsar.admin import HttpBrokerAdmin
+from resources.settings import Settings
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The answer to one question. `next_step` is a command or setting, empty when all is well."""
+
+    check: str
+    level: Level
+    text: str
+    next_step: str = ""
+
+
+def ok(check: str, text: str) -> Finding:
+    return Finding(check=check, level=Level.OK, text=text)
+
+
+def warn(check: str, text: str, next_step: str) -> Finding:
+    return Finding(check=check, level=Level.WARN, text=text, next_step=next_step)
+
+
+def fail(check: str, text: str, next_step: str) -> Finding:
+    return Finding(check=check, level=Level.FAIL, text=text, next_step=next_step)
+
+
+def skip(check: str, text: str) -> Finding:
+    return Finding(check=check, level=Level.SKIP, text=text)
+
+
+def asked(check: str, ask: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    """The findings of `ask`; an expected error among them becomes a failed finding."""
+    try:
+        yield from ask()
+    except TierkeeperError as error:
+        # What our errors say ends with the next step already.
+        yield fail(check, str(error), "")
+
+
+def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Iterator[Finding]:
+    """Ask everything, in the order in which one thing needs another.
+
+    `topics` are managed-ledger names whose policies to look at; without, one per namespace.
+    """
+    from tiering_assets.steps import (
+        doctor_bucket,
+        doctor_cluster,
+        doctor_machine,
+        doctor_policies,
+        doctor_proofs,
+    )
+
+    yield from doctor_machine.check_machine()
+    with ExitStack() as exits:
+        metadata = None
+        try:
+            metadata = ZooKeeperStore(
+                settings.metadata.store,
+                session_timeout_s=settings.metadata.session_timeout_s,
+                connect_timeout_s=settings.metadata.connect_timeout_s,
+            )
+            exits.callback(metadata.close)
+        except TierkeeperError as error:
+            yield fail("zookeeper", str(error), "")
+            yield skip("bookies", "needs ZooKeeper")
+        if metadata is not None:
+            ledgers = LedgerDirectory(metadata, settings.metadata.ledgers_root)
+            yield from asked("zookeeper", lambda: doctor_cluster.check_metadata(settings, ledgers))
+            yield from asked("bookies", lambda: doctor_cluster.check_bookies(settings, ledgers))
+        broker = HttpBrokerAdmin(settings.broker)
+        exits.callback(broker.close)
+        broker_answers = False
+        for finding in asked("broker", lambda: doctor_cluster.check_broker(settings, broker)):
+            broker_answers = broker_answers or finding.level is not Level.FAIL
+            yield finding
+        if broker_answers:
+            yield from asked(
+                "broker metadata", lambda: doctor_cluster.check_stores(settings, broker, metadata)
+            )
+        else:
+            yield skip("broker metadata", "needs the broker")
+        bucket_answers = False
+        if settings.store.bucket:
+            objects = S3ObjectStore(settings.store)
+            for finding in asked("bucket", lambda: doctor_bucket.check_bucket(settings, objects)):
+                bucket_answers = bucket_answers or finding.level is not Level.FAIL
+                yield finding
+            if bucket_answers:
+                yield from doctor_proofs.prove_bucket(objects)
+            else:
+                yield skip("bucket proofs", "needs the bucket")
+        else:
+            yield fail("bucket", "store.bucket is not set", "set TIERKEEPER_STORE_BUCKET")
+    if metadata is not None and broker_answers and bucket_answers:
+        yield from asked("policies", lambda: doctor_policies.check_policies(settings, topics))
+    else:
+        yield skip("policies", "needs ZooKeeper, the broker and the bucket")

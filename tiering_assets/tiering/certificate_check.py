@@ -1,0 +1,65 @@
+"""Is what lies in the store now what its certificate says? Compared in one place, without sockets.
+
+Owns: object identity (size, ETag, version), the index object's digest, and per block the count, the
+bytes and both digests. Differences are listed, not raised, so that people see all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
+from tiering_assets.tasks.descriptors import BlockRow
+from tiering_assets.tiering.verification import object_digest
+
+
+def certificate_differences(
+    certificate: Certificate,
+    *,
+    data: ObjectHead | None,
+    index: StoredObject | None,
+    rows: Mapping[int, BlockRow],
+) -> list[str]:
+    """Every difference in words. `rows` are the blocks read back, by part number."""
+    found = _head_differences("data", certificate.data, data)
+    found += _head_differences("index", certificate.index, None if index is None else index.head)
+    if index is not None and (have := sha256(index.body).hexdigest()) != certificate.index.sha256:
+        found.append(f"index object: SHA-256: expected {certificate.index.sha256}, found {have}")
+    for block in certificate.blocks:
+        row = rows.get(block.part_number)
+        found += [f"block {block.part_number}: not read"] if row is None else _block(block, row)
+    if all(block.part_number in rows for block in certificate.blocks):
+        digest = object_digest(rows[block.part_number].sha256 for block in certificate.blocks)
+        if digest != certificate.data.sha256:
+            found.append(f"data object: digest: expected {certificate.data.sha256}, found {digest}")
+    return found
+
+
+def _head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None) -> list[str]:
+    if head is None:
+        return [f"{name} object {certified.key}: expected {certified.size} bytes, it is gone"]
+    return [
+        f"{name} object: {what}: expected {want}, found {have}"
+        for what, want, have in (
+            ("size", certified.size, head.size),
+            ("ETag", certified.etag, head.etag),
+            ("version", certified.version_id, head.version_id),
+        )
+        if want != have
+    ]
+
+
+def _block(block: BlockFacts, row: BlockRow) -> list[str]:
+    entries = block.last_entry_id - block.first_entry_id + 1
+    return [
+        f"block {block.part_number}: {what}: expected {want}, found {have}"
+        for what, want, have in (
+            ("entries", entries, row.entries),
+            ("payload bytes", block.payload_bytes, row.payload_bytes),
+            ("SHA-256", block.sha256, row.sha256),
+            ("entries digest", block.entries_sha256, row.entries_sha256),
+        )
+        if want != have
+    ]
