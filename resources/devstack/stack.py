@@ -10,7 +10,8 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -190,18 +191,23 @@ class DevStack:
         """Stop one server and keep its data: SIGTERM and up to 20 s, or SIGKILL at once."""
         self._end(self._ref(name), grace_s=0.0 if kill else _STOP_GRACE_S)
 
-    def start_server(self, name: str) -> None:
-        """Start a stopped server on its own data and ports; return when it is ready."""
+    def start_server(
+        self, name: str, *, broker_conf: Mapping[str, str | None] | None = None
+    ) -> None:
+        """Start a stopped server on its own data and ports; return when it is ready.
+
+        `broker_conf` overrides lines of broker.conf for this one start.
+        """
         if is_alive(self._ref(name)):
             raise SettingsError(f"{name} is running; stop it first")
         if self._supervisor is not None:
-            self._spawn(name, self._supervisor)
+            self._spawn(name, self._supervisor, broker_conf)
             self._wait_ready(name)
             return
         # Opened through the state file: guarded while it starts, left running afterwards.
         supervisor = Supervisor(self.stack_id)
         try:
-            self._spawn(name, supervisor)
+            self._spawn(name, supervisor, broker_conf)
             self._wait_ready(name)
             supervisor.release()
         except BaseException:
@@ -232,8 +238,17 @@ class DevStack:
         write_private(self.directory / ENVIRONMENT_FILE, environment_script(self.environment()))
         self._report(f"all servers are ready after {time.monotonic() - began:.1f} s")
 
-    def _spawn(self, name: str, supervisor: Supervisor) -> None:
-        server = server_of(self._state.plan, name)
+    def _spawn(
+        self,
+        name: str,
+        supervisor: Supervisor,
+        broker_conf: Mapping[str, str | None] | None = None,
+    ) -> None:
+        plan = self._state.plan
+        if broker_conf:
+            changed = {**plan.options.broker_conf, **broker_conf}
+            plan = replace(plan, options=replace(plan.options, broker_conf=changed))
+        server = server_of(plan, name)
         for path, text in server.files:
             write_private(path, text)
         self._state.processes[name] = supervisor.spawn(
