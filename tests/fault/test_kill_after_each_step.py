@@ -1,0 +1,130 @@
+"""SIGKILL between any two steps: the next run finishes, and every message is readable throughout."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from resources.devstack.endpoints import environment_of
+from tests.support.fault_lab import YOUNGEST_S
+from tiering_assets.records import keys
+from tiering_assets.records.models import Release, ReleaseIntent
+from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release_evidence import gather, gather_topic
+
+pytestmark = [pytest.mark.stack, pytest.mark.fault]
+
+
+@pytest.fixture(scope="module")
+def namespace(lab):
+    return lab.namespace("killed")
+
+
+@pytest.fixture
+def killed_at(lab, crash_driver):
+    """Run a step in a process that dies at a crash point."""
+
+    def run(point, step, **arguments):
+        settings = lab.with_section("offload", claim_ttl_s=YOUNGEST_S)
+        ended = crash_driver.run(step, environment_of(settings), crash_at=point, **arguments)
+        assert ended == -signal.SIGKILL, f"{step} ended with {ended}, never reached {point}"
+
+    return run
+
+
+# Point, and what the dead process leaves for clean-up after the next run has finished the work.
+OFFLOAD_POINTS = [
+    ("offload.claimed", 0),
+    ("offload.attempt_recorded", 0),  # a record alone: nothing to collect
+    ("offload.upload_created", 1),
+    ("offload.parts_sent", 1),
+    ("offload.completed", 1),  # data without index
+    ("offload.index_put", 0),  # both objects: verified anew against the bookies, and used
+    ("verify.read_back", 0),
+    ("verify.certified", 0),
+    ("publish.outcome_won", 0),
+    ("publish.context_set", 0),
+    ("publish.unloaded", 0),
+    ("publish.confirmed", 0),
+    ("publish.recorded", 0),
+]
+
+
+@pytest.mark.parametrize(("point", "left"), OFFLOAD_POINTS, ids=[p for p, _ in OFFLOAD_POINTS])
+def test_offload_killed_and_run_again_publishes_one_attempt(lab, namespace, killed_at, point, left):
+    topic = lab.multi_block_topic(namespace)
+    killed_at(point, "offload", ledger_ids=[topic.ledger_id])
+    lab.readable(topic)
+
+    with lab.open() as stack:
+        lab.older(stack)  # the dead process's claim has run out
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert outcome.error is None
+        assert outcome.state == "published"
+        lab.readable(topic)
+        published = lab.assert_published_once(stack, topic)
+
+        lab.older(stack)
+        swept = lab.swept(stack, topic.ledger_id)
+        assert len(swept) == left
+        for record in swept:
+            assert record.uid != published
+            assert stack.objects.head(record.data_key) is None
+            assert not [*stack.objects.list_uploads(record.data_key)]
+
+        [again] = offload_batch(stack, [topic.ledger_id])
+        assert again.noop
+        assert lab.assert_published_once(stack, topic) == published
+    lab.readable(topic, reloaded=True)
+
+
+RELEASE_POINTS = [
+    "release.intended",
+    "release.marked",
+    "release.unloaded",
+    "release.rehearsed",
+    "release.deleted",
+    "release.recorded",
+]
+
+
+@pytest.mark.parametrize("point", RELEASE_POINTS)
+def test_release_killed_and_run_again_deletes_once(lab, namespace, killed_at, point):
+    topic = lab.multi_block_topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert outcome.state == "published"
+        uid = lab.context_uid(stack, topic)
+        lab.older(stack)  # a lag of no seconds has passed
+
+        killed_at(point, "release", ml_name=topic.ml_name, ledger_ids=[topic.ledger_id])
+        gone = stack.ledgers.read(topic.ledger_id) is None
+        assert gone == (point in ("release.deleted", "release.recorded"))
+        lab.readable(topic)
+        assert stack.book.read(ReleaseIntent, keys.release_intent(topic.ledger_id, uid))
+
+        result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
+        assert isinstance(result, Released)
+        assert result.noop == gone
+        assert stack.ledgers.read(topic.ledger_id) is None
+        assert stack.book.read(Release, keys.release(topic.ledger_id, uid))
+
+        info, _node = stack.topics.read(topic.ml_name)
+        evidence = gather(stack, gather_topic(stack, topic.ml_name, info), topic.ledger_id)
+        assert evidence.marked
+        lab.older(stack)
+        assert lab.swept(stack, topic.ledger_id) == []  # what was released is the only copy
+    lab.readable(topic, reloaded=True)
+
+
+def test_sweep_killed_before_the_delete_is_finished_by_the_next(lab, namespace, killed_at):
+    topic = lab.multi_block_topic(namespace)
+    killed_at("offload.completed", "offload", ledger_ids=[topic.ledger_id])
+    with lab.open() as stack:
+        lab.older(stack)
+        killed_at("sweep.abandoned", "sweep")
+        [record] = lab.swept(stack, topic.ledger_id)
+        assert stack.objects.head(record.data_key) is None
+    lab.readable(topic)
