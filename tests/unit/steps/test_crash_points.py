@@ -1,0 +1,88 @@
+import ast
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tiering_assets.steps.crash_points import POINTS, VARIABLE, reach
+
+STEPS = Path(__file__).parents[3] / "tiering_assets" / "steps"
+PROGRAM = (
+    "import atexit, sys\n"
+    "from tiering_assets.steps.crash_points import reach\n"
+    "atexit.register(print, 'cleaned up')\n"
+    "print('before', flush=True)\n"
+    "try:\n"
+    "    reach(sys.argv[1])\n"
+    "finally:\n"
+    "    print('after', flush=True)\n"
+)
+
+
+def points_in(path):
+    """Names given to reach("…") and, where a helper reaches for its caller, as point="…"."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        named = [keyword.value for keyword in node.keywords if keyword.arg == "point"]
+        if isinstance(node.func, ast.Name) and node.func.id == "reach":
+            named += node.args
+        yield from (value.value for value in named if isinstance(value, ast.Constant))
+
+
+def reached_by_steps():
+    return Counter(point for path in STEPS.glob("*.py") for point in points_in(path))
+
+
+def run(point, *, crash_at=None):
+    environment = {k: v for k, v in os.environ.items() if k != VARIABLE}
+    if crash_at is not None:
+        environment[VARIABLE] = crash_at
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, point],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_every_point_is_reached_by_exactly_one_call_and_no_other_is_named():
+    assert reached_by_steps() == Counter(POINTS)
+
+
+def test_no_point_is_listed_twice():
+    assert len(set(POINTS)) == len(POINTS)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_without_the_variable_nothing_happens(point, monkeypatch):
+    monkeypatch.setattr("tiering_assets.steps.crash_points._wanted", "")
+    reach(point)
+
+
+def test_with_the_variable_the_process_dies_at_that_point_and_cleans_nothing_up():
+    died = run("publish.context_set", crash_at="publish.context_set")
+    assert died.returncode == -signal.SIGKILL
+    assert died.stdout == "before\n"
+
+
+def test_other_points_are_passed_on_the_way():
+    passed = run("publish.outcome_won", crash_at="publish.context_set")
+    assert (passed.returncode, passed.stdout) == (0, "before\nafter\ncleaned up\n")
+
+
+def test_an_unset_variable_kills_nothing():
+    passed = run("publish.context_set")
+    assert (passed.returncode, passed.stdout) == (0, "before\nafter\ncleaned up\n")
+
+
+def test_a_point_that_is_not_listed_is_an_error_while_testing():
+    wrong = run("publish.contxt_set", crash_at="publish.context_set")
+    assert wrong.returncode == 1
+    assert "unknown crash point 'publish.contxt_set'" in wrong.stderr

@@ -1,0 +1,276 @@
+"""The arrows between rooms, read from the source: docs/architecture.md explains them.
+
+An import inside a function counts like any other, and needs a line in LAZY to be there at all.
+"""
+
+import ast
+import re
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINES_MAX = 400
+
+# Who may import a framework, by prefix of the module's name.
+FRAMEWORKS = {
+    "boto3": ("resources.object_store.s3", "resources.devstack.bucket"),
+    "botocore": ("resources.object_store.s3", "resources.devstack.bucket"),
+    "dagster": ("tiering_assets.defs", "tiering_assets.definitions", "resources.dagster_resources"),
+    "pyspark": ("tiering_assets.spark", "resources.spark_session"),
+    "great_expectations": ("tiering_assets.quality",),
+    "kazoo": ("resources.metastore.zookeeper",),
+    "pulsar": ("resources.devstack.traffic", "tiering_assets.demo"),
+    "typer": ("tiering_assets.cli",),
+    "resources.dagster_resources": ("tiering_assets.defs",),
+    "resources.devstack": ("resources.devstack", "tiering_assets.cli", "tiering_assets.demo"),
+}
+
+SHARED = {"resources.devstack.prerequisites"}  # finds Java for Spark and doctor, too
+
+# Values in, values out.
+PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.tiering", "tiering_assets.records")
+PURE = {
+    "resources": "errors proto_text settings",
+    "resources.bookkeeper": "batch_body digest frames ledger ledger_metadata placement "
+    "stored_entry wire_v2",
+    "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
+    "offload_context store store_uri topic_names",
+    "resources.object_store": "multipart records s3_errors store",
+    "resources.pulsar": "offload_policies topic",
+    "resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
+    "tiering_assets.tasks": "descriptors",  # the rows that decisions judge; dataclasses alone
+}
+NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
+OUTSIDE = set(FRAMEWORKS) | {
+    "os",
+    "pandas",
+    "random",
+    "requests",
+    "secrets",
+    "socket",
+    "subprocess",
+}
+OUTSIDE |= {"sys", "tempfile", "threading", "time"}
+
+# Rooms that a room never imports. Everything may import the pure rooms.
+EDGES = (
+    "tiering_assets.cli",
+    "tiering_assets.defs",
+    "tiering_assets.definitions",
+    "tiering_assets.demo",
+)
+NEVER = {
+    "resources": ("tiering_assets",),
+    "tiering_assets.tasks": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
+    "tiering_assets.quality": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
+    "tiering_assets.spark": (*EDGES, "tiering_assets.steps"),
+    "tiering_assets.steps": (*EDGES, "tiering_assets.spark"),
+    "tiering_assets.defs": ("tiering_assets.cli", "tiering_assets.demo"),
+}
+
+# Where imports inside functions, and those for types alone, are allowed, and why.
+LAZY = {
+    "tiering_assets.cli": "a command line that lists its commands must start at once",
+    "tiering_assets.defs": "Dagster loads the definitions in every process it starts",
+    "tiering_assets.quality": "importing Great Expectations takes seconds",
+    "tiering_assets.spark": "workers and drivers import pyspark and pyarrow where they use them",
+    "tiering_assets.tasks.worker": "the actions import the worker that they run in",
+    "tiering_assets.steps.doctor": "each probe is imported when it runs",
+    "resources.spark_session": "importing pyspark takes seconds",
+    "resources.devstack.bucket": "boto3 is needed by one function of a development tool",
+    "resources.devstack.traffic": "the Pulsar client is a development dependency",
+    "resources.proto_build": "the protobuf compiler is a development dependency",
+    "resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
+    "resources.object_store.s3": "types only: stubs are a development dependency",
+    "resources.object_store.s3_client": "types only: stubs are a development dependency",
+}
+
+LONG = {"resources.object_store.s3": "the one implementation of the object store's protocol"}
+
+# Hosts that source and docs may name: ours, those in examples, and identifiers that are no address.
+HOSTS = re.compile(r"127\.0\.0\.1|localhost|.*\.example(\.com)?|json-schema\.org|ant\.apache\.org")
+
+
+class Import(NamedTuple):
+    module: str
+    importer: str
+    lazy: bool
+
+
+def name_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {
+    name_of(path): path
+    for room in ("resources", "tiering_assets")
+    for path in sorted((ROOT / room).rglob("*.py"))
+}
+WRITTEN = {name: path for name, path in MODULES.items() if "_pb2" not in name}
+
+
+@cache
+def tree_of(name):
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+def imports_of(name):
+    top = set(tree_of(name).body)
+    for node in ast.walk(tree_of(name)):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found = [
+                full if (full := f"{node.module}.{alias.name}") in MODULES else node.module
+                for alias in node.names
+            ]
+        else:
+            assert not isinstance(node, ast.ImportFrom), f"{name}: relative import"
+            continue
+        yield from (Import(module, name, node not in top) for module in found)
+
+
+IMPORTS = [found for name in WRITTEN for found in imports_of(name)]
+
+
+def inside(name, *rooms):
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
+
+
+def is_pure(name):
+    room, _, module = name.rpartition(".")
+    listed = module in PURE.get(room, "").split()
+    return name not in NOT_PURE and (listed or inside(name, *PURE_ROOMS))
+
+
+def said(found):
+    return sorted({f"{i.importer} imports {i.module}" for i in found})
+
+
+def test_the_lists_name_modules_that_exist():
+    listed = {f"{room}.{module}" for room, names in PURE.items() for module in names.split()}
+    rooms = {
+        *PURE_ROOMS,
+        *NOT_PURE,
+        *LAZY,
+        *LONG,
+        *NEVER,
+        *(r for rs in NEVER.values() for r in rs),
+    }
+    rooms |= {prefix for prefixes in FRAMEWORKS.values() for prefix in prefixes}
+    assert sorted((listed | rooms) - set(MODULES)) == []
+
+
+@pytest.mark.parametrize("room", NEVER)
+def test_arrows_between_rooms_never_turn_back(room):
+    assert (
+        said(i for i in IMPORTS if inside(i.importer, room) and inside(i.module, *NEVER[room]))
+        == []
+    )
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_framework_stays_in_its_room(framework):
+    strays = (
+        i
+        for i in IMPORTS
+        if inside(i.module, framework)
+        and i.module not in SHARED
+        and not i.importer.startswith(FRAMEWORKS[framework])
+    )
+    assert said(strays) == []
+
+
+def test_pure_modules_import_pure_modules_alone():
+    ours = ("resources", "tiering_assets")
+    pure = [i for i in IMPORTS if is_pure(i.importer)]
+    impure = [i for i in pure if inside(i.module, *ours) and not is_pure(i.module)]
+    assert len(pure) > 100
+    assert said(i for i in impure if i.module != "resources._proto") == []
+    assert said(i for i in pure if inside(i.module, *OUTSIDE)) == []
+
+
+def test_pure_modules_look_at_no_clock_and_open_no_file():
+    looked = [
+        f"{name}:{node.lineno}"
+        for name in WRITTEN
+        if is_pure(name)
+        for node in ast.walk(tree_of(name))
+        if (
+            (isinstance(node, ast.Attribute) and node.attr in {"now", "utcnow", "today"})
+            and ast.unparse(node.value) in {"datetime", "date", "datetime.datetime"}
+        )
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) == "open")
+    ]
+    assert looked == []
+
+
+def test_imports_inside_functions_have_a_reason():
+    assert said(i for i in IMPORTS if i.lazy and not inside(i.importer, *LAZY)) == []
+    needless = [
+        room for room in LAZY if not any(i.lazy and inside(i.importer, room) for i in IMPORTS)
+    ]
+    assert needless == []
+
+
+def room_of(name):
+    """The package of a module; `resources` and `tiering_assets` hold single modules, too."""
+    return name.rpartition(".")[0] if "." in name else name
+
+
+def test_no_room_imports_itself_by_way_of_others():
+    graph: dict[str, set[str]] = {}
+    for i in IMPORTS:
+        ours, theirs = (
+            n if room_of(n) in {"resources", "tiering_assets"} else room_of(n)
+            for n in (i.importer, i.module)
+        )
+        if i.module in MODULES and ours != theirs:
+            graph.setdefault(ours, set()).add(theirs)
+    assert len([*TopologicalSorter(graph).static_order()]) > 10  # CycleError names the cycle
+
+
+def test_packages_are_empty():
+    assert [n for n, p in MODULES.items() if p.name == "__init__.py" and p.read_bytes()] == []
+
+
+def test_modules_hold_one_idea():
+    long = {n for n, p in WRITTEN.items() if len(p.read_text().splitlines()) > LINES_MAX}
+    assert long == set(LONG)
+
+
+def test_checks_that_protect_data_are_no_asserts():
+    """Python drops those when it optimizes."""
+    assert [n for n in WRITTEN for x in ast.walk(tree_of(n)) if isinstance(x, ast.Assert)] == []
+
+
+def texts():
+    folders = ("resources", "tiering_assets", "tests", "docs", "proto", "deploy", "benchmarks")
+    kinds = {".py", ".md", ".proto", ".json", ".yaml", ".toml"}
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in kinds and "golden" not in path.parts:
+                yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+
+
+def test_nothing_names_a_folder_of_the_machine_it_was_written_on():
+    folders = "|".join(
+        re.escape(f"{f}/") for f in {ROOT, ROOT.parent, Path.home()} if f != f.parent
+    )
+    pattern = re.compile(rf"(?<![\w.:/-])({folders})")
+    assert [(str(path), m) for path, text in texts() for m in pattern.findall(text)] == []
+
+
+def test_source_names_no_host_but_its_own():
+    """What is downloaded comes from where the package tools are told to look."""
+    found = {
+        (name, host)
+        for name, path in WRITTEN.items()
+        for host in re.findall(r"https?://([A-Za-z][\w.-]*\.[a-z]+)", path.read_text())
+        if not HOSTS.fullmatch(host)
+    }
+    assert sorted(found) == []
