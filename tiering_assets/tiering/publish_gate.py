@@ -89,10 +89,9 @@ def _place(evidence: PublishEvidence) -> list[Refusal]:
     if not wrong:
         return []
     ours = evidence.ours
-    options = (("driver", ours.driver), ("bucket", ours.bucket))
-    options += (("region", ours.region), ("endpoint", ours.endpoint))
     command = ["pulsar-admin", "namespaces", "set-offload-policies", evidence.namespace]
-    for name, value in options:
+    for name in ("driver", "bucket", "region", "endpoint"):
+        value: str = getattr(ours, name)
         command += [f"--{name}", value] if value else []
     return [
         Refusal(
