@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.discover_assets import discovered
 from tiering_assets.defs.jobs import JOBS
-from tiering_assets.defs.offload_assets import offload_ledgers
-from tiering_assets.defs.release_assets import release_ledgers
+from tiering_assets.defs.lineage import ASSETS
 from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.verify_checks import verify_ledgers
 
 defs = dg.Definitions(
-    assets=[discovered, offload_ledgers, release_ledgers],
+    assets=ASSETS,
     asset_checks=[verify_ledgers],
     jobs=JOBS,
     resources={"tiering_stack": TieringStack()},

@@ -6,11 +6,12 @@ again by itself, and an evaluation that is missing or stale stops nothing and le
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.batches import reasons_table
 from tiering_assets.defs.metadata import Metadata, suite_metadata
 from tiering_assets.defs.partitions import (
     DELETED_BOOKIE_LEDGERS,
@@ -80,6 +81,24 @@ def log_suites(
         metadata={**suite_metadata(found), "noop": dg.MetadataValue.bool(noop)},
     )
     return passed
+
+
+def log_batch(
+    context: Context, check: dg.AssetCheckKey, *, bad: Mapping[int, str], passed: int
+) -> None:
+    """One line over a batch; what counts is each ledger's own."""
+    log_evaluation(
+        context,
+        check,
+        partition=None,
+        passed=not bad,
+        description=f"{passed} ledgers passed, {len(bad)} failed",
+        metadata={
+            "ledgers_passed": dg.MetadataValue.int(passed),
+            "ledgers_failed": dg.MetadataValue.int(len(bad)),
+            "failed": reasons_table(bad, "finding"),
+        },
+    )
 
 
 def log_release_audit(

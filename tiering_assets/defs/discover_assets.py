@@ -30,7 +30,6 @@ _SPECS = [
     ),
     dg.AssetSpec(
         TIERING_BACKLOG,
-        deps=[SEALED_LEDGERS],
         description=(
             "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
             "the bucket say now. Watch oldest_pending_seconds: it grows when offloading stands."

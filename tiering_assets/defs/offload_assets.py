@@ -30,7 +30,6 @@ from tiering_assets.defs.partitions import (
     INDEX_OBJECTS,
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
-    SEALED_LEDGERS,
     ledger_partitions,
 )
 from tiering_assets.defs.resources import TieringStack, narrate
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 _SPECS = [
     dg.AssetSpec(
         OFFLOADED_OBJECTS,
-        deps=[SEALED_LEDGERS],
         description=(
             "Data objects in the bucket: a ledger's entries in Pulsar's offload format, read from "
             "the bookies by Spark tasks with every entry's digest checked."
@@ -54,7 +52,6 @@ _SPECS = [
     ),
     dg.AssetSpec(
         INDEX_OBJECTS,
-        deps=[SEALED_LEDGERS],
         description=(
             "Index objects: which block of the data object holds which entries, and the ledger's "
             "metadata as brokers need it. Written only when the data object is complete."
@@ -67,7 +64,6 @@ _SPECS = [
     ),
     dg.AssetSpec(
         CERTIFICATES,
-        deps=[OFFLOADED_OBJECTS, INDEX_OBJECTS],
         description=(
             "Proof that every byte was read back and equals what the bookies served. No bookie "
             "copy is deleted without one."
@@ -79,7 +75,6 @@ _SPECS = [
     ),
     dg.AssetSpec(
         OFFLOAD_CONTEXTS,
-        deps=[CERTIFICATES],
         description=(
             "Published ledgers: the topic's metadata names our objects and its broker has read "
             "them. The deletion lag runs from here; the bookies still hold their copy."

@@ -2,14 +2,15 @@
 
 Checks with partitions are preview in Dagster 1.13, and what ties an evaluation to the
 materialization it judged is not exported. Both are needed: an unpartitioned check lets one ledger's
-pass speak for another, and a pass that names no materialization outlives a second offload.
+pass speak for another, and a pass that names no materialization outlives a second offload. Runs
+without partition tags need assets whose lineage is no op input, which no decorator makes.
 tests/dagster/test_preview_api.py fails when one of them moves.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 from dagster import AssetCheckEvaluation
@@ -31,23 +32,49 @@ def partitioned_check(
 ) -> dg.AssetCheckSpec:
     """A check with one status per partition."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.PreviewWarning)  # said once, here; not in every run's log
+        warnings.simplefilter(
+            "ignore", dg.PreviewWarning
+        )  # said once, here; not in every run's log
         return dg.AssetCheckSpec(
             name, asset=asset, description=description, partitions_def=partitions_def
         )
+
+
+def with_lineage(
+    definition: dg.AssetsDefinition, upstream: Mapping[dg.AssetKey, Sequence[dg.AssetKey]]
+) -> dg.AssetsDefinition:
+    """Give an op's assets their upstream assets for the graph, without making them op inputs.
+
+    A declared dependency becomes an input, and Dagster then looks for the run's partition as soon
+    as a partitioned upstream asset was ever materialized; a run with ids in its config has none and
+    fails. An input would also skip the op where the upstream op yields no output.
+    """
+    return dg.AssetsDefinition(
+        keys_by_input_name={},
+        keys_by_output_name=definition.keys_by_output_name,
+        node_def=definition.node_def,
+        resource_defs=definition.resource_defs,
+        specs=[
+            spec.replace_attributes(deps=list(upstream.get(spec.key, ())))
+            for spec in definition.specs
+        ],
+        can_subset=True,
+    )
 
 
 def log_evaluation(
     context: Context,
     check: dg.AssetCheckKey,
     *,
-    partition: str,
+    partition: str | None,
     passed: bool,
     description: str,
     metadata: Mapping[str, dg.MetadataValue],
 ) -> None:
     """Record what a check found of one partition, tied to that partition's last materialization.
 
+    `partition` None is a word on the whole batch. It is logged as well, because a yielded result
+    asks for the run's partition, which a run with ids in its config does not have.
     Never blocking: a blocking check acts inside one run only, and the release gate asks nobody.
     """
     evaluation = AssetCheckEvaluation(
@@ -59,9 +86,9 @@ def log_evaluation(
         metadata=dict(metadata),
         blocking=False,
         partition=partition,
-        target_materialization_data=_last_materialization(
-            context.instance, check.asset_key, partition
-        ),
+        target_materialization_data=None
+        if partition is None
+        else _last_materialization(context.instance, check.asset_key, partition),
     )
     # Its annotation leaves evaluations out, but it stores them.
     context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]

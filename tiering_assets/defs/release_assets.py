@@ -20,7 +20,6 @@ from tiering_assets.defs.checks import log_release_audit
 from tiering_assets.defs.metadata import bucket_path, materialization, topic_text
 from tiering_assets.defs.partitions import (
     DELETED_BOOKIE_LEDGERS,
-    OFFLOAD_CONTEXTS,
     RELEASED_LEDGERS,
     ledger_partitions,
 )
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 _SPECS = [
     dg.AssetSpec(
         DELETED_BOOKIE_LEDGERS,
-        deps=[OFFLOAD_CONTEXTS],
         description=(
             "Ledgers whose bookie copy is deleted, after the deletion lag and a fresh proof of "
             "everything. A ledger that waits stays missing here; the run's log has its reasons."
@@ -46,7 +44,6 @@ _SPECS = [
     ),
     dg.AssetSpec(
         RELEASED_LEDGERS,
-        deps=[DELETED_BOOKIE_LEDGERS],
         description=(
             "How many ledgers and bytes only the bucket holds, over all topics and by topic, and "
             "what the last release run did or would do."

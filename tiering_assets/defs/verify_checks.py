@@ -15,13 +15,13 @@ from tiering_assets.defs.batches import (
     admit,
     batch_failure,
     chosen_ids,
-    reasons_table,
 )
 from tiering_assets.defs.checks import (
     CHECK_SPECS,
     INDEX_SUITE,
     READ_BACK_EQUAL,
     RELEASED_SAFELY,
+    log_batch,
     log_read_back,
     log_release_audit,
     log_suites,
@@ -64,13 +64,8 @@ def verify_ledgers(
             bad, missing, passed = judge(context, stack, admission.ledger_ids)
             unjudged |= missing
             passed_at_all += passed
-            yield dg.AssetCheckResult(
-                asset_key=key.asset_key,
-                check_name=key.name,
-                passed=not bad,
-                description=f"{passed} ledgers passed, {len(bad)} failed",
-                metadata={"failed": reasons_table(bad, "finding")},
-            )
+            log_batch(context, key, bad=bad, passed=passed)
+    yield from ()  # every result is logged above, ledger by ledger
     if unjudged:
         raise batch_failure("verify", unjudged, done=passed_at_all, waiting={})
 

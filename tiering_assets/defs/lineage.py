@@ -1,0 +1,32 @@
+"""The asset graph's edges: what each asset is made from."""
+
+from __future__ import annotations
+
+from tiering_assets.defs.discover_assets import discovered
+from tiering_assets.defs.offload_assets import offload_ledgers
+from tiering_assets.defs.partitions import (
+    CERTIFICATES,
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    RELEASED_LEDGERS,
+    SEALED_LEDGERS,
+    TIERING_BACKLOG,
+)
+from tiering_assets.defs.preview_api import with_lineage
+from tiering_assets.defs.release_assets import release_ledgers
+
+UPSTREAM = {
+    OFFLOADED_OBJECTS: [SEALED_LEDGERS],
+    INDEX_OBJECTS: [SEALED_LEDGERS],
+    CERTIFICATES: [OFFLOADED_OBJECTS, INDEX_OBJECTS],
+    OFFLOAD_CONTEXTS: [CERTIFICATES],
+    DELETED_BOOKIE_LEDGERS: [OFFLOAD_CONTEXTS],
+    TIERING_BACKLOG: [SEALED_LEDGERS],
+    RELEASED_LEDGERS: [DELETED_BOOKIE_LEDGERS],
+}
+ASSETS = [
+    with_lineage(definition, UPSTREAM)
+    for definition in (discovered, offload_ledgers, release_ledgers)
+]
