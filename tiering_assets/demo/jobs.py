@@ -34,7 +34,7 @@ def run_job(
         JobFailedError: with the end of the job's log.
     """
     dagster = Path(sys.executable).with_name("dagster")
-    command = [str(dagster), "job", "execute", "-w", str(project / "workspace.yaml"), "-j", name]
+    command = [str(dagster), "job", "execute", "-m", "tiering_assets.definitions", "-j", name]
     began = time.monotonic()
     with log.open("wb") as out:
         process = subprocess.Popen(
