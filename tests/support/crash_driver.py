@@ -86,7 +86,7 @@ def _run_step(request: dict[str, Any]) -> int:
 def _child(request: dict[str, Any]) -> int:
     try:
         return _run_step(request)
-    except BaseException:
+    except Exception:  # noqa: BLE001  the edge of a process: told, and an exit code
         traceback.print_exc()
         return 99
 
@@ -103,7 +103,8 @@ def _serve() -> None:
             sys.stderr.flush()
             os._exit(code)
         _pid, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

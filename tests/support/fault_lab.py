@@ -23,13 +23,16 @@ from resources.bookkeeper.writer import LedgerWriter
 from resources.devstack.probes import http_call
 from resources.devstack.stack import DevStack
 from resources.devstack.traffic import TopicSpec, consume_all, produce, seal
+from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import Settings
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Outcome
+from tiering_assets.records.models import Attempt, Certificate, Outcome
+from tiering_assets.steps.pipeline import LedgerOutcome
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.sweep import Leaving, find_leavings, sweep
 from tiering_assets.tiering.orphans import Sweep
+from tiering_assets.tiering.reasons import Wait
 
 MIB = 1024 * 1024
 YOUNGEST_S = 0.001  # guard age and claim life for tests: the store's clock counts whole seconds
@@ -231,6 +234,25 @@ class Lab:
 
     def assert_no_secret(self, text: str) -> None:
         assert self.endpoints.s3_secret_key not in text
+
+
+def certificate_of(outcome: LedgerOutcome) -> Certificate:
+    assert outcome.error is None
+    assert outcome.certificate is not None
+    return outcome.certificate.record
+
+
+def error_of(outcome: LedgerOutcome) -> TierkeeperError:
+    assert outcome.error is not None
+    assert outcome.published is None
+    return outcome.error
+
+
+def wait_of(outcome: LedgerOutcome) -> Wait:
+    assert outcome.error is None
+    assert outcome.wait is not None
+    assert outcome.published is None
+    return outcome.wait
 
 
 def ml_name_of(topic: str) -> str:

@@ -193,6 +193,20 @@ def _complete(stack: Stack, item: _Reserved, rows: Mapping[int, BlockRow]) -> No
         stack.objects.complete_upload(record.data_key, upload_id, parts)
     except ObjectStoreError as error:
         _resolve_complete(stack, record, error)
+    _abort_strays(stack, record)
+
+
+def _abort_strays(stack: Stack, record: Attempt) -> None:
+    """A create whose answer was lost was sent again and left an upload that nobody knows.
+
+    Best effort: clean-up finds those of certified attempts, too.
+    """
+    ledger_id = record.ledger.ledger_id
+    try:
+        for upload_id in uploads_of(stack, record.uid, ledger_id):
+            stack.objects.abort_upload(record.data_key, upload_id)
+    except ObjectStoreError as error:
+        stack.narrate(f"ledger {ledger_id}: uploads of {record.data_key} stay for now: {error}")
 
 
 def _settle_parts(

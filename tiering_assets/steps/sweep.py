@@ -14,7 +14,7 @@ from uuid import UUID
 from resources.errors import RefusedError
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Outcome, Publication, ReleaseIntent
+from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication, ReleaseIntent
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.offload import uploads_of
@@ -78,8 +78,11 @@ def sweep(stack: Stack, *, execute: bool) -> list[Leaving]:
     _refuse_mass_delete(stack, going, leavings)
     _refuse_old_metadata(stack)
     if execute:
-        for leaving in going:
-            _sweep_one(stack, leaving)
+        for leaving in leavings:
+            if isinstance(leaving.decision, Sweep):
+                _sweep_one(stack, leaving)
+            elif leaving.uploads:
+                _abort_if_certified(stack, leaving)
     return leavings
 
 
@@ -124,6 +127,15 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> None:
         stack.objects.delete(key)
     reach("sweep.deleted")
     stack.narrate(f"ledger {record.ledger.ledger_id}: swept attempt {record.uid}")
+
+
+def _abort_if_certified(stack: Stack, leaving: Leaving) -> None:
+    """A certified attempt is kept, but its object is complete: no upload on its key serves it."""
+    record = leaving.attempt.record
+    if stack.book.read(Certificate, keys.certificate(record.ledger.ledger_id, record.uid)) is None:
+        return
+    for upload_id in leaving.uploads:
+        stack.objects.abort_upload(record.data_key, upload_id)
 
 
 def _refuse_mass_delete(stack: Stack, going: list[Leaving], fleet: list[Leaving]) -> None:
