@@ -9,8 +9,8 @@ A job that Spark gives up is told as failure rows, as every other failure is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,20 +32,28 @@ _MESSAGE_MAX = 500  # characters of Spark's own words in a row; stack traces are
 
 @contextmanager
 def open_spark_runner(settings: Settings) -> Iterator[SparkRunner]:
-    """Yield a runner on this process's session, started for it if there is none.
+    """Yield a runner on this process's session, started with its first task if there is none.
 
-    Workers inherit the credentials among `settings` through the environment of the JVM. Errors as
-    in `spark_session`.
+    A run that finds nothing to do pays for no JVM. Workers inherit the credentials among `settings`
+    through the environment of the JVM. Errors as in `spark_session`; a bad master is told at once.
     """
-    with spark_session(settings.spark, worker_environment=credentials(settings)) as session:
-        yield SparkRunner(session, settings)
+    local_cores(settings.spark.master)
+    with ExitStack() as exits:
+
+        def start() -> SparkSession:
+            return exits.enter_context(
+                spark_session(settings.spark, worker_environment=credentials(settings))
+            )
+
+        yield SparkRunner(start, settings)
 
 
 class SparkRunner:
     """Runs tasks in Spark's Python workers; rows arrive, and progress is told, at the end."""
 
-    def __init__(self, session: SparkSession, settings: Settings) -> None:
-        self._session = session
+    def __init__(self, start: Callable[[], SparkSession], settings: Settings) -> None:
+        self._start = start
+        self._session: SparkSession | None = None
         self._settings = settings
         self._cores = local_cores(settings.spark.master)
 
@@ -57,17 +65,19 @@ class SparkRunner:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        tag = f"tierkeeper-{uuid4().hex}"
-        self._session.addTag(tag)
+        if self._session is None:
+            self._session = self._start()
+        session, tag = self._session, f"tierkeeper-{uuid4().hex}"
+        session.addTag(tag)
         try:
-            rows = _collect(self._sent(tasks))
+            rows = _collect(self._sent(session, tasks))
         except (PySparkException, Py4JError, OSError) as error:
             rows = _given_up(tasks, error)
         except BaseException:
-            self._session.interruptTag(tag)  # Ctrl-C: nobody waits for these tasks any more
+            session.interruptTag(tag)  # Ctrl-C: nobody waits for these tasks any more
             raise
         finally:
-            self._session.removeTag(tag)
+            session.removeTag(tag)
         if progress is not None:
             for row in rows:
                 progress(row)
@@ -78,7 +88,7 @@ class SparkRunner:
         work = sum(task.bytes for task in tasks)
         return min(len(tasks), max(self._cores, -(-work // self._settings.offload.task_bytes)))
 
-    def _sent(self, tasks: Sequence[BlockTask]) -> DataFrame:
+    def _sent(self, session: SparkSession, tasks: Sequence[BlockTask]) -> DataFrame:
         packed = pack_tasks(tasks, self.slots(tasks))
         rows = [
             TaskRow(
@@ -93,9 +103,7 @@ class SparkRunner:
         schema = task_schema()
         values = [tuple(getattr(row, name) for name in schema.names) for row in rows]
         run_partition = partial(run_batches, plain=plain_settings(self._settings))
-        placed = self._session.createDataFrame(values, schema).repartitionById(
-            len(packed), "task_no"
-        )
+        placed = session.createDataFrame(values, schema).repartitionById(len(packed), "task_no")
         return placed.mapInArrow(run_partition, block_row_schema())
 
 
