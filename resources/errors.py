@@ -31,7 +31,8 @@ where there is one. A ledger that merely waits is a decision, not an error.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Self
 
 
 class TierkeeperError(Exception):
@@ -39,6 +40,13 @@ class TierkeeperError(Exception):
 
     exit_code: ClassVar[int] = 10
     retryable: ClassVar[bool] = False
+
+    @classmethod
+    def retold(cls, message: str) -> Self:
+        """This kind of error, known by its message alone: a task reports what failed as text."""
+        error = cls.__new__(cls)
+        Exception.__init__(error, message)
+        return error
 
 
 class SettingsError(TierkeeperError):
@@ -69,6 +77,8 @@ class BookieNotAuthorizedError(BookieError):
 class BookieUnreachableError(BookieError):
     """`closed_by_peer`: it ended a connection that stood, as an old one does on a batch read."""
 
+    closed_by_peer: bool = False
+
     def __init__(self, message: str, *, closed_by_peer: bool = False) -> None:
         self.closed_by_peer = closed_by_peer
         super().__init__(message)
@@ -83,6 +93,9 @@ class EntryUnavailableError(TierkeeperError):
 
     exit_code = 16
     retryable = True
+    ledger_id: int = -1  # what a retold error does not know
+    entry_id: int = -1
+    failures: Mapping[str, Exception] = MappingProxyType({})
 
     def __init__(self, ledger_id: int, entry_id: int, failures: Mapping[str, Exception]) -> None:
         self.ledger_id = ledger_id
@@ -152,6 +165,7 @@ class BatchError(TierkeeperError):
     """Some ledgers of a batch failed. `failures` maps each ledger id to its error."""
 
     exit_code = 27
+    failures: Mapping[int, Exception] = MappingProxyType({})
 
     def __init__(self, action: str, failures: Mapping[int, Exception]) -> None:
         self.failures = dict(failures)

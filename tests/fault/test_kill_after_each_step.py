@@ -112,7 +112,9 @@ def test_release_killed_and_run_again_deletes_once(lab, namespace, killed_at, po
         assert stack.book.read(Release, keys.release(topic.ledger_id, uid))
 
         info, _node = stack.topics.read(topic.ml_name)
-        evidence = gather(stack, gather_topic(stack, topic.ml_name, info), topic.ledger_id)
+        evidence = gather(stack, gather_topic(stack, topic.ml_name, info), [topic.ledger_id])[
+            topic.ledger_id
+        ]
         assert evidence.marked
         lab.older(stack)
         assert lab.swept(stack, topic.ledger_id) == []  # what was released is the only copy

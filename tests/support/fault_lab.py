@@ -7,6 +7,7 @@ client, and invariants are judged by reading the two metadata trees and the buck
 from __future__ import annotations
 
 import json
+import secrets
 import struct
 import time
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ from tiering_assets.tiering.reasons import Wait
 
 MIB = 1024 * 1024
 YOUNGEST_S = 0.001  # guard age and claim life for tests: the store's clock counts whole seconds
-FIRST_OWN_LEDGER = 50_000_000  # far above what the brokers of a test run get
+FIRST_OWN_LEDGER = 50_000_000  # far above what a broker gets in a test run
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Lab:
             publish=replace(settings.publish, confirm_timeout_s=15.0),
             release=replace(settings.release, deletion_lag_s=0.0, guard_age_s=YOUNGEST_S),
         )
-        self._next_ledger_id = FIRST_OWN_LEDGER
+        self._next_ledger_id = FIRST_OWN_LEDGER + secrets.randbelow(10**8)
 
     # ----- the product
 
@@ -144,7 +145,7 @@ class Lab:
         def close(metadata: LedgerMetadata) -> None:
             told = replace(metadata, state=state)
             if state is not LedgerState.CLOSED:
-                told = replace(told, last_entry_id=-1, length=-1)
+                told = replace(told, last_entry_id=-1, length=0)
             if length is not None:
                 told = replace(told, length=length)
             stack.metadata.set(path, encode_ledger_metadata(told), expected_version=0)

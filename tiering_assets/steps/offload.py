@@ -175,13 +175,10 @@ def _all_blocks(plan: LedgerPlan, rows: Sequence[BlockRow]) -> dict[int, BlockRo
 
 
 def revive(row: BlockRow, message: str) -> TierkeeperError:
-    """The error that a task reported as data, in its own class where that takes one message."""
+    """The error that a task reported as data, in its own class: that decides the exit code."""
     kind = getattr(errors, row.error_class, None)
     if isinstance(kind, type) and issubclass(kind, TierkeeperError):
-        try:
-            return kind(message)
-        except TypeError:  # a class with fields of its own; its message already has them
-            pass
+        return kind.retold(message)
     return ObjectStoreError(message) if row.retryable else IntegrityError(message)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from resources.bookkeeper.ledger_metadata import index_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
+from resources.errors import IntegrityError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
@@ -162,12 +163,15 @@ def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[Block
             bookies,
             first_bookie_hint=source.ledger_id,
         )
-        return plan_layout(
-            last_entry_id=source.last_entry_id,
-            ledger_length=source.length,
-            block_bytes_max=block_bytes,
-            cumulative_length=reader.cumulative_length,
-        )
+        try:
+            return plan_layout(
+                last_entry_id=source.last_entry_id,
+                ledger_length=source.length,
+                block_bytes_max=block_bytes,
+                cumulative_length=reader.cumulative_length,
+            )
+        except IntegrityError as error:
+            raise IntegrityError(f"ledger {source.ledger_id}: {error}") from error
 
 
 def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:

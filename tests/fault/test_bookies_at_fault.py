@@ -1,0 +1,139 @@
+"""Bookies that are away, and replicas that have rotted."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+
+from resources.metastore.ledgers import LedgerDirectory
+from tests.support.bookie_proxy import BookieProxy
+from tests.support.fault_lab import certificate_of, error_of
+from tiering_assets.records.models import Certificate
+from tiering_assets.steps.pipeline import offload_batch
+
+pytestmark = [pytest.mark.stack, pytest.mark.fault]
+
+
+@pytest.fixture(scope="module")
+def namespace(lab):
+    return lab.namespace("bookies")
+
+
+@pytest.fixture
+def stopped(lab):
+    """Stop bookies by id; all of them run again after the test."""
+    names = []
+
+    def stop(bookie_id):
+        names.append(lab.endpoints.bookie_names[bookie_id])
+        lab.running.stop_server(names[-1])
+
+    yield stop
+    for name in names:
+        lab.running.start_server(name)
+
+
+class ProxiedDirectory(LedgerDirectory):
+    """The cluster's directory, where some bookies are reached by way of a proxy."""
+
+    def __init__(self, store, root, proxies):
+        super().__init__(store, root)
+        self._proxies = proxies
+
+    def resolve(self, bookie_id):
+        return self._proxies[bookie_id].address
+
+
+@pytest.fixture
+def proxies(lab):
+    with ExitStack() as stack:
+        yield {
+            bookie: stack.enter_context(BookieProxy(address))
+            for bookie, address in lab.endpoints.bookies.items()
+        }
+
+
+@pytest.fixture
+def behind_proxies(lab, proxies):
+    with lab.open() as stack:
+        directory = ProxiedDirectory(stack.metadata, stack.settings.metadata.ledgers_root, proxies)
+        with lab.open(ledgers=directory) as proxied:
+            yield proxied
+
+
+def replicas_of(stack, ledger_id):
+    return stack.ledgers.read(ledger_id).metadata.segments[0].bookies
+
+
+def assert_fails_by_name(lab, outcome, ledger_id):
+    error = error_of(outcome)
+    assert error.exit_code == 16
+    assert f"ledger {ledger_id} entry" in str(error)
+    assert error.retryable
+    lab.assert_no_secret(str(error))
+    return str(error)
+
+
+def test_bookies_stopped_one_by_one(lab, namespace, stopped):
+    """One of three away: the other replica serves. Both replicas away: the ledger fails by name."""
+    read_by_failover, lost = lab.multi_block_topic(namespace), lab.multi_block_topic(namespace)
+    with lab.open() as stack:
+        first, second = replicas_of(stack, lost.ledger_id)
+        stopped(first)
+        [outcome] = offload_batch(stack, [read_by_failover.ledger_id])
+        assert certificate_of(outcome).entries == read_by_failover.spec.messages
+        lab.assert_published_once(stack, read_by_failover)
+
+        stopped(second)
+        [failed] = offload_batch(stack, [lost.ledger_id])
+        said = assert_fails_by_name(lab, failed, lost.ledger_id)
+        assert first in said
+        assert second in said
+        assert lab.context_uid(stack, lost) is None
+        lab.assert_only_collectable(stack, lost.ledger_id)
+    lab.readable(read_by_failover)
+
+
+def test_after_the_bookies_are_back_the_same_ledger_is_published(lab, namespace):
+    topic = lab.multi_block_topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert outcome.error is None
+        lab.assert_published_once(stack, topic)
+    lab.readable(topic, reloaded=True)
+
+
+@pytest.mark.parametrize("rotten", [0, 1])
+def test_a_flipped_bit_on_one_replica_is_caught_and_the_other_serves(
+    lab, namespace, proxies, behind_proxies, rotten
+):
+    topic = lab.multi_block_topic(namespace)
+    bookie = replicas_of(behind_proxies, topic.ledger_id)[rotten]
+    every = {(topic.ledger_id, entry) for entry in range(topic.spec.messages)}
+    proxies[bookie].flipped |= every
+    [outcome] = offload_batch(behind_proxies, [topic.ledger_id])
+    assert certificate_of(outcome).entries == topic.spec.messages
+    with lab.open() as stack:
+        lab.assert_published_once(stack, topic)
+    lab.readable(topic, reloaded=True)  # from the object: not one wrong byte
+
+
+@pytest.mark.parametrize("entry_id", [0, 3, 6], ids=["first", "middle", "last"])
+def test_an_entry_flipped_on_every_replica_fails_by_name(
+    lab, namespace, proxies, behind_proxies, entry_id
+):
+    topic = lab.multi_block_topic(namespace)
+    for bookie in replicas_of(behind_proxies, topic.ledger_id):
+        proxies[bookie].flipped.add((topic.ledger_id, entry_id))
+    [outcome] = offload_batch(behind_proxies, [topic.ledger_id])
+    said = assert_fails_by_name(lab, outcome, topic.ledger_id)
+    assert f"entry {entry_id}:" in said
+    assert "digest" in said
+    assert sum(proxy.flips for proxy in proxies.values()) >= 2
+    with lab.open() as stack:
+        assert lab.context_uid(stack, topic) is None
+        certificates = f"certificates/{topic.ledger_id}/"
+        assert [*stack.book.iter_records(Certificate, certificates)] == []
+        lab.assert_only_collectable(stack, topic.ledger_id)
+    lab.readable(topic)
