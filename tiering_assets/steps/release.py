@@ -85,8 +85,8 @@ def plan_release(stack: Stack, ml_name: str, ledger_ids: Sequence[int]) -> list[
         ]
     about = gather_topic(stack, ml_name, found[0])
     return [
-        _item(stack, ml_name, ledger_id, gather(stack, about, ledger_id))
-        for ledger_id in ledger_ids
+        _item(stack, ml_name, ledger_id, evidence)
+        for ledger_id, evidence in gather(stack, about, ledger_ids).items()
     ]
 
 
@@ -117,8 +117,7 @@ def release_topic(
     results: dict[int, ReleaseResult] = {}
     due: dict[int, _Due] = {}
     room = _room(stack)
-    for ledger_id in ledger_ids:
-        evidence = gather(stack, about, ledger_id)
+    for ledger_id, evidence in gather(stack, about, ledger_ids).items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
         if finished is not None:
             results[ledger_id] = finished

@@ -6,19 +6,17 @@ a good answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from uuid import UUID
 
-from resources.errors import BrokerError, FormatError, MetadataError, ObjectStoreError
+from resources.errors import BrokerError, FormatError, MetadataError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
+from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
 from resources.object_store.store import ObjectHead, StoredObject
-from tiering_assets.offload_format.decoder import decode_index
-from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
@@ -29,12 +27,13 @@ from tiering_assets.records.models import (
     Outcome,
     Publication,
     Quarantine,
+    SuiteResult,
 )
+from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publish import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.verify import read_headers
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
 
 # Storage classes that a GET answers at once; anything else needs a restore that no broker does.
@@ -83,16 +82,59 @@ def _skips_unreadable_ledgers(stack: Stack) -> bool | None:
     return {"true": True, "false": False}.get(said)
 
 
-def gather(stack: Stack, about: TopicEvidence, ledger_id: int) -> Evidence:
-    """Everything about one ledger. Only a metadata store that cannot be read is an error."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """One ledger before the expectation suite has judged its index."""
+
+    context: OffloadContext | None
+    publication: Stored[Publication] | None
+    certificate: Stored[Certificate] | None
+    ledger: LedgerNode | None
+    data: ObjectHead | None
+    index: StoredObject | None
+    index_now: IndexNow
+
+
+def gather(stack: Stack, about: TopicEvidence, ledger_ids: Iterable[int]) -> dict[int, Evidence]:
+    """Everything about some ledgers. Only a metadata store that cannot be read is an error.
+
+    The suite judges all their indexes together: one validation costs a quarter of a second, however
+    many they are.
+    """
+    looks = {ledger_id: _look(stack, about, ledger_id) for ledger_id in ledger_ids}
+    facts = [look.index_now.facts for look in looks.values() if look.index_now.facts is not None]
+    suites = validate_indexes(facts) if facts else {}
+    return {
+        ledger_id: _evidence(stack, about, ledger_id, look, suites.get(ledger_id))
+        for ledger_id, look in looks.items()
+    }
+
+
+def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
     listed = about.topic.ledger(ledger_id)
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid
-    publication = None if uid is None else about.publications.get((ledger_id, uid))
     certificate = None if uid is None else _certificate(stack, ledger_id, uid)
-    ledger = stack.ledgers.read(ledger_id)
     data, index = _objects(stack, certificate)
-    suite_passed, index_agrees = _judge_index(stack, about, certificate, data, index)
+    record = None if certificate is None else certificate.record
+    return _Look(
+        context=context,
+        publication=None if uid is None else about.publications.get((ledger_id, uid)),
+        certificate=certificate,
+        ledger=stack.ledgers.read(ledger_id),
+        data=data,
+        index=index,
+        index_now=look_at_index(stack, record, data, index, listed),
+    )
+
+
+def _evidence(
+    stack: Stack, about: TopicEvidence, ledger_id: int, look: _Look, suite: SuiteResult | None
+) -> Evidence:
+    context, publication, certificate = look.context, look.publication, look.certificate
+    uid = None if context is None else context.uid
+    record = None if certificate is None else certificate.record
+    suites = () if record is None or suite is None else (suite, *record.suites)
     judged = ReleaseEvidence(
         ledger_id=ledger_id,
         context_uid=uid,
@@ -101,17 +143,17 @@ def gather(stack: Stack, about: TopicEvidence, ledger_id: int) -> Evidence:
         published_at=None if publication is None else publication.record.confirmed_at,
         publication_stored_at=None if publication is None else publication.stored_at,
         store_now=about.store_now,
-        certified_uid=None if certificate is None else certificate.record.uid,
+        certified_uid=None if record is None else record.uid,
         chain_intact=_chain_intact(stack, certificate, publication),
         quarantine=None if uid is None else _quarantine(stack, ledger_id, uid),
-        suite_passed=suite_passed,
-        certified_facts=None if certificate is None else certificate.record.ledger,
-        facts_now=None if ledger is None else facts_of(ledger),
-        data=None if certificate is None else _object_now(data, certificate.record.data),
+        suite_passed=bool(suites) and all(one.success for one in suites),
+        certified_facts=None if record is None else record.ledger,
+        facts_now=None if look.ledger is None else facts_of(look.ledger),
+        data=None if record is None else _object_now(look.data, record.data),
         index=None
-        if certificate is None
-        else _object_now(None if index is None else index.head, certificate.record.index),
-        index_agrees=index_agrees,
+        if record is None
+        else _object_now(None if look.index is None else look.index.head, record.index),
+        index_agrees=look.index_now.agrees,
         hold=_hold(stack, ledger_id),
         under_replicated=_under_replicated(stack, ledger_id),
         skips_unreadable_ledgers=about.skips_unreadable_ledgers,
@@ -121,7 +163,7 @@ def gather(stack: Stack, about: TopicEvidence, ledger_id: int) -> Evidence:
         judged=judged,
         certificate=certificate,
         publication=publication,
-        ledger=ledger,
+        ledger=look.ledger,
         marked=context is not None and context.bookkeeper_deleted,
     )
 
@@ -156,10 +198,13 @@ def _chain_intact(
         outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
     except FormatError:
         return False
-    entry = next(p for p in publication.record.ledgers if (p.ledger_id, p.uid) == (ledger_id, uid))
+    entry = next(
+        (p for p in publication.record.ledgers if (p.ledger_id, p.uid) == (ledger_id, uid)), None
+    )
     return (
         attempt is not None
         and outcome is not None
+        and entry is not None
         and outcome.record.outcome == "publish"
         and record.previous == attempt.sha256
         and outcome.record.previous == certificate.sha256
@@ -187,47 +232,6 @@ def _object_now(head: ObjectHead | None, certified: ObjectFacts) -> ObjectNow:
         expires=head.expiration is not None,
         archived=head.storage_class not in READABLE_CLASSES,
     )
-
-
-def _judge_index(
-    stack: Stack,
-    about: TopicEvidence,
-    certificate: Stored[Certificate] | None,
-    data: ObjectHead | None,
-    index: StoredObject | None,
-) -> tuple[bool, bool]:
-    """(suite passes on what lies there now, index agrees with the certificate)."""
-    if certificate is None or data is None or index is None:
-        return False, False
-    record = certificate.record
-    listed = about.topic.ledger(record.ledger.ledger_id)
-    try:
-        headers = read_headers(stack, record)
-        found = decode_index(index.body)
-    except (FormatError, ObjectStoreError):
-        return False, False
-    table = [(e.first_entry_id, e.part_number, e.offset) for e in found.entries]
-    agrees = (
-        sha256(index.body).hexdigest() == record.index.sha256
-        and found.data_object_length == record.data.size
-        and table == [(b.first_entry_id, b.part_number, b.offset) for b in record.blocks]
-    )
-    suite = validate_indexes(
-        [
-            IndexFacts(
-                ledger_id=record.ledger.ledger_id,
-                index=index.body,
-                index_size=index.head.size,
-                data_size=data.size,
-                headers=headers,
-                last_entry_id=record.ledger.last_entry_id,
-                ledger_length=record.ledger.length,
-                topic_entries=None if listed is None else listed.entries,
-                topic_bytes=None if listed is None else listed.size,
-            )
-        ]
-    )[record.ledger.ledger_id]
-    return suite.success and all(s.success for s in record.suites), agrees
 
 
 def _hold(stack: Stack, ledger_id: int) -> str | None:

@@ -1,0 +1,58 @@
+"""The index object as it lies in the store now, for the release gate: does it agree, does it pass?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from resources.errors import FormatError, ObjectStoreError
+from resources.metastore.ledger_info import LedgerInfo
+from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.offload_format.decoder import decode_index
+from tiering_assets.quality.facts import IndexFacts
+from tiering_assets.records.models import Certificate
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.verify import read_headers
+
+
+@dataclass(frozen=True, slots=True)
+class IndexNow:
+    """`facts` go to the expectation suite; None where there is nothing to judge."""
+
+    facts: IndexFacts | None
+    agrees: bool
+
+
+def look_at_index(
+    stack: Stack,
+    certificate: Certificate | None,
+    data: ObjectHead | None,
+    index: StoredObject | None,
+    listed: LedgerInfo | None,
+) -> IndexNow:
+    """Decode it, compare it with the certificate, and read the block headers back."""
+    if certificate is None or data is None or index is None:
+        return IndexNow(None, agrees=False)
+    try:
+        headers = read_headers(stack, certificate)
+        found = decode_index(index.body)
+    except (FormatError, ObjectStoreError):
+        return IndexNow(None, agrees=False)
+    table = [(e.first_entry_id, e.part_number, e.offset) for e in found.entries]
+    agrees = (
+        sha256(index.body).hexdigest() == certificate.index.sha256
+        and found.data_object_length == certificate.data.size
+        and table == [(b.first_entry_id, b.part_number, b.offset) for b in certificate.blocks]
+    )
+    facts = IndexFacts(
+        ledger_id=certificate.ledger.ledger_id,
+        index=index.body,
+        index_size=index.head.size,
+        data_size=data.size,
+        headers=headers,
+        last_entry_id=certificate.ledger.last_entry_id,
+        ledger_length=certificate.ledger.length,
+        topic_entries=None if listed is None else listed.entries,
+        topic_bytes=None if listed is None else listed.size,
+    )
+    return IndexNow(facts, agrees)
