@@ -14,6 +14,7 @@ from functools import partial
 from resources.errors import TierkeeperError
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.claims import claim_ledger, drop_claim
+from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
 from tiering_assets.steps.publish import Published, publish_topic
@@ -22,6 +23,11 @@ from tiering_assets.steps.resume import Certified, Complete, find_resumable
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.verify import ToVerify, verify_attempts
 from tiering_assets.tiering.reasons import Reason, Wait
+
+NOT_DUE = Wait(
+    Reason.WAITING_TO_DISTURB,
+    "publish.pending_bytes or publish.pending_age_s is not reached for its topic",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +64,17 @@ class LedgerOutcome:
 
 
 def offload_batch(
-    stack: Stack, ledger_ids: Iterable[int], *, publish: bool = True
+    stack: Stack,
+    ledger_ids: Iterable[int],
+    *,
+    publish: bool = True,
+    when_due: bool = False,
 ) -> list[LedgerOutcome]:
-    """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order."""
+    """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order.
+
+    With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
+    stay verified until then.
+    """
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
     outcomes: dict[int, LedgerOutcome] = {}
@@ -69,7 +83,7 @@ def offload_batch(
             outcomes[ledger_id] = _guard(ledger_id, partial(_claim, stack, ledger_id))
         _copy_and_verify(stack, outcomes)
         if publish:
-            _publish(stack, outcomes)
+            _publish(stack, outcomes, when_due=when_due)
     finally:
         for ledger_id in wanted:
             _guard(ledger_id, partial(_drop, stack, ledger_id))
@@ -183,7 +197,7 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
     return outcome
 
 
-def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
+def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool) -> None:
     topics: dict[tuple[str, int], dict[int, Stored[Certificate]]] = defaultdict(dict)
     for ledger_id, outcome in outcomes.items():
         certificate, czxid = outcome.certificate, outcome.ml_czxid
@@ -191,6 +205,10 @@ def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
             topics[certificate.record.ml_name, czxid][ledger_id] = certificate
     for (ml_name, czxid), certificates in sorted(topics.items()):
         try:
+            if when_due and not publication_due(stack, ml_name, certificates):
+                for ledger_id in certificates:
+                    outcomes[ledger_id] = replace(outcomes[ledger_id], wait=NOT_DUE)
+                continue
             results = publish_topic(stack, ml_name, certificates, ml_czxid=czxid)
         except TierkeeperError as error:
             for ledger_id in certificates:

@@ -107,15 +107,8 @@ def decide_sight(sight: LedgerSight) -> Copy | Wait:
             never_touched=never_touched(sight.ml_name, properties),
             metadata=sight.node.metadata,
             listed=sight.listed,
-            terminated_ledger_id=_terminated(sight),
         )
     )
-
-
-def _terminated(sight: LedgerSight) -> int | None:
-    if sight.topic is None or sight.topic.terminated_at is None:
-        return None
-    return sight.topic.terminated_at.ledger_id
 
 
 def plan_ledger(stack: Stack, ledger_id: int) -> LedgerPlan | Wait:

@@ -23,7 +23,6 @@ class OffloadEvidence:
     never_touched: str | None
     metadata: LedgerMetadata | None
     listed: LedgerInfo | None
-    terminated_ledger_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,8 @@ def _refuse_listing(evidence: OffloadEvidence) -> Wait | None:
     listed = evidence.listed
     if listed is None:
         return Wait(Reason.NOT_IN_TOPIC, f"{evidence.ml_name} does not list it; nothing to publish")
-    last_of_terminated = evidence.terminated_ledger_id == evidence.ledger_id
-    if listed.is_open and not last_of_terminated:
-        return Wait(Reason.OPEN, "the topic still writes to it")
+    if listed.is_open:
+        return Wait(Reason.OPEN, "the topic lists it as the one it writes to")
     if listed.offload is not None:
         if listed.offload.complete:
             return Wait(Reason.PUBLISHED, f"as {listed.offload.uid}")

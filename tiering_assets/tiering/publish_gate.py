@@ -96,7 +96,8 @@ def _place(evidence: PublishEvidence) -> list[Refusal]:
     return [
         Refusal(
             f"{evidence.topic}: its broker would not read our bucket: {', '.join(wrong)}",
-            f"configure the brokers' offloader, or {shlex.join(command)}",
+            _at_topic_level(evidence, "driver", "bucket", "region", "endpoint")
+            + f"configure the brokers' offloader, or {shlex.join(command)}",
         )
     ]
 
@@ -111,7 +112,8 @@ def _broker_lag(evidence: PublishEvidence) -> list[Refusal]:
             f"{evidence.topic}: the broker itself deletes bookie copies {lag_ms / 1000:g} s after "
             f"publication, without a certificate; ours is {evidence.deletion_lag_s:g} s and it "
             f"must be at least {LAG_FACTOR} times that",
-            f"pulsar-admin namespaces set-offload-deletion-lag {evidence.namespace} "
+            _at_topic_level(evidence, "deletion_lag_ms")
+            + f"pulsar-admin namespaces set-offload-deletion-lag {evidence.namespace} "
             f"--lag {max(1, math.ceil(wanted_s))}s (or publish.broker_may_release = true)",
         )
     ]
@@ -125,10 +127,19 @@ def _auto_offload(evidence: PublishEvidence) -> list[Refusal]:
         Refusal(
             f"{evidence.topic}: its broker offloads on its own (threshold {policy.threshold_bytes} "
             f"bytes, {policy.threshold_seconds} seconds)",
-            f"pulsar-admin namespaces set-offload-threshold {evidence.namespace} --size -1 --time -1 "
+            _at_topic_level(evidence, "threshold_bytes", "threshold_seconds")
+            + f"pulsar-admin namespaces set-offload-threshold {evidence.namespace} --size -1 --time -1 "
             f"(or publish.coexist = true)",
         )
     ]
+
+
+def _at_topic_level(evidence: PublishEvidence, *fields: str) -> str:
+    """What comes before a namespace's command where the topic's own policy hides the namespace's."""
+    if all(evidence.policy.origins.get(name) != "topic" for name in fields):
+        return ""
+    topic = shlex.quote(evidence.topic)
+    return f"pulsar-admin topicPolicies remove-offload-policies {topic} (it is set there), then "
 
 
 def _clock(evidence: PublishEvidence) -> list[Refusal]:

@@ -22,6 +22,7 @@ class Reason(Enum):
     EXPIRED = "expired"
     QUARANTINED = "quarantined"
     CLAIMED = "another run works on it"
+    WAITING_TO_DISTURB = "waiting to disturb"
 
     @property
     def is_fault(self) -> bool:

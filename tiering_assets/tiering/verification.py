@@ -10,17 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
+from resources.errors import IntegrityError
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.tasks.descriptors import BlockRow
 
 
 def rows_by_part(rows: Iterable[BlockRow]) -> dict[int, BlockRow]:
-    """Good rows by part number. A task that ran twice gives equal rows; the first one is kept."""
+    """Good rows by part number. A task that ran twice gives equal rows; the first one is kept.
+
+    Raises:
+        IntegrityError: two rows of one part differ: somebody answered differently twice.
+    """
     kept: dict[int, BlockRow] = {}
     for row in rows:
-        if not row.error:
-            kept.setdefault(row.part_number, row)
+        if row.error:
+            continue
+        first = kept.setdefault(row.part_number, row)
+        if _facts(first) != _facts(row):
+            raise IntegrityError(
+                f"ledger {row.ledger_id} block {row.part_number}: read twice with different "
+                f"results: {_facts(first)} and {_facts(row)}"
+            )
     return kept
+
+
+def _facts(row: BlockRow) -> tuple[int, int, str, str]:
+    return row.entries, row.payload_bytes, row.sha256, row.entries_sha256
 
 
 def find_differences(

@@ -232,3 +232,16 @@ def test_a_canary_is_bound_to_every_part_of_the_place(name):
 def test_a_canary_outlives_changes_that_do_not_move_the_place():
     changed = replace(POLICY, deletion_lag_ms=5, threshold_bytes=1, origins={"bucket": "topic"})
     assert place_digest(changed) == place_digest(POLICY)
+
+
+def test_a_policy_set_on_the_topic_is_lifted_there_first():
+    """A namespace's setting lifts nothing while the topic's own policy hides it."""
+    evidence = replace(
+        READY,
+        policy=replace(READY.policy, deletion_lag_ms=1000, origins={"deletion_lag_ms": "topic"}),
+    )
+    decision = decide_publish(evidence)
+    assert isinstance(decision, Refuse)
+    assert decision.refusals[0].lift.startswith(
+        f"pulsar-admin topicPolicies remove-offload-policies {READY.topic} "
+    )

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from resources.errors import IntegrityError
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 from tiering_assets.tiering.verification import find_differences, object_digest, rows_by_part
@@ -163,6 +164,12 @@ def test_the_rows_of_a_task_that_ran_twice_count_once():
     assert list(kept) == [1, 2]
     assert [kept[part].seconds for part in kept] == [0.1, 0.1]
     assert differences(stored=kept) == []
+
+
+def test_two_different_answers_for_one_block_are_refused():
+    rows = [row(1, TaskKind.READ_BACK), row(1, TaskKind.READ_BACK, sha256="ff" * 32)]
+    with pytest.raises(IntegrityError, match="block 1: read twice with different results"):
+        rows_by_part(rows)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
