@@ -283,8 +283,11 @@ class S3ObjectStore:
     # ----- the bucket
 
     def server_time(self) -> datetime:
-        with self._connection.translated("HEAD bucket") as client:
-            answer = client.head_bucket(Bucket=self.bucket)
+        try:
+            with self._connection.translated("HEAD bucket") as client:
+                answer = client.head_bucket(Bucket=self.bucket)
+        except ObjectNotFoundError:
+            raise s3_errors.bucket_missing(self._connection.request("HEAD bucket")) from None
         return self._date("HEAD bucket", answer)
 
     def bucket_facts(self) -> BucketFacts:

@@ -133,7 +133,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS[:-1])
+@pytest.mark.parametrize("call", CALLS)
 def test_a_missing_bucket_is_an_error_with_the_next_step_and_never_an_absent_key(settings, call):
     with pytest.raises(ObjectStoreError, match=r"does not exist .*set store\.bucket") as caught:
         call(S3ObjectStore(settings))

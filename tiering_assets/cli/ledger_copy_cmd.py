@@ -103,10 +103,10 @@ def _print_plan(found: LedgerPlan, read_range: int) -> None:
     for note in found.notes:
         print_line(f"  note: {note}")
     print_table(
-        ("  BLOCK", "FIRST", "LAST", "OFFSET", "BYTES", "PADDING"),
+        ("BLOCK", "FIRST", "LAST", "OFFSET", "BYTES", "PADDING"),
         [
             (
-                f"  {block.part_number}",
+                block.part_number,
                 block.first_entry_id,
                 block.last_entry_id,
                 block.offset,

@@ -111,10 +111,10 @@ def _print_attempt(attempt: AttemptReport) -> None:
     print_line(f"attempt {attempt.uid}")
     print_facts({"  data": _head(attempt.data), "  index": _head(attempt.index)})
     print_table(
-        ("  RECORD", "STORED", "CHAIN", "KEY"),
+        ("RECORD", "STORED", "CHAIN", "KEY"),
         [
             (
-                f"  {link.record.kind.split('/')[1]}",
+                f"{link.record.kind.split('/')[1]}",
                 link.stored_at,
                 "intact" if link.follows else "BROKEN",
                 link.key,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 import traceback
 from collections.abc import Sequence
@@ -91,24 +92,30 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing of ours escapes."""
     session = Session()
     args = [*(sys.argv[1:] if arguments is None else arguments)]
+    root = typer.main.get_command(app)
     try:
-        code = app(args=args, prog_name="tierkeeper", standalone_mode=False, obj=session)
+        with root.make_context("tierkeeper", args, obj=session) as context:
+            root.invoke(context)
     except TierkeeperError as error:
         return _tell(session, error)
     except typer.Exit as leave:
         return leave.exit_code
-    except SystemExit:  # typer's answer to a closed pipe: the reader of our output went away
-        return DONE
     except (typer.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
+        sys.stderr.write("interrupted; the same command goes on where this one stopped\n")
+        return INTERRUPTED
+    except (
+        SystemExit
+    ):  # nothing of ours asks for it; a library that does must not look like success
+        traceback.print_exc()
+        return UNEXPECTED
     except Exception as error:  # noqa: BLE001  the process edge
         if isinstance(error, _ClickError):
             return _tell_usage(error, as_json=session.as_json or "--json" in args)
+        if isinstance(error, BrokenPipeError) and _reader_gone():
+            return DONE  # whoever read our output has seen enough
         traceback.print_exc()
         return UNEXPECTED
-    if code == INTERRUPTED:
-        sys.stderr.write("interrupted; the same command goes on where this one stopped\n")
-    return code if isinstance(code, int) else DONE
+    return DONE
 
 
 def _tell(session: Session, error: TierkeeperError) -> int:
@@ -135,8 +142,16 @@ def _one_line(document: dict[str, Any]) -> str:
 def main() -> None:
     """Entry point of the `tierkeeper` script."""
     code = run()
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:  # `tierkeeper ledger list | head`: what is left has no reader
+    if _reader_gone():  # or the interpreter would complain about what it cannot flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
+
+
+def _reader_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more, as after `| head`."""
+    try:
+        waiting = select.poll()
+        waiting.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no file behind it, as in tests
+        return False
+    return any(event & select.POLLERR for _fd, event in waiting.poll(0))

@@ -63,9 +63,9 @@ def show(session: Session, *, key: Key) -> None:
     if sight.decoded is not None:
         print_line(f"index: data object of {sight.decoded.data_object_length} bytes")
         print_table(
-            ("  BLOCK", "FIRST ENTRY", "OFFSET", "BYTES"),
+            ("BLOCK", "FIRST ENTRY", "OFFSET", "BYTES"),
             [
-                (f"  {number}", block.first_entry_id, block.offset, block.length)
+                (number, block.first_entry_id, block.offset, block.length)
                 for number, block in enumerate(sight.blocks, start=1)
             ],
         )

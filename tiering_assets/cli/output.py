@@ -43,8 +43,8 @@ def to_json(value: Any) -> Any:
         kind = getattr(type(value), "kind", None)  # records name their schema
         return {"schema": kind, **shown} if isinstance(kind, str) else shown
     match value:
-        case Enum():
-            return value.value
+        case Enum():  # numbers of a wire format mean nothing to people
+            return value.value if isinstance(value.value, str) else value.name
         case datetime():
             return value.isoformat()
         case bytes():

@@ -146,6 +146,15 @@ def test_an_unexpected_error_keeps_its_traceback(capsys, monkeypatch):
     assert "ZeroDivisionError: by surprise" in said
 
 
+def test_a_library_that_ends_the_process_is_no_success(capsys, monkeypatch):
+    def ended(*_values, **_more):
+        raise SystemExit(0)  # PySpark does so when it takes the process for a doctest
+
+    monkeypatch.setattr("resources.settings_sources.load_settings", ended)
+    assert cli.run(["config", "show"]) == TierkeeperError.exit_code
+    assert "SystemExit" in capsys.readouterr().err
+
+
 def test_ctrl_c_has_its_own_code(capsys, monkeypatch):
     def interrupted(*_values, **_more):
         raise KeyboardInterrupt
