@@ -279,11 +279,12 @@ class DevStack:
         ref = supervisor.spawn(
             argv, environment=environment, cwd=self.directory, log=plan.log(name)
         )
-        while is_alive(ref):
+        # Not is_alive(): a JVM's first thread is a zombie before its last one has ended, and only
+        # then is there an exit code.
+        while (code := supervisor.reap(ref)) is None:
             if time.monotonic() - began > _METADATA_TIMEOUT_S:
                 raise self._failure(name, f"did not end within {_METADATA_TIMEOUT_S:.0f} s")
             time.sleep(_LOOK_EVERY_S)
-        code = supervisor.reap(ref)
         supervisor.end(ref)
         if code != 0:
             raise self._failure(name, f"ended with {code}")

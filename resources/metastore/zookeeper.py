@@ -174,7 +174,7 @@ class ZooKeeperStore:
             self._client.close()
             raise MetadataError(
                 f"no connection to ZooKeeper {self._address} within {self._connect_timeout_s} s: "
-                "check the hosts, the port and that a server runs there"
+                "check metadata.store (hosts and port) and that a server runs there"
             ) from error
 
     def _read(self, path: str, request: Callable[[str], Any]) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 
 from resources.devstack.endpoints import environment_of
-from tests.support.fault_lab import YOUNGEST_S
+from tests.support.fault_lab import YOUNGEST_S, certificate_of, error_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release, ReleaseIntent
 from tiering_assets.steps.pipeline import offload_batch
@@ -26,8 +27,12 @@ def namespace(lab):
 def killed_at(lab, crash_driver):
     """Run a step in a process that dies at a crash point."""
 
-    def run(point, step, **arguments):
-        settings = lab.with_section("offload", claim_ttl_s=YOUNGEST_S)
+    def run(point, step, *, confirm_timeout_s=15.0, **arguments):
+        settings = replace(
+            lab.settings,
+            offload=replace(lab.settings.offload, claim_ttl_s=YOUNGEST_S),
+            publish=replace(lab.settings.publish, confirm_timeout_s=confirm_timeout_s),
+        )
         ended = crash_driver.run(step, environment_of(settings), crash_at=point, **arguments)
         assert ended == -signal.SIGKILL, f"{step} ended with {ended}, never reached {point}"
 
@@ -92,7 +97,7 @@ RELEASE_POINTS = [
 
 @pytest.mark.parametrize("point", RELEASE_POINTS)
 def test_release_killed_and_run_again_deletes_once(lab, namespace, killed_at, point):
-    topic = lab.multi_block_topic(namespace)
+    topic = lab.topic(namespace)
     with lab.open() as stack:
         [outcome] = offload_batch(stack, [topic.ledger_id])
         assert outcome.state == "published"
@@ -121,12 +126,68 @@ def test_release_killed_and_run_again_deletes_once(lab, namespace, killed_at, po
     lab.readable(topic, reloaded=True)
 
 
-def test_sweep_killed_before_the_delete_is_finished_by_the_next(lab, namespace, killed_at):
-    topic = lab.multi_block_topic(namespace)
-    killed_at("offload.completed", "offload", ledger_ids=[topic.ledger_id])
+@pytest.mark.parametrize("point", ["sweep.abandoned", "sweep.aborted", "sweep.deleted"])
+def test_sweep_killed_and_run_again_leaves_nothing(lab, namespace, killed_at, point):
+    topic = lab.topic(namespace)
+    killed_at("offload.index_put", "offload", ledger_ids=[topic.ledger_id])
     with lab.open() as stack:
         lab.older(stack)
-        killed_at("sweep.abandoned", "sweep")
-        [record] = lab.swept(stack, topic.ledger_id)
-        assert stack.objects.head(record.data_key) is None
-    lab.readable(topic)
+        [left] = lab.leavings(stack, topic.ledger_id)
+        assert len(left.objects) == 2
+        killed_at(point, "sweep")
+        lab.swept(stack, topic.ledger_id)
+        assert lab.leavings(stack, topic.ledger_id) == []
+        for key in left.objects:
+            assert stack.objects.head(key) is None
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert certificate_of(outcome).uid != left.attempt.record.uid
+        lab.assert_published_once(stack, topic)
+    lab.readable(topic, reloaded=True)
+
+
+def cannot_log_in(lab, namespace):
+    """From now on the namespace's broker has S3 credentials that open nothing."""
+    wrong = {
+        **lab.offload_policies(),
+        "s3ManagedLedgerOffloadCredentialId": "nobody",
+        "s3ManagedLedgerOffloadCredentialSecret": "no-secret-of-ours",
+    }
+    lab.admin("POST", f"/namespaces/{namespace}/offloadPolicies", wrong)
+
+
+@pytest.mark.parametrize("point", ["publish.unloaded", "publish.withdrawn"])
+def test_a_canary_killed_before_or_after_it_is_taken_out_ends_taken_out(lab, killed_at, point):
+    namespace = lab.namespace("canary-killed")
+    cannot_log_in(lab, namespace)
+    topic = lab.topic(namespace)
+    killed_at(point, "offload", confirm_timeout_s=2.0, ledger_ids=[topic.ledger_id])
+    with lab.open(lab.with_section("publish", confirm_timeout_s=2.0)) as stack:
+        lab.older(stack)
+        if point == "publish.withdrawn":
+            assert lab.context_uid(stack, topic) is None
+            lab.readable(topic)
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert error_of(outcome).exit_code == 26
+        assert lab.context_uid(stack, topic) is None
+        assert stack.ledgers.read(topic.ledger_id) is not None
+    lab.readable(topic, reloaded=True)
+
+
+def test_a_release_killed_after_its_marks_were_taken_back_keeps_the_ledger(lab, killed_at):
+    namespace = lab.namespace("unmark-killed")
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        certificate_of(outcome)
+        lab.older(stack)
+        cannot_log_in(lab, namespace)
+        one = {"ml_name": topic.ml_name, "ledger_ids": [topic.ledger_id]}
+        killed_at("release.unmarked", "release", confirm_timeout_s=2.0, **one)
+        assert stack.ledgers.read(topic.ledger_id) is not None
+        listed = stack.topics.read(topic.ml_name)[0].ledger(topic.ledger_id)
+        assert not listed.offload.bookkeeper_deleted
+        lab.admin("DELETE", f"/namespaces/{namespace}/removeOffloadPolicies")
+        lab.readable(topic, reloaded=True)
+        result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
+        assert isinstance(result, Released)
+    lab.readable(topic, reloaded=True)

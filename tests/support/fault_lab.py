@@ -117,6 +117,17 @@ class Lab:
         stats = self.admin("GET", f"{path}/internalStats")
         return sorted(ledger["ledgerId"] for ledger in stats["ledgers"])[:-1]
 
+    def offload_policies(self) -> dict[str, object]:
+        """A namespace's policy object that says what the broker's own configuration says."""
+        return {
+            "managedLedgerOffloadDriver": "aws-s3",
+            "s3ManagedLedgerOffloadBucket": self.endpoints.s3_bucket,
+            "s3ManagedLedgerOffloadRegion": self.endpoints.s3_region,
+            "s3ManagedLedgerOffloadServiceEndpoint": self.endpoints.s3_endpoint,
+            "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 5 * MIB,
+            "s3ManagedLedgerOffloadReadBufferSizeInBytes": MIB,
+        }
+
     def readable(self, topic: Topic, *, reloaded: bool = False) -> None:
         """Every message comes back, byte for byte, through the broker (else it raises)."""
         if reloaded:
