@@ -14,7 +14,7 @@ import dagster as dg
 from pydantic import Field
 
 from resources.metastore.topic_names import parse_topic_name
-from tiering_assets.defs.partitions import ledger_id_of, ledger_partitions, partition_key
+from tiering_assets.defs.partitions import PARTITION_SET, ledger_id_of, partition_key
 from tiering_assets.defs.preview_api import Context
 
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
@@ -75,7 +75,7 @@ class Admission:
 
 def admit(instance: dg.DagsterInstance, ledger_ids: Iterable[int], *, live_max: int) -> Admission:
     """Say which ledgers have a partition or have room for one. Adds none."""
-    live = set(instance.get_dynamic_partitions(str(ledger_partitions.name)))
+    live = set(instance.get_dynamic_partitions(PARTITION_SET))
     wanted = sorted(set(ledger_ids))
     known = frozenset(i for i in wanted if partition_key(i) in live)
     fresh = [i for i in wanted if i not in known]
@@ -89,7 +89,7 @@ def add_partitions(instance: dg.DagsterInstance, ledger_ids: Collection[int]) ->
     """Give ledgers their partitions in one request, so that a batch is one range of keys."""
     if ledger_ids:
         keys = [partition_key(ledger_id) for ledger_id in sorted(ledger_ids)]
-        instance.add_dynamic_partitions(str(ledger_partitions.name), keys)
+        instance.add_dynamic_partitions(PARTITION_SET, keys)
 
 
 def batch_failure(

@@ -24,6 +24,7 @@ from tiering_assets.defs.metadata import (
     index_metadata,
     materialization,
     object_metadata,
+    topic_text,
 )
 from tiering_assets.defs.partitions import (
     CERTIFICATES,
@@ -80,7 +81,7 @@ _SPECS = [
             "them. The deletion lag runs from here; the bookies still hold their copy."
         ),
         partitions_def=ledger_partitions,
-        group_name="offload",
+        group_name="release",
         kinds={"pulsar"},
         skippable=True,
     ),
@@ -135,7 +136,7 @@ def _log_outcome(
             )
         return
     certificate = stored.record
-    said = f"ledger {ledger_id} of {certificate.ml_name}"
+    said = f"ledger {ledger_id} of {topic_text(certificate.ml_name)}"
     copied, verified = not outcome.copied, not outcome.verified
     if OFFLOADED_OBJECTS in selected:
         node = stack.ledgers.read(ledger_id)

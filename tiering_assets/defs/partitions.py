@@ -29,7 +29,8 @@ def check_cluster(name: str) -> str:
 
 
 CLUSTER = check_cluster(load_settings().settings.dagster.cluster)
-ledger_partitions = dg.DynamicPartitionsDefinition(name=f"ledgers_{CLUSTER}")
+PARTITION_SET = f"ledgers_{CLUSTER}"
+ledger_partitions = dg.DynamicPartitionsDefinition(name=PARTITION_SET)
 
 
 def key_of(asset: str) -> dg.AssetKey:

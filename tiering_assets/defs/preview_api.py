@@ -19,6 +19,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+BACKFILL_BATCH = 100  # ledgers a run
 Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 AssetJob = UnresolvedAssetJobDefinition  # what define_asset_job returns
 
@@ -59,6 +60,8 @@ def with_lineage(
             for spec in definition.specs
         ],
         can_subset=True,
+        # Only people's own backfills have ranges; without a policy each ledger would be a run.
+        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BACKFILL_BATCH),
     )
 
 

@@ -148,7 +148,7 @@ def _log_released(
             outcome.ledger_id,
             metadata,
             noop=result.noop,
-            description=f"ledger {outcome.ledger_id} of {release.ml_name}",
+            description=f"ledger {outcome.ledger_id} of {topic_text(release.ml_name)}",
         )
     )
     log_release_audit(context, outcome.ledger_id, records.faults, metadata=metadata)

@@ -1,0 +1,181 @@
+"""What Dagster loads, as a table; and that loading it is cheap and passes Dagster's own checks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from tiering_assets.definitions import defs
+from tiering_assets.defs.jobs import JOBS as UNRESOLVED_JOBS
+from tiering_assets.defs.partitions import PARTITION_SET, ledger_partitions
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+
+# asset: group, kinds, upstream, partitioned, checks
+GRAPH = {
+    "sealed_ledgers": ("ingest", {"pulsar"}, set(), True, set()),
+    "tiering_backlog": ("ingest", {"pulsar"}, {"sealed_ledgers"}, False, set()),
+    "offloaded_objects": (
+        "offload",
+        {"spark", "s3"},
+        {"sealed_ledgers"},
+        True,
+        {"read_back_equal"},
+    ),
+    "index_objects": ("offload", {"spark", "s3"}, {"sealed_ledgers"}, True, {"index_suite"}),
+    "certificates": (
+        "integrity",
+        {"spark", "greatexpectations"},
+        {"offloaded_objects", "index_objects"},
+        True,
+        set(),
+    ),
+    "offload_contexts": ("release", {"pulsar"}, {"certificates"}, True, set()),
+    "deleted_bookie_ledgers": (
+        "release",
+        {"pulsar"},
+        {"offload_contexts"},
+        True,
+        {"released_safely"},
+    ),
+    "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
+}
+JOBS = {
+    "discover": {"sealed_ledgers", "tiering_backlog"},
+    "offload": {"offloaded_objects", "index_objects", "certificates", "offload_contexts"},
+    "verify": {"read_back_equal", "index_suite", "released_safely"},
+    "release": {"deleted_bookie_ledgers", "released_ledgers"},
+}
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """A person's shell with a DAGSTER_HOME that is only this test's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIERKEEPER_")}
+    (tmp_path / "dagster.yaml").write_text((ROOT / "dagster_home/dagster.yaml").read_text())
+    return {
+        **kept,
+        "DAGSTER_HOME": str(tmp_path),
+        "DAGSTER_DG_UPDATE_CHECK_ENABLED": "0",
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+    }
+
+
+def run(*words, environment):
+    return subprocess.run(
+        [str(BIN / words[0]), *words[1:]],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+def test_the_graph_is_this_one():
+    graph = defs.resolve_asset_graph()
+    found = {}
+    for key in graph.get_all_asset_keys():
+        node = graph.get(key)
+        assert key.path[0] == "pulsar"
+        found[key.path[1]] = (
+            node.group_name,
+            node.kinds,
+            {parent.path[1] for parent in node.parent_keys},
+            node.partitions_def is not None,
+            {check.name for check in node.check_keys},
+        )
+        if node.partitions_def is not None:
+            assert node.partitions_def == ledger_partitions
+    assert found == GRAPH
+
+
+def test_the_partition_set_carries_the_cluster():
+    assert PARTITION_SET == "ledgers_pulsar"
+
+
+def test_every_asset_is_described_for_operators():
+    graph = defs.resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        assert len(graph.get(key).description or "") > 60, key
+
+
+def test_checks_are_partitioned_and_never_blocking():
+    """Blocking holds only inside one run, and an unpartitioned check lets other ledgers through."""
+    graph = defs.resolve_asset_graph()
+    specs = [graph.get_check_spec(key) for key in graph.asset_check_keys]
+    assert len(specs) == 3
+    assert {spec.blocking for spec in specs} == {False}
+    assert [spec.partitions_def for spec in specs] == [ledger_partitions] * 3
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_jobs_select_exactly_this(name):
+    graph = defs.resolve_asset_graph()
+    (planned,) = [job for job in UNRESOLVED_JOBS if job.name == name]
+    assets = {key.path[1] for key in planned.selection.resolve(graph)}
+    checks = {key.name for key in planned.selection.resolve_checks(graph)}
+    assert assets | checks == JOBS[name]
+    job = defs.resolve_job_def(name)
+    assert job.tags["tierkeeper/job"] == name
+    assert job.executor_def.name == "in_process"
+
+
+def test_there_are_no_sensors_and_schedules_yet():
+    repository = defs.get_repository_def()
+    assert not repository.sensor_defs
+    assert not repository.schedule_defs
+
+
+def test_loading_imports_nothing_heavy(environment):
+    heavy = ["pyspark", "great_expectations", "dagster_aws", "pandas", "boto3", "kazoo"]
+    code = (
+        "import json, sys, tiering_assets.definitions\n"
+        f"print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    )
+    done = run("python", "-W", "error", "-c", code, environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+
+
+def test_dagster_validates_the_workspace(environment):
+    done = run(
+        "dagster", "definitions", "validate", "-w", "workspace.yaml", environment=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Validation successful for code location tierkeeper" in done.stdout + done.stderr
+
+
+def test_dg_checks_the_definitions(environment):
+    done = run("dg", "check", "defs", environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "All definitions loaded successfully" in done.stdout + done.stderr
+
+
+def test_the_cluster_names_keys_and_partitions(environment):
+    code = (
+        "from tiering_assets.defs.partitions import CERTIFICATES, ledger_partitions\n"
+        "print(CERTIFICATES.to_user_string(), ledger_partitions.name)"
+    )
+    named = {**environment, "TIERKEEPER_DAGSTER_CLUSTER": "west_1"}
+    done = run("python", "-c", code, environment=named)
+    assert done.stdout.split() == ["west_1/certificates", "ledgers_west_1"]
+    wrong = {**environment, "TIERKEEPER_DAGSTER_CLUSTER": "west-1"}
+    assert "dagster.cluster is 'west-1'" in run("python", "-c", code, environment=wrong).stderr
+
+
+@pytest.mark.parametrize("path", ["dagster_home/dagster.yaml", "deploy/dagster.yaml"])
+def test_instances_send_nothing_and_limit_what_the_jobs_are_tagged_with(path):
+    config = yaml.safe_load((ROOT / path).read_text())
+    assert config["telemetry"] == {"enabled": False}
+    assert config["nux"] == {"enabled": False}
+    (limit,) = config["concurrency"]["runs"]["tag_concurrency_limits"]
+    assert defs.resolve_job_def("release").tags[limit["key"]] == limit["value"]
+    assert config["run_monitoring"]["free_slots_after_run_end_seconds"] > 0
+    assert config["run_retries"]["retry_on_asset_or_op_failure"] is False

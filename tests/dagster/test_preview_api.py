@@ -1,0 +1,153 @@
+"""The preview and private parts of Dagster that we lean on. A failure here after an upgrade means:
+read the release notes before anything else, ledgers would be shown as checked that are not.
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
+from pydantic import Field
+
+from tiering_assets.defs.preview_api import log_evaluation, partitioned_check, with_lineage
+
+SET = "ledgers_of_this_test"
+PARTITIONS = dg.DynamicPartitionsDefinition(name=SET)
+UP, DOWN = dg.AssetKey(["t", "up"]), dg.AssetKey(["t", "down"])
+CHECK = dg.AssetCheckKey(DOWN, "equal")
+
+
+class Batch(dg.Config):
+    keys: list[str]
+    bad: list[str] = Field(default_factory=list)
+
+
+def spec(key):
+    return dg.AssetSpec(key, partitions_def=PARTITIONS, skippable=True)
+
+
+@dg.multi_asset(name="make", specs=[spec(UP)], can_subset=True)
+def make(context: dg.AssetExecutionContext, config: Batch) -> Iterator[dg.MaterializeResult[None]]:
+    for key in config.keys:
+        context.log_event(dg.AssetMaterialization(UP, partition=key))
+    yield from ()
+
+
+@dg.multi_asset(name="use", specs=[spec(DOWN)], can_subset=True)
+def use(context: dg.AssetExecutionContext, config: Batch) -> Iterator[dg.MaterializeResult[None]]:
+    for key in config.keys:
+        if key not in config.bad:
+            context.log_event(dg.AssetMaterialization(DOWN, partition=key))
+        log_evaluation(
+            context,
+            CHECK,
+            partition=key,
+            passed=key not in config.bad,
+            description="looked",
+            metadata={},
+        )
+    yield from ()
+    if config.bad:
+        raise dg.Failure(f"bad: {config.bad}", allow_retries=False)
+
+
+@dg.multi_asset_check(
+    specs=[partitioned_check("equal", asset=DOWN, partitions_def=PARTITIONS, description="equal")],
+    can_subset=True,
+)
+def judge(context: dg.AssetCheckExecutionContext, config: Batch) -> Iterator[dg.AssetCheckResult]:
+    for key in [*config.keys, None]:
+        log_evaluation(context, CHECK, partition=key, passed=True, description="", metadata={})
+    yield from ()
+
+
+DEFS = dg.Definitions(
+    assets=[with_lineage(make, {}), with_lineage(use, {DOWN: [UP]})],
+    asset_checks=[judge],
+    jobs=[
+        dg.define_asset_job("make_job", dg.AssetSelection.assets(UP)),
+        dg.define_asset_job("use_job", dg.AssetSelection.assets(DOWN).without_checks()),
+        dg.define_asset_job("both_job", dg.AssetSelection.assets(UP, DOWN).without_checks()),
+        dg.define_asset_job("judge_job", dg.AssetSelection.checks(CHECK)),
+    ],
+    executor=dg.in_process_executor,
+)
+
+
+@pytest.fixture
+def instance():
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(SET, ["1", "2", "3"])
+        yield instance
+
+
+def execute(instance, job, ops, **config):
+    return DEFS.resolve_job_def(job).execute_in_process(
+        instance=instance,
+        raise_on_error=False,
+        run_config={"ops": {op: {"config": config} for op in ops}},
+    )
+
+
+def evaluations(instance, result):
+    """As stored: the result of a failed run leaves out what its op has logged."""
+    records = instance.all_logs(result.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    found = [record.dagster_event.event_specific_data for record in records]
+    return {evaluation.partition: evaluation for evaluation in found}
+
+
+def test_a_run_with_ids_works_after_its_upstream_was_materialized(instance):
+    """With the dependency as an op input this is `Cannot access partition_key`."""
+    assert execute(instance, "make_job", ["make"], keys=["1", "2"]).success
+    assert execute(instance, "use_job", ["use"], keys=["1", "2"]).success
+    assert execute(instance, "use_job", ["use"], keys=["1", "2"]).success
+    assert DEFS.resolve_asset_graph().get(DOWN).parent_keys == {UP}
+
+
+def test_an_op_without_outputs_skips_no_other(instance):
+    result = execute(instance, "both_job", ["make", "use"], keys=["1"])
+    assert result.success
+    assert not [e for e in result.all_events if e.is_step_skipped]
+
+
+def test_only_the_partitions_that_were_handled_change_state(instance):
+    result = execute(instance, "use_job", ["use"], keys=["1", "2"], bad=["2"])
+    assert not result.success
+    status = instance.get_status_by_partition(DOWN, ["1", "2", "3"], PARTITIONS)
+    assert {key: value and value.value for key, value in status.items()} == {
+        "1": "MATERIALIZED",
+        "2": None,
+        "3": None,
+    }
+
+
+def test_an_evaluation_names_its_partition_and_what_it_judged(instance):
+    first = execute(instance, "use_job", ["use"], keys=["1", "2"], bad=["2"])
+    found = evaluations(instance, first)
+    (record,) = instance.fetch_materializations(
+        dg.AssetRecordsFilter(asset_key=DOWN, asset_partitions=["1"]), limit=5
+    ).records
+    assert found["1"].passed
+    assert found["1"].target_materialization_data == AssetCheckEvaluationTargetMaterializationData(
+        storage_id=record.storage_id, run_id=first.run_id, timestamp=record.timestamp
+    )
+    assert not found["2"].passed
+    assert found["2"].target_materialization_data is None
+
+
+def test_a_check_only_run_reports_partitions_and_the_batch(instance):
+    execute(instance, "use_job", ["use"], keys=["1"])
+    result = execute(instance, "judge_job", ["judge"], keys=["1"])
+    assert result.success
+    found = evaluations(instance, result)
+    assert set(found) == {"1", None}
+    history = instance.event_log_storage.get_asset_check_execution_history(CHECK, limit=10)
+    assert {record.status.value for record in history} == {"SUCCEEDED"}  # none is left PLANNED
+
+
+def test_a_backfill_of_people_is_cut_into_batches():
+    policy = with_lineage(use, {}).backfill_policy
+    assert policy is not None
+    assert policy.max_partitions_per_run == 100
