@@ -13,7 +13,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Release, ReleaseIntent
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
-from tiering_assets.steps.release_evidence import gather, gather_topic
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 
@@ -116,11 +115,8 @@ def test_release_killed_and_run_again_deletes_once(lab, namespace, killed_at, po
         assert stack.ledgers.read(topic.ledger_id) is None
         assert stack.book.read(Release, keys.release(topic.ledger_id, uid))
 
-        info, _node = stack.topics.read(topic.ml_name)
-        evidence = gather(stack, gather_topic(stack, topic.ml_name, info), [topic.ledger_id])[
-            topic.ledger_id
-        ]
-        assert evidence.marked
+        listed = stack.topics.read(topic.ml_name)[0].ledger(topic.ledger_id)
+        assert listed.offload.bookkeeper_deleted
         lab.older(stack)
         assert lab.swept(stack, topic.ledger_id) == []  # what was released is the only copy
     lab.readable(topic, reloaded=True)
