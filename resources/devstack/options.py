@@ -14,7 +14,8 @@ MIB = 1024 * 1024
 class StackOptions:
     """Which servers run and how. The defaults suit tests and the demo.
 
-    `broker_deletion_lag_ms` None means unset: the broker never deletes a bookie copy by itself.
+    `broker_deletion_lag_ms`: how long after publication the broker itself deletes a bookie copy; None
+    leaves the line out, which is 4 h. A month is longer than any stack lives.
     `auto_offload_bytes` -1 means that the broker offloads only when asked.
     `broker_conf` overrides any line of broker.conf; None removes the line.
     `ports` fixes ports by name (see port_names); all others are chosen free.
@@ -26,7 +27,7 @@ class StackOptions:
     bucket: str = "tierkeeper"
     region: str = "us-east-1"
     block_bytes: int = 5 * MIB
-    broker_deletion_lag_ms: int | None = None
+    broker_deletion_lag_ms: int | None = 30 * 24 * 3600 * 1000
     auto_offload_bytes: int = -1
     ledger_entries_max: int = 2000
     ledger_megabytes_max: int = 32

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from resources.errors import SettingsError
+from resources.errors import PrerequisiteError, SettingsError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,14 @@ def run_suite(suite: Mapping[str, Any], frame: pd.DataFrame) -> list[Expectation
 def _batch_definition() -> Any:
     # Read when the library is imported; it has no client left, but an older one may be installed.
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "False")
-    import great_expectations as gx
+    try:
+        import great_expectations as gx
+    except SystemExit as error:
+        # Under `python -c` the library's import of PySpark takes the program for a doctest run and
+        # ends it with success, in the middle of a verification.
+        raise PrerequisiteError(
+            "great_expectations cannot be imported by `python -c`: run a file or a module"
+        ) from error
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
     context = gx.get_context(mode="ephemeral")

@@ -39,7 +39,7 @@ from tiering_assets.steps.release_evidence import (
     gather,
     gather_topic,
 )
-from tiering_assets.steps.shadows import reload_shadows
+from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
@@ -74,7 +74,9 @@ class _Due:
 ReleaseResult = Released | NotYet | TierkeeperError
 
 
-def plan_release(stack: Stack, ml_name: str, ledger_ids: Sequence[int]) -> list[ReleasePlanItem]:
+def plan_release(
+    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
+) -> list[ReleasePlanItem]:
     """The dry run: the same evidence and decision as the release itself, and nothing else."""
     found = stack.topics.read(ml_name)
     if found is None:
@@ -83,7 +85,7 @@ def plan_release(stack: Stack, ml_name: str, ledger_ids: Sequence[int]) -> list[
             ReleasePlanItem(ledger_id=i, ml_name=ml_name, decision=gone, bytes=0)
             for i in ledger_ids
         ]
-    about = gather_topic(stack, ml_name, found[0])
+    about = gather_topic(stack, ml_name, found[0], _known(stack, shadows))
     return [
         _item(stack, ml_name, ledger_id, evidence)
         for ledger_id, evidence in gather(stack, about, ledger_ids).items()
@@ -100,9 +102,12 @@ def _item(stack: Stack, ml_name: str, ledger_id: int, evidence: Evidence) -> Rel
 
 
 def release_topic(
-    stack: Stack, ml_name: str, ledger_ids: Sequence[int]
+    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
 ) -> dict[int, ReleaseResult]:
-    """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere."""
+    """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere.
+
+    `shadows` is for callers with many topics; without it every topic's node is read to find them.
+    """
     if not stack.one_metadata_store:
         raise RefusedError(
             "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
@@ -112,7 +117,7 @@ def release_topic(
     if found is None:
         raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
     topic, node = found
-    about = gather_topic(stack, ml_name, topic)
+    about = gather_topic(stack, ml_name, topic, _known(stack, shadows))
     _refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}
     due: dict[int, _Due] = {}
@@ -135,6 +140,10 @@ def release_topic(
     if due:
         results.update(_release(stack, ml_name, node.stat.czxid, due))
     return results
+
+
+def _known(stack: Stack, shadows: Shadows | None) -> Shadows:
+    return find_shadows(stack) if shadows is None else shadows
 
 
 def _refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
@@ -222,7 +231,6 @@ def _release(
     edit_topic(stack, ml_name, mark, czxid=czxid, applied=lambda info: mark(info) is None)
     reach("release.marked")
     confirmed_by = reload_topic(stack, topic, point="release.unloaded")
-    reload_shadows(stack, ml_name)
     if confirmed_by != NOT_LOADED:
         _rehearse_or_unmark(stack, ml_name, czxid, due)
     reach("release.rehearsed")

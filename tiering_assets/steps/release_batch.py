@@ -17,6 +17,7 @@ from tiering_assets.records.models import Certificate, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import Released, ReleaseResult, plan_release, release_topic
+from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import ml_names_of, survey
 from tiering_assets.tiering.release_audit import find_release_faults
@@ -77,9 +78,10 @@ def release_batch(
             results[ledger_id] = LedgerNotFoundError(
                 f"ledger {ledger_id}: neither BookKeeper nor a record names its topic"
             )
+    shadows = find_shadows(stack) if topics else {}
     for ml_name, ids in sorted(topics.items()):
         try:
-            results.update(_topic(stack, ml_name, ids, dry_run=dry_run))
+            results.update(_topic(stack, ml_name, ids, shadows, dry_run=dry_run))
         except TierkeeperError as error:
             results.update(dict.fromkeys(ids, error))
     return [
@@ -96,11 +98,12 @@ def release_batch(
 
 
 def _topic(
-    stack: Stack, ml_name: str, ledger_ids: list[int], *, dry_run: bool
+    stack: Stack, ml_name: str, ledger_ids: list[int], shadows: Shadows, *, dry_run: bool
 ) -> dict[int, ReleaseResult | ToRelease]:
     if dry_run:
-        return {item.ledger_id: item.decision for item in plan_release(stack, ml_name, ledger_ids)}
-    return {**release_topic(stack, ml_name, ledger_ids)}
+        plan = plan_release(stack, ml_name, ledger_ids, shadows=shadows)
+        return {item.ledger_id: item.decision for item in plan}
+    return {**release_topic(stack, ml_name, ledger_ids, shadows=shadows)}
 
 
 def release_records(stack: Stack, ledger_id: int) -> ReleaseRecords | None:

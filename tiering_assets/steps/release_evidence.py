@@ -33,7 +33,9 @@ from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publish import recorded_publications
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
 
 # Storage classes that a GET answers at once; anything else needs a restore that no broker does.
@@ -62,15 +64,19 @@ class TopicEvidence:
     publications: Mapping[tuple[int, UUID], Stored[Publication]]
     store_now: datetime
     skips_unreadable_ledgers: bool | None
+    shadows: tuple[str, ...]
 
 
-def gather_topic(stack: Stack, ml_name: str, topic: ManagedLedger) -> TopicEvidence:
+def gather_topic(
+    stack: Stack, ml_name: str, topic: ManagedLedger, shadows: Shadows
+) -> TopicEvidence:
     return TopicEvidence(
         ml_name=ml_name,
         topic=topic,
         publications=recorded_publications(stack, ml_name),
         store_now=stack.objects.server_time(),
         skips_unreadable_ledgers=_skips_unreadable_ledgers(stack),
+        shadows=tuple(shadows.get(topic_of(ml_name), ())),
     )
 
 
@@ -158,6 +164,7 @@ def _evidence(
         under_replicated=_under_replicated(stack, ledger_id),
         skips_unreadable_ledgers=about.skips_unreadable_ledgers,
         never_touched=never_touched(about.ml_name, about.topic.properties),
+        shadows=about.shadows,
     )
     return Evidence(
         judged=judged,

@@ -49,6 +49,7 @@ class ReleaseEvidence:
     under_replicated: bool | None
     skips_unreadable_ledgers: bool | None
     never_touched: str | None
+    shadows: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,10 @@ def _surroundings(evidence: ReleaseEvidence) -> list[str]:
         reasons.append(
             "the broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
             "failure would lose messages"
+        )
+    if evidence.shadows:
+        reasons.append(
+            f"its shadow topics read the bookie copy and nothing else: {', '.join(evidence.shadows)}"
         )
     if evidence.never_touched is not None:
         reasons.append(evidence.never_touched)

@@ -98,7 +98,9 @@ def broker(options: StackOptions) -> dict[str, str | None]:
 
 def test_an_unset_lag_removes_the_shipped_one():
     shipped = "managedLedgerOffloadDeletionLagMs=14400000\n"
-    assert "DeletionLag" not in rewrite_properties(shipped, broker(StackOptions()))
+    assert "DeletionLag" not in rewrite_properties(
+        shipped, broker(StackOptions(broker_deletion_lag_ms=None))
+    )
     set_to = rewrite_properties(shipped, broker(StackOptions(broker_deletion_lag_ms=864_000_000)))
     assert "managedLedgerOffloadDeletionLagMs=864000000\n" in set_to
 

@@ -46,6 +46,7 @@ READY = ReleaseEvidence(
     under_replicated=False,
     skips_unreadable_ledgers=False,
     never_touched=None,
+    shadows=(),
 )
 
 UNPUBLISHED = "not published: the topic names no complete offload context"
@@ -133,6 +134,10 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
         "failure would lose messages",
     ),
     ({"never_touched": "system topic"}, "system topic"),
+    (
+        {"shadows": ("a/b/persistent/s",)},
+        "its shadow topics read the bookie copy and nothing else: a/b/persistent/s",
+    ),
 ]
 
 
