@@ -25,6 +25,8 @@ from resources.settings import SECTIONS, Settings, StoreSettings
 
 ENV_PREFIX = "TIERKEEPER_"
 CONFIG_VARIABLE = "TIERKEEPER_CONFIG"
+# Not settings: which file to read, and where fault tests end the process (steps/crash_points.py).
+_OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TIERKEEPER_CRASH_AT"})
 DEFAULT_FILE = "tierkeeper.toml"
 DEFAULT_ORIGIN = "default"
 MASK = "***"
@@ -196,7 +198,7 @@ def _from_file(path: Path) -> list[_Raw]:
 def _from_environment(environ: Mapping[str, str]) -> list[_Raw]:
     found: list[_Raw] = []
     for variable, raw in environ.items():
-        if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
+        if not variable.startswith(ENV_PREFIX) or variable in _OTHER_VARIABLES:
             continue
         if variable not in _VARIABLES:
             known = (*_VARIABLES, CONFIG_VARIABLE)

@@ -16,8 +16,6 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from uuid import uuid4
 
-from resources.settings_sources import require_store
-
 from resources.errors import SettingsError
 from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.store import MetadataStore
@@ -27,6 +25,7 @@ from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectStore
 from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
 from resources.settings import Settings
+from resources.settings_sources import require_store
 from tiering_assets.records.models import Writer
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
