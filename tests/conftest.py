@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from resources.devstack.stack import DevStack
 from tiering_assets.spark.runner import open_spark_runner
+
+# A background job of a script starts with Ctrl-C ignored, and so would every process that tests
+# start; tests about Ctrl-C mean the one of a person at a terminal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

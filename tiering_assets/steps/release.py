@@ -17,20 +17,19 @@ from uuid import UUID
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import (
     MetadataConflictError,
-    MetadataUnknownError,
     RefusedError,
     TierkeeperError,
 )
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
-from resources.metastore.offload_context import mark_bookkeeper_deleted, unmark_bookkeeper_deleted
-from resources.metastore.store import Node, VersionedPath
+from resources.metastore.store import Node
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.guarded_delete import delete_ledgers
+from tiering_assets.steps.marks import set_marks, take_marks_back
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import (
@@ -222,19 +221,14 @@ def _release(
     stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]
 ) -> dict[int, ReleaseResult]:
     topic = topic_of(ml_name)
-    uids = {ledger_id: item.uid for ledger_id, item in due.items()}
-
-    def mark(info: ManagedLedger) -> ManagedLedger | None:
-        missing = {i: uid for i, uid in uids.items() if not _is_marked(info, i, uid)}
-        return mark_bookkeeper_deleted(info, missing) if missing else None
-
-    edit_topic(stack, ml_name, mark, czxid=czxid, applied=lambda info: mark(info) is None)
+    set_marks(stack, ml_name, {i: item.uid for i, item in due.items()}, czxid=czxid)
     reach("release.marked")
     confirmed_by = reload_topic(stack, topic, point="release.unloaded")
     if confirmed_by != NOT_LOADED:
         _rehearse_or_unmark(stack, ml_name, czxid, due)
     reach("release.rehearsed")
-    _delete(stack, ml_name, czxid, due)
+    certified = {i: (item.uid, item.intent.record.ledger) for i, item in due.items()}
+    delete_ledgers(stack, ml_name, certified, czxid=czxid)
     reach("release.deleted")
     results: dict[int, ReleaseResult] = {}
     for ledger_id, item in due.items():
@@ -245,66 +239,14 @@ def _release(
     return results
 
 
-def _is_marked(info: ManagedLedger, ledger_id: int, uid: UUID) -> bool:
-    listed = info.ledger(ledger_id)
-    context = None if listed is None else listed.offload
-    return context is not None and context.uid == uid and context.bookkeeper_deleted
-
-
 def _rehearse_or_unmark(stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]) -> None:
     lasts = {i: item.ledger.metadata.last_entry_id for i, item in due.items()}
     try:
         rehearse(stack, topic_of(ml_name), lasts)
     except RefusedError as error:
-        uids = {i: item.uid for i, item in due.items()}
-
-        def unmark(info: ManagedLedger) -> ManagedLedger | None:
-            there = {i: uid for i, uid in uids.items() if _is_marked(info, i, uid)}
-            return unmark_bookkeeper_deleted(info, there) if there else None
-
-        edit_topic(stack, ml_name, unmark, czxid=czxid, applied=lambda info: unmark(info) is None)
+        take_marks_back(stack, ml_name, {i: item.uid for i, item in due.items()}, czxid=czxid)
         reload_topic(stack, topic_of(ml_name), point="release.unmarked")
         raise RefusedError(f"{error}; nothing was deleted and the marks were taken back") from error
-
-
-def _delete(stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]) -> None:
-    """One guarded transaction, at most check_to_delete_max_s after the last look.
-
-    Raises:
-        MetadataConflictError: something moved; the next run gates again from the start.
-    """
-    found = stack.topics.read(ml_name)
-    if found is None or found[1].stat.czxid != czxid:
-        raise MetadataConflictError(f"{topic_of(ml_name)}: the topic was deleted meanwhile")
-    topic, node = found
-    unmarked = [i for i, item in due.items() if not _is_marked(topic, i, item.uid)]
-    if unmarked:
-        raise MetadataConflictError(
-            f"{topic_of(ml_name)}: the contexts of ledgers {unmarked} changed since they were marked"
-        )
-    deletes = []
-    for ledger_id, item in due.items():
-        now = stack.ledgers.read(ledger_id)
-        if now is None or facts_of(now) != item.intent.record.ledger:
-            raise MetadataConflictError(
-                f"ledger {ledger_id}: not the ledger that was certified any more; gate again"
-            )
-        deletes.append(VersionedPath(now.path, now.stat.version))
-    took_s = stack.monotonic() - node.read_at_s
-    if took_s > stack.settings.release.check_to_delete_max_s:
-        raise MetadataConflictError(
-            f"{topic_of(ml_name)}: {took_s:.1f} s since the last look, at most "
-            f"{stack.settings.release.check_to_delete_max_s:g} s are allowed; run again"
-        )
-    try:
-        stack.metadata.check_and_delete(
-            checks=[VersionedPath(node.path, node.stat.version)],
-            deletes=deletes,
-            session_id=node.session_id,
-        )
-    except MetadataUnknownError:
-        if any(stack.ledgers.read(ledger_id) is not None for ledger_id in due):
-            raise
 
 
 def _record(

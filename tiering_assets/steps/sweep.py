@@ -8,7 +8,7 @@ how people see what happened. Dry run is a mode of the same code.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from resources.errors import RefusedError
@@ -17,7 +17,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication, ReleaseIntent
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.offload import uploads_of
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
@@ -46,25 +45,40 @@ def find_leavings(stack: Stack) -> list[Leaving]:
             present.setdefault((parsed.ledger_id, parsed.uid), []).append(
                 (summary.key, summary.size)
             )
+    uploads: dict[str, list[str]] = {}
+    for upload in stack.objects.list_uploads():
+        uploads.setdefault(upload.key, []).append(upload.upload_id)
     attempts = list(stack.book.iter_records(Attempt, "attempts/"))
-    # Metadata is read after the listing: what was published in between is seen, never deleted.
+    # Metadata is read after the listings: what was published in between is seen, never deleted.
+    store_now = stack.objects.server_time()
+    contexts: dict[str, frozenset[UUID]] = {}
     found: list[Leaving] = []
     for attempt in attempts:
         record = attempt.record
-        ledger_id = record.ledger.ledger_id
-        objects = present.get((ledger_id, record.uid), [])
-        uploads = uploads_of(stack, record.uid, ledger_id)
-        if objects or uploads:
-            found.append(
-                Leaving(
-                    attempt=attempt,
-                    objects=tuple(key for key, _size in objects),
-                    uploads=tuple(uploads),
-                    decision=_decide(stack, attempt),
-                    bytes=sum(size for _key, size in objects),
-                )
+        objects = present.get((record.ledger.ledger_id, record.uid), [])
+        unfinished = uploads.get(record.data_key, [])
+        if not objects and not unfinished:
+            continue
+        if record.ml_name not in contexts:
+            contexts[record.ml_name] = _contexts(stack, record.ml_name)
+        found.append(
+            Leaving(
+                attempt=attempt,
+                objects=tuple(key for key, _size in objects),
+                uploads=tuple(unfinished),
+                decision=_decide(stack, attempt, contexts[record.ml_name], store_now),
+                bytes=sum(size for _key, size in objects),
             )
+        )
     return found
+
+
+def _contexts(stack: Stack, ml_name: str) -> frozenset[UUID]:
+    """Every attempt that the topic's node names now, complete or not."""
+    topic = stack.topics.read(ml_name)
+    if topic is None:
+        return frozenset()
+    return frozenset(i.offload.uid for i in topic[0].ledgers if i.offload is not None)
 
 
 def sweep(stack: Stack, *, execute: bool) -> list[Leaving]:
@@ -86,18 +100,13 @@ def sweep(stack: Stack, *, execute: bool) -> list[Leaving]:
     return leavings
 
 
-def _decide(stack: Stack, attempt: Stored[Attempt]) -> Sweep | Keep:
+def _decide(
+    stack: Stack, attempt: Stored[Attempt], contexts: frozenset[UUID], store_now: datetime
+) -> Sweep | Keep:
     record = attempt.record
     ledger_id, uid = record.ledger.ledger_id, record.uid
-    topic = stack.topics.read(record.ml_name)
-    contexts = (
-        frozenset()
-        if topic is None
-        else frozenset(i.offload.uid for i in topic[0].ledgers if i.offload is not None)
-    )
     outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
     intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
-    store_now = stack.objects.server_time()
     claim = read_claim(stack, ledger_id)
     return decide_sweep(
         LeavingsEvidence(

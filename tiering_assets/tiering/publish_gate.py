@@ -34,13 +34,13 @@ class PublishEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why not, with both values, and the command or setting that lifts it."""
+    """Why not, with both values, and the command or setting that lifts it; empty if nothing does."""
 
     text: str
     lift: str
 
     def __str__(self) -> str:
-        return f"{self.text}. To lift it: {self.lift}"
+        return f"{self.text}. To lift it: {self.lift}" if self.lift else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ def decide_publish(evidence: PublishEvidence) -> Publish | Refuse:
 
 def _topic(evidence: PublishEvidence) -> list[Refusal]:
     if evidence.never_touched is not None:
-        return [Refusal(f"{evidence.topic}: {evidence.never_touched}", "nothing; by design")]
+        return [Refusal(f"{evidence.topic}: {evidence.never_touched}", "")]
     if evidence.listed is None:
         return [Refusal(f"{evidence.topic}: the broker did not say if it exists", "try again")]
     if not evidence.listed:
-        return [Refusal(f"{evidence.topic}: the broker lists no such topic", "nothing; it is gone")]
+        return [Refusal(f"{evidence.topic}: the broker lists no such topic", "")]
     return []
 
 

@@ -51,7 +51,10 @@ def test_groups_end_with_their_owner(number):
         assert owner.stdout.readline() == "started\n"
         assert len(processes_of(stack_id)) >= 3
         owner.send_signal(number)
-        owner.wait(timeout=10)
+        try:
+            owner.wait(timeout=10)
+        finally:
+            owner.kill()
     assert wait_until_none(stack_id) == {}
 
 
