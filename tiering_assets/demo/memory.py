@@ -39,16 +39,17 @@ class PeakMemory:
 
     def _sample(self) -> None:
         while not self._stop.wait(EVERY_S):
-            self.peak_bytes = max(self.peak_bytes, sum(map(_tree_rss, self._roots)))
+            # The servers may be children of this process, or not: each process counts once.
+            processes = {one for root in self._roots for one in _tree(root)}
+            self.peak_bytes = max(self.peak_bytes, sum(map(_rss, processes)))
 
 
-def _tree_rss(pid: int) -> int:
+def _tree(pid: int) -> list[psutil.Process]:
     try:
         root = psutil.Process(pid)
-        tree = [root, *root.children(recursive=True)]
+        return [root, *root.children(recursive=True)]
     except psutil.Error:
-        return 0
-    return sum(map(_rss, tree))
+        return []
 
 
 def _rss(process: psutil.Process) -> int:
