@@ -39,9 +39,12 @@ def copy_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
                 if waiting is not None:
                     yield waiting.result()
                 raise
+            encoded_s = worker.clock() - started
             if waiting is not None:
                 yield waiting.result()
-            waiting = uploader.submit(_send, task, worker, block, body, digest.hexdigest(), started)
+            waiting = uploader.submit(
+                _send, task, worker, block, body, digest.hexdigest(), encoded_s
+            )
         if waiting is not None:
             yield waiting.result()
 
@@ -65,8 +68,10 @@ def _send(
     block: BlockPlan,
     body: memoryview,
     entries_sha256: str,
-    started: float,
+    encoded_s: float,
 ) -> BlockRow:
+    """Send one block; its seconds are those of encoding and sending it, not of waiting its turn."""
+    began = worker.clock()
     digest = sha256(body).digest()
     if task.upload_id is None:
         etag = _put_whole(task, worker, body, digest)
@@ -85,7 +90,7 @@ def _send(
         sha256=digest.hex(),
         etag=etag,
         entries_sha256=entries_sha256,
-        seconds=worker.clock() - started,
+        seconds=encoded_s + worker.clock() - began,
     )
 
 
