@@ -43,6 +43,9 @@ class BrokerAdmin(Protocol):
     def runtime_config(self) -> Mapping[str, str]:
         """The broker's settings by name; broker.conf keys unknown to the broker are not in it."""
 
+    def version(self) -> str:
+        """Pulsar's release, such as 4.0.8, of the broker that answers."""
+
     def list_brokers(self) -> list[str]:
         """`host:port` of each live broker of the cluster."""
 
@@ -90,6 +93,9 @@ class HttpBrokerAdmin:
     def runtime_config(self) -> Mapping[str, str]:
         found = self._object("/brokers/configuration/runtime")
         return {name: str(value) for name, value in found.items() if value is not None}
+
+    def version(self) -> str:
+        return self._http.send("GET", "/brokers/version").decode(errors="replace").strip()[:100]
 
     def list_brokers(self) -> list[str]:
         cluster = self._cluster()

@@ -220,6 +220,8 @@ def test_doctor_finds_everything_in_order_and_leaves_nothing_behind(
     levels = {row["check"]: row["level"] for row in found["findings"]}
     assert found["ok"] is True
     assert not [row for row in found["findings"] if row["level"] not in ("ok", "skip")]
+    [broker] = [row["text"] for row in found["findings"] if row["check"] == "broker"]
+    assert "Pulsar 4.0.8, cluster local, 1 live" in broker
     for check in (
         "zookeeper",
         "broker metadata",

@@ -11,6 +11,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, Release
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.tiering.reasons import Reason
 
 pytestmark = pytest.mark.stack
 
@@ -26,6 +27,9 @@ BLOCKS = TopicSpec(topic="public/default/path-blocks", messages=150, payload_byt
 PARTED = TopicSpec(
     topic="public/default/path-parted", messages=900, payload_bytes=2 * KIB, partitions=3, keys=20
 )
+
+
+PATIENT = TopicSpec(topic="public/default/path-patient", messages=50, payload_bytes=KIB)
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +119,19 @@ def test_a_producer_and_a_consumer_stay_connected_through_publish_and_release(cl
     assert numbers == list(range(live.sent))  # stored once each, in the order they were sent
     assert sorted(live.got) == list(range(live.sent))
     assert {number: ids for number, ids in live.got.items() if len(ids) > 1} == {}
+
+
+def test_a_topic_is_not_disturbed_before_enough_waits(cluster):
+    sent = cluster.fill(PATIENT)
+    [ledger_id] = cluster.ledger_ids(PATIENT)
+    [waits] = offload_batch(cluster.steps, [ledger_id], when_due=True)
+    assert waits.wait is not None
+    assert waits.wait.reason is Reason.WAITING_TO_DISTURB
+    assert cluster.ledger_ids(PATIENT, "verified") == [ledger_id]
+
+    settings = cluster.steps.settings
+    eager = replace(settings, publish=replace(settings.publish, pending_bytes=1))
+    [done] = offload_batch(replace(cluster.steps, settings=eager), [ledger_id], when_due=True)
+    assert done.published is not None
+    assert cluster.ledger_ids(PATIENT, "published", "release_due") == [ledger_id]
+    assert cluster.content(PATIENT) == sent

@@ -138,6 +138,12 @@ def offload(
     publish: Annotated[
         bool, typer.Option("--publish/--no-publish", help="Let brokers read the copies.")
     ] = True,
+    when_due: Annotated[
+        bool,
+        typer.Option(
+            "--when-due", help="Publish a topic only when enough waits, or waits long enough."
+        ),
+    ] = False,
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
     """Copy ledgers to the bucket, verify every byte, and publish them to their topics.
@@ -152,7 +158,7 @@ def offload(
     with session.stack(runner) as stack:
         wanted = _sealed(stack, topic) if ledger_ids is None else ledger_ids
         session.progress(f"{len(wanted)} ledgers to offload")
-        outcomes = offload_batch(stack, wanted, publish=publish)
+        outcomes = offload_batch(stack, wanted, publish=publish, when_due=when_due)
     errors = {one.ledger_id: one.error for one in outcomes if one.error is not None}
     if ledger_ids is not None:  # typed by hand: one that does not exist is a mistake
         for one in outcomes:

@@ -50,6 +50,18 @@ class LedgerBatch(TopicChoice):
     )
 
 
+class OffloadBatch(LedgerBatch):
+    """A batch to offload. Publishing makes a loaded topic reload."""
+
+    when_due: bool = Field(
+        default=False,
+        description=(
+            "publish a topic only when publish.pending_bytes or publish.pending_age_s is reached; "
+            "its ledgers stay verified until then"
+        ),
+    )
+
+
 class ReleaseBatch(LedgerBatch):
     dry_run: bool = Field(default=False, description="only say what would be released, and why not")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from tiering_assets.defs.batches import (
-    LedgerBatch,
+    OffloadBatch,
     add_partitions,
     admit,
     batch_failure,
@@ -95,7 +95,7 @@ _SPECS = [
     description="Copies, verifies and publishes a batch of ledgers. Safe to run again.",
 )
 def offload_ledgers(
-    context: dg.AssetExecutionContext, config: LedgerBatch, tiering_stack: TieringStack
+    context: dg.AssetExecutionContext, config: OffloadBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Offload a batch; without offload_contexts in the selection nothing is published."""
     from tiering_assets.steps.pipeline import offload_batch
@@ -108,7 +108,9 @@ def offload_ledgers(
             sealed = sorted(v.ledger_id for v in sealed_ledgers(stack, config.ml_names()))
             wanted = sealed[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
-        outcomes = offload_batch(stack, admission.ledger_ids, publish=publish)
+        outcomes = offload_batch(
+            stack, admission.ledger_ids, publish=publish, when_due=config.when_due
+        )
         add_partitions(
             context.instance,
             [o.ledger_id for o in outcomes if o.certificate is not None or _disproved(o)],

@@ -74,7 +74,8 @@ def check_broker(settings: Settings, broker: BrokerAdmin) -> Iterator[Finding]:
     brokers = broker.list_brokers()
     yield ok(
         "broker",
-        f"{settings.broker.admin_url}: cluster {config.get('clusterName', 'without a name')}, "
+        f"{settings.broker.admin_url}: Pulsar {broker.version()}, "
+        f"cluster {config.get('clusterName', 'without a name')}, "
         f"{len(brokers)} live: {', '.join(brokers)}",
     )
     said = config.get("autoSkipNonRecoverableData", "").lower()
