@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Mapping
 
 from resources.devstack.config import HOST
 from resources.devstack.options import S3_PORT_NAMES, StackOptions
@@ -46,11 +45,6 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def by_server(ports: Mapping[str, int], server: str) -> dict[str, int]:
-    """Return the ports of one server, by name."""
-    return {name: port for name, port in ports.items() if name.split(".")[0] == server}
 
 
 def _require_free(port: int, offsets: tuple[int, ...], name: str) -> int:

@@ -165,10 +165,6 @@ class DevStack:
             )
         return found
 
-    def log_path(self, name: str) -> Path:
-        """Return the log file of one server."""
-        return self._state.plan.log(name)
-
     def stop(self) -> None:
         """Kill every server and remove its data; logs and configuration stay. Repeatable."""
         for ref in self._state.processes.values():

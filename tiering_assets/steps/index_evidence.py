@@ -34,7 +34,7 @@ def look_at_index(
     if certificate is None or data is None or index is None:
         return IndexNow(None, agrees=False)
     try:
-        headers = read_headers(stack, certificate)
+        facts = index_facts(stack, certificate, data, index, listed)
         found = decode_index(index.body)
     except (FormatError, ObjectStoreError):
         return IndexNow(None, agrees=False)
@@ -44,15 +44,25 @@ def look_at_index(
         and found.data_object_length == certificate.data.size
         and table == [(b.first_entry_id, b.part_number, b.offset) for b in certificate.blocks]
     )
-    facts = IndexFacts(
+    return IndexNow(facts, agrees)
+
+
+def index_facts(
+    stack: Stack,
+    certificate: Certificate,
+    data: ObjectHead,
+    index: StoredObject,
+    listed: LedgerInfo | None,
+) -> IndexFacts:
+    """What the expectation suite judges of a certified copy; reads its block headers."""
+    return IndexFacts(
         ledger_id=certificate.ledger.ledger_id,
         index=index.body,
         index_size=index.head.size,
         data_size=data.size,
-        headers=headers,
+        headers=read_headers(stack, certificate),
         last_entry_id=certificate.ledger.last_entry_id,
         ledger_length=certificate.ledger.length,
         topic_entries=None if listed is None else listed.entries,
         topic_bytes=None if listed is None else listed.size,
     )
-    return IndexNow(facts, agrees)

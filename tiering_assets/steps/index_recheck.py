@@ -8,9 +8,9 @@ from resources.errors import ObjectNotFoundError, TierkeeperError
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.records.models import SuiteResult
+from tiering_assets.steps.index_evidence import index_facts
 from tiering_assets.steps.reverify import certified_copy
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.verify import read_headers
 
 
 def recheck_indexes(
@@ -34,15 +34,4 @@ def _facts_now(stack: Stack, ledger_id: int) -> IndexFacts:
     if data is None or index is None:
         gone = record.index.key if data is not None else record.data.key
         raise ObjectNotFoundError(f"ledger {ledger_id}: object {gone} is not in {record.bucket}")
-    listed = sight.listed
-    return IndexFacts(
-        ledger_id=ledger_id,
-        index=index.body,
-        index_size=index.head.size,
-        data_size=data.size,
-        headers=read_headers(stack, record),
-        last_entry_id=record.ledger.last_entry_id,
-        ledger_length=record.ledger.length,
-        topic_entries=None if listed is None else listed.entries,
-        topic_bytes=None if listed is None else listed.size,
-    )
+    return index_facts(stack, record, data, index, sight.listed)

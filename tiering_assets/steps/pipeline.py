@@ -122,7 +122,6 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
             outcomes[ledger_id] = _guard(
                 ledger_id, partial(_start, stack, ledger_id, plans, to_verify)
             )
-    czxids = {plan.ledger_id: plan.ml_czxid for plan in plans}
     copied = copy_ledgers(stack, plans) if plans else {}
     for ledger_id, result in copied.items():
         if isinstance(result, CopiedAttempt):
@@ -133,8 +132,9 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
         else:
             outcomes[ledger_id] = replace(outcomes[ledger_id], error=result)
     for item in to_verify:
-        claim_ledger(stack, item.plan.ledger_id)  # renewed: copying may have taken long
-    czxids.update({item.plan.ledger_id: item.plan.ml_czxid for item in to_verify})
+        # Renewed, as copying may have taken long; a claim that cannot be is no failure.
+        _guard(item.plan.ledger_id, partial(_claim, stack, item.plan.ledger_id))
+    czxids = {item.plan.ledger_id: item.plan.ml_czxid for item in to_verify}
     verified = verify_attempts(stack, to_verify) if to_verify else {}
     for ledger_id, proof in verified.items():
         if isinstance(proof, TierkeeperError):
