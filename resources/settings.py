@@ -87,6 +87,20 @@ class PublishSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DisturbSettings:
+    consumers_max: int = _setting(1000, "leave a loaded topic with more consumers alone")
+    delayed_messages_max: int = _setting(
+        10_000, "leave a loaded topic alone that tracks more messages for delayed delivery"
+    )
+    transactions_max: int = _setting(
+        0, "leave a loaded topic with more transactions alone: ongoing, committed and aborted"
+    )
+    per_topic_hour_max: int = _setting(12, "reloads of one topic in any hour")
+    per_broker_hour_max: int = _setting(600, "reloads of topics of one broker in any hour")
+    per_cluster_hour_max: int = _setting(2000, "reloads of topics in any hour")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSettings:
     deletion_lag_s: float = _setting(
         4 * 3600.0, "seconds between a confirmed publication and the delete of the bookie copy"
@@ -126,6 +140,7 @@ class Settings:
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     publish: PublishSettings = field(default_factory=PublishSettings)
+    disturb: DisturbSettings = field(default_factory=DisturbSettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     dagster: DagsterSettings = field(default_factory=DagsterSettings)

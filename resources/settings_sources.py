@@ -47,6 +47,12 @@ _MAY_BE_ZERO = frozenset(
         "release.per_run_max",
         "release.per_hour_max",
         "release.fleet_share_max",
+        "disturb.consumers_max",
+        "disturb.delayed_messages_max",
+        "disturb.transactions_max",
+        "disturb.per_topic_hour_max",
+        "disturb.per_broker_hour_max",
+        "disturb.per_cluster_hour_max",
     ]
 )
 

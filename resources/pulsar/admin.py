@@ -1,7 +1,7 @@
 """What tierkeeper asks of a Pulsar broker, over its admin REST API.
 
 Owns: a topic that is not loaded is not loaded by asking. stats, internalStats, unload and reading
-an entry load it, and say so; is_loaded answers from broker-stats and bundle ownership alone. Any
+an entry load it, and say so; locate answers from broker-stats and bundle ownership alone. Any
 doubt there is UNKNOWN, never NOT_LOADED.
 
 Source: Pulsar admin/v2 resources (Brokers, BrokerStats, Namespaces, PersistentTopics), 4.0.
@@ -10,11 +10,13 @@ Source: Pulsar admin/v2 resources (Brokers, BrokerStats, Namespaces, PersistentT
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from resources.errors import BrokerError, FormatError
+from resources.pulsar.activity import TopicActivity, parse_topic_stats
 from resources.pulsar.http import AdminHttp
 from resources.pulsar.offload_policies import (
     EffectiveOffloadPolicies,
@@ -31,6 +33,14 @@ class TopicLoad(StrEnum):
     LOADED = "loaded"
     NOT_LOADED = "not loaded"
     UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlace:
+    """Whether a broker has a topic in memory and, where it is known, which: `host:port`."""
+
+    load: TopicLoad
+    broker: str | None = None
 
 
 class BrokerAdmin(Protocol):
@@ -55,8 +65,8 @@ class BrokerAdmin(Protocol):
     def list_topics(self, namespace: str) -> list[str]:
         """Persistent topics that admin lists, each partition by itself; no system topics."""
 
-    def is_loaded(self, topic: str) -> TopicLoad:
-        """Whether a broker has the topic in memory, without loading it.
+    def locate(self, topic: str) -> TopicPlace:
+        """Whether a broker has the topic in memory and which, without loading it.
 
         Brokers are asked one after the other, so a bundle that moves meanwhile can be missed: what
         depends on NOT_LOADED must itself fail when a broker writes the topic's node.
@@ -64,6 +74,9 @@ class BrokerAdmin(Protocol):
 
     def unload_topic(self, topic: str) -> None:
         """Returns once acknowledged. Loads a topic that is not loaded. Safe to repeat."""
+
+    def activity(self, topic: str) -> TopicActivity:
+        """Consumers, delayed messages and transactions by the topic's stats. Loads the topic."""
 
     def internal_stats(self, topic: str) -> Mapping[str, Any]:
         """The managed ledger as the broker remembers it. Loads the topic."""
@@ -78,7 +91,7 @@ class BrokerAdmin(Protocol):
         """Topics that share this one's ledgers. May load the topic."""
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
-        """Does not load the topic, but makes a broker own its bundle: ask is_loaded before."""
+        """Does not load the topic, but makes a broker own its bundle: ask locate before."""
 
 
 class HttpBrokerAdmin:
@@ -115,23 +128,31 @@ class HttpBrokerAdmin:
     def list_topics(self, namespace: str) -> list[str]:
         return self._strings(namespace_path(namespace).replace("/namespaces/", "/persistent/", 1))
 
-    def is_loaded(self, topic: str) -> TopicLoad:
+    def locate(self, topic: str) -> TopicPlace:
         name, cluster = parse_topic(topic), self._cluster()
         brokers = self.list_brokers()
         if not brokers:
-            return TopicLoad.UNKNOWN  # some broker answered us, so the list is not the truth
-        owned = doubt = False
+            # some broker answered us, so the list is not the truth
+            return TopicPlace(TopicLoad.UNKNOWN)
+        owner: str | None = None
+        doubt = False
         for broker in brokers:
             try:
                 if name in self._listed_topics(broker, name):
-                    return TopicLoad.LOADED
-                owned = owned or self._owns_bundle(cluster, broker, name)
+                    return TopicPlace(TopicLoad.LOADED, broker)
+                if owner is None and self._owns_bundle(cluster, broker, name):
+                    owner = broker
             except (BrokerError, FormatError):
                 doubt = True  # this broker may be the owner; another may still say "loaded"
-        return TopicLoad.UNKNOWN if owned or doubt else TopicLoad.NOT_LOADED
+        known_idle = owner is None and not doubt
+        return TopicPlace(TopicLoad.NOT_LOADED if known_idle else TopicLoad.UNKNOWN, owner)
 
     def unload_topic(self, topic: str) -> None:
         self._http.send("PUT", f"{parse_topic(topic).path}/unload")
+
+    def activity(self, topic: str) -> TopicActivity:
+        stats = self._object(f"{parse_topic(topic).path}/stats")
+        return parse_topic_stats(stats, topic=topic)
 
     def internal_stats(self, topic: str) -> Mapping[str, Any]:
         return self._object(f"{parse_topic(topic).path}/internalStats")

@@ -60,10 +60,20 @@ class OffloadBatch(LedgerBatch):
             "its ledgers stay verified until then"
         ),
     )
+    release_due: bool = Field(
+        default=False,
+        description=(
+            "release due bookie copies of the topics that are published, with the same reload"
+        ),
+    )
 
 
 class ReleaseBatch(LedgerBatch):
     dry_run: bool = Field(default=False, description="only say what would be released, and why not")
+    publish_waiting: bool = Field(
+        default=True,
+        description="publish what waits of the topics that are reloaded, with the same reload",
+    )
 
 
 def chosen_ids(context: Context, config: LedgerBatch) -> list[int]:

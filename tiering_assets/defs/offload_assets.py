@@ -33,10 +33,12 @@ from tiering_assets.defs.partitions import (
     OFFLOADED_OBJECTS,
     ledger_partitions,
 )
+from tiering_assets.defs.release_assets import log_releases, said_of
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pipeline import LedgerOutcome
+    from tiering_assets.steps.pipeline import Along, LedgerOutcome
+    from tiering_assets.steps.release_batch import ReleaseOutcome
     from tiering_assets.steps.stack import Stack
 
 _SPECS = [
@@ -108,8 +110,9 @@ def offload_ledgers(
             sealed = sorted(v.ledger_id for v in sealed_ledgers(stack, config.ml_names()))
             wanted = sealed[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        along = _along(stack, config) if config.release_due and publish else None
         outcomes = offload_batch(
-            stack, admission.ledger_ids, publish=publish, when_due=config.when_due
+            stack, admission.ledger_ids, publish=publish, when_due=config.when_due, along=along
         )
         add_partitions(
             context.instance,
@@ -117,8 +120,30 @@ def offload_ledgers(
         )
         for outcome in outcomes:
             _log_outcome(context, stack, outcome)
+        releases = [] if along is None else _log_along(context, stack, along)
     yield from ()  # nothing is materialized but ledger by ledger, above
-    _finish(context, outcomes, full=admission.full)
+    _finish(context, outcomes, releases, full=admission.full)
+
+
+def _along(stack: "Stack", config: OffloadBatch) -> "Along":
+    from tiering_assets.steps.pipeline import Along
+    from tiering_assets.steps.release_batch import due_by_topic
+    from tiering_assets.steps.shadows import find_shadows
+
+    return Along(due=due_by_topic(stack, config.ml_names()), shadows=find_shadows(stack))
+
+
+def _log_along(
+    context: dg.AssetExecutionContext, stack: "Stack", along: "Along"
+) -> "list[ReleaseOutcome]":
+    from tiering_assets.steps.release_batch import release_outcomes
+
+    owners = {i: ml_name for ml_name, ids in along.due.items() for i in ids}
+    outcomes = release_outcomes(stack, along.released, owners)
+    log_releases(context, stack, outcomes)
+    for outcome in outcomes:
+        narrate(context, f"ledger {outcome.ledger_id}: {said_of(outcome)}")
+    return outcomes
 
 
 def _log_outcome(
@@ -213,10 +238,14 @@ def _disproved(outcome: "LedgerOutcome") -> bool:
 
 
 def _finish(
-    context: dg.AssetExecutionContext, outcomes: list["LedgerOutcome"], *, full: tuple[int, ...]
+    context: dg.AssetExecutionContext,
+    outcomes: list["LedgerOutcome"],
+    releases: "list[ReleaseOutcome]",
+    *,
+    full: tuple[int, ...],
 ) -> None:
     waiting = dict.fromkeys(full, "no partition is free: retire released ledgers")
-    failures: dict[int, str] = {}
+    failures = {o.ledger_id: str(o.result) for o in releases if isinstance(o.result, Exception)}
     for outcome in outcomes:
         if outcome.error is not None:
             failures[outcome.ledger_id] = str(outcome.error)
@@ -226,7 +255,7 @@ def _finish(
             waiting[outcome.ledger_id] = str(outcome.wait)
     for ledger_id, reason in sorted(waiting.items()):
         narrate(context, f"ledger {ledger_id} waits: {reason}")
-    done = len(outcomes) - len(failures) - sum(o.ledger_id in waiting for o in outcomes)
+    done = sum(o.ledger_id not in waiting and o.ledger_id not in failures for o in outcomes)
     noop = sum(outcome.noop for outcome in outcomes)
     narrate(
         context,

@@ -74,13 +74,15 @@ def release_ledgers(
         if not wanted:
             wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
-        outcomes = release_batch(stack, admission.ledger_ids, dry_run=dry_run)
-        released = [outcome for outcome in outcomes if outcome.records is not None]
-        add_partitions(context.instance, [outcome.ledger_id for outcome in released])
-        for outcome in released:
-            _log_released(context, stack, outcome)
+        outcomes = release_batch(
+            stack,
+            admission.ledger_ids,
+            dry_run=dry_run,
+            publish_waiting=config.publish_waiting,
+        )
+        released = log_releases(context, stack, outcomes)
         views = list(survey(stack)) if RELEASED_LEDGERS in context.selected_asset_keys else []
-    said = {outcome.ledger_id: _said(outcome) for outcome in outcomes}
+    said = {outcome.ledger_id: said_of(outcome) for outcome in outcomes}
     said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))
     for ledger_id, line in said.items():
         narrate(context, f"ledger {ledger_id}: {line}")
@@ -99,7 +101,18 @@ def release_ledgers(
         raise batch_failure("release", failures, done=len(done), waiting=waiting)
 
 
-def _said(outcome: "ReleaseOutcome") -> str:
+def log_releases(
+    context: dg.AssetExecutionContext, stack: "Stack", outcomes: "list[ReleaseOutcome]"
+) -> "list[ReleaseOutcome]":
+    """Tell Dagster of the ledgers that are released, and return them."""
+    released = [outcome for outcome in outcomes if outcome.records is not None]
+    add_partitions(context.instance, [outcome.ledger_id for outcome in released])
+    for outcome in released:
+        _log_released(context, stack, outcome)
+    return released
+
+
+def said_of(outcome: "ReleaseOutcome") -> str:
     from tiering_assets.steps.release import Released
     from tiering_assets.tiering.release_gate import NotYet, Release
 

@@ -6,6 +6,7 @@ the keys of one ledger share a prefix, so that one listing finds its whole histo
 
 from __future__ import annotations
 
+from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
 
@@ -63,6 +64,20 @@ def release(ledger_id: int, uid: UUID) -> str:
 
 def canary(ml_name: str) -> str:
     return f"canaries/{topic_hash(namespace_of(ml_name))}.json"
+
+
+def disturbances_in(hour: datetime) -> str:
+    """Reloads are filed by the hour of the store's clock, so that counting them reads two hours."""
+    return f"disturbances/{hour:%Y-%m-%dT%H}/"
+
+
+def disturbance(hour: datetime, ml_name: str, broker: str | None, uid: UUID) -> str:
+    return f"{disturbances_in(hour)}{topic_hash(ml_name)}/{uid}{by_broker(broker)}"
+
+
+def by_broker(broker: str | None) -> str:
+    """How the keys of one broker's disturbances end."""
+    return f".{sha256((broker or '').encode()).hexdigest()[:16]}.json"
 
 
 def hold(ledger_id: int) -> str:

@@ -199,6 +199,18 @@ class Canary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """Written before a topic is reloaded. `broker` is `host:port`, None where it is not known."""
+
+    kind: ClassVar[str] = "tierkeeper/disturbance/1"
+    ml_name: str
+    broker: str | None
+    why: str
+    disturbed_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseIntent:
     """Written before a bookie copy is marked and deleted: on what grounds, and what was there."""
 
@@ -252,6 +264,7 @@ Record = (
     | Outcome
     | Publication
     | Canary
+    | Disturbance
     | ReleaseIntent
     | Release
     | Hold

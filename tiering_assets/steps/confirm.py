@@ -11,22 +11,26 @@ from collections.abc import Mapping
 
 from resources.errors import BrokerError, RefusedError
 from resources.pulsar.admin import TopicLoad
-from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.disturb import record_disturbance
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
 
 RETRY_S = 1.0
 NOT_LOADED = "not loaded by any broker"
 
 
-def reload_topic(stack: Stack, topic: str, *, point: str | None = None) -> str:
+def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str:
     """Unload the topic unless it is known to be unloaded; return how the reload was confirmed.
 
     Raises:
         BrokerError: no acknowledgement within publish.confirm_timeout_s; the change stays
             unconfirmed and the next run repeats the unload.
     """
-    if stack.broker.is_loaded(topic) is TopicLoad.NOT_LOADED:
+    topic = topic_of(ml_name)
+    place = stack.broker.locate(topic)
+    if place.load is TopicLoad.NOT_LOADED:
         return NOT_LOADED
+    record_disturbance(stack, ml_name, place.broker, why)
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
     while True:
         try:
@@ -41,8 +45,6 @@ def reload_topic(stack: Stack, topic: str, *, point: str | None = None) -> str:
                     f"of our change; run again when the broker answers ({error})"
                 ) from error
             stack.sleep(RETRY_S)
-    if point is not None:
-        reach(point)
     return "unload acknowledged"
 
 

@@ -1,15 +1,33 @@
-"""Is a topic's next publication due? Facts from its node and our records for tiering/disturbance."""
+"""Reloading a topic costs its clients: when is it worth it, may it be done, and how often was it?
+
+Facts from the broker, the topic's node and our records for tiering/disturbance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
-from tiering_assets.records.models import Certificate
-from tiering_assets.steps.publish import recorded_publications
+from resources.errors import BrokerError
+from resources.pulsar.activity import TopicActivity
+from resources.pulsar.admin import TopicLoad
+from tiering_assets.records import keys
+from tiering_assets.records.models import Certificate, Disturbance
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
-from tiering_assets.tiering.disturbance import Pending, sealed_by_us, worth_disturbing
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.disturbance import (
+    Pending,
+    Recent,
+    sealed_by_us,
+    why_left_alone,
+    worth_disturbing,
+)
+from tiering_assets.tiering.reasons import Wait
+
+AN_HOUR = timedelta(hours=1)
 
 
 def publication_due(
@@ -45,4 +63,48 @@ def publication_due(
         last_disturbed_at=max(disturbed.values(), default=None),
         bytes_min=settings.pending_bytes,
         age_max=timedelta(seconds=settings.pending_age_s),
+    )
+
+
+def must_wait(stack: Stack, ml_name: str) -> Wait | None:
+    """Why the topic may not be reloaded now. One that nobody has loaded is not disturbed at all."""
+    topic = topic_of(ml_name)
+    place = stack.broker.locate(topic)
+    if place.load is TopicLoad.NOT_LOADED:
+        return None
+    return why_left_alone(
+        _activity(stack, topic), _recent(stack, ml_name, place.broker), stack.settings.disturb
+    )
+
+
+def _activity(stack: Stack, topic: str) -> TopicActivity | None:
+    try:
+        return stack.broker.activity(topic)
+    except BrokerError:
+        return None
+
+
+def _recent(stack: Stack, ml_name: str, broker: str | None) -> Recent:
+    now = stack.objects.server_time()
+    since = now - AN_HOUR
+    topic = by_broker = cluster = 0
+    for hour in (keys.disturbances_in(since), keys.disturbances_in(now)):
+        cluster += stack.book.stored_since(hour, since)
+        by_broker += stack.book.stored_since(hour, since, suffix=keys.by_broker(broker))
+        topic += stack.book.stored_since(f"{hour}{keys.topic_hash(ml_name)}/", since)
+    return Recent(topic=topic, broker=None if broker is None else by_broker, cluster=cluster)
+
+
+def record_disturbance(stack: Stack, ml_name: str, broker: str | None, why: str) -> None:
+    """Say in the records, before it is done, that the topic is reloaded."""
+    hour = stack.objects.server_time()
+    stack.book.create(
+        keys.disturbance(hour, ml_name, broker, uuid4()),
+        Disturbance(
+            ml_name=ml_name,
+            broker=broker,
+            why=why,
+            disturbed_at=stack.now(),
+            writer=stack.writer,
+        ),
     )

@@ -13,10 +13,10 @@ from uuid import UUID
 from resources.errors import MetadataConflictError, MetadataUnknownError
 from resources.metastore.store import Node, VersionedPath
 from tiering_assets.records.models import LedgerFacts
-from tiering_assets.steps.marks import is_marked
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.topic_edit import is_marked
 
 
 def delete_ledgers(

@@ -34,7 +34,7 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.plan import LedgerSight, decide_sight, look_at
-from tiering_assets.steps.publish import recorded_publications
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import plan_release
 from tiering_assets.steps.resume import attempts_of

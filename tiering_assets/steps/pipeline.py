@@ -1,14 +1,15 @@
 """One batch of ledgers from sealed to published: resume, plan, copy, verify, publish by topic.
 
 Owns: one outcome per ledger, whatever happened to the others, and idempotence: a ledger whose goal
-is reached comes back as `noop` with its certificate. What Dagster, the CLI and tests call.
+is reached comes back as `noop` with its certificate. What Dagster, the CLI and tests call. A topic
+that is published anyway may have its due bookie copies released with the same reload.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from resources.errors import TierkeeperError
@@ -17,10 +18,13 @@ from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
-from tiering_assets.steps.publish import Published, publish_topic
+from tiering_assets.steps.publish import Published, PublishResult
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.release import ReleaseResult
 from tiering_assets.steps.resume import Certified, Complete, find_resumable
+from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.tier_topic import tier_topic
 from tiering_assets.steps.verify import ToVerify, verify_attempts
 from tiering_assets.tiering.reasons import Reason, Wait
 
@@ -63,17 +67,27 @@ class LedgerOutcome:
         return "verified" if self.certificate is not None else "sealed"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Along:
+    """Due ledgers of each topic, and what releasing them came to, if their topic was published."""
+
+    due: Mapping[str, Sequence[int]]
+    shadows: Shadows
+    released: dict[int, ReleaseResult] = field(default_factory=dict)
+
+
 def offload_batch(
     stack: Stack,
     ledger_ids: Iterable[int],
     *,
     publish: bool = True,
     when_due: bool = False,
+    along: Along | None = None,
 ) -> list[LedgerOutcome]:
     """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order.
 
     With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
-    stay verified until then.
+    stay verified until then. `along` names what may be released with the same reload of a topic.
     """
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
@@ -83,7 +97,7 @@ def offload_batch(
             outcomes[ledger_id] = _guard(ledger_id, partial(_claim, stack, ledger_id))
         _copy_and_verify(stack, outcomes)
         if publish:
-            _publish(stack, outcomes, when_due=when_due)
+            _publish(stack, outcomes, along or Along(due={}, shadows={}), when_due=when_due)
     finally:
         for ledger_id in wanted:
             _guard(ledger_id, partial(_drop, stack, ledger_id))
@@ -197,27 +211,50 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
     return outcome
 
 
-def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool) -> None:
+def _publish(
+    stack: Stack, outcomes: dict[int, LedgerOutcome], along: Along, *, when_due: bool
+) -> None:
     topics: dict[tuple[str, int], dict[int, Stored[Certificate]]] = defaultdict(dict)
     for ledger_id, outcome in outcomes.items():
         certificate, czxid = outcome.certificate, outcome.ml_czxid
         if certificate is not None and czxid is not None and outcome.wait is None:
             topics[certificate.record.ml_name, czxid][ledger_id] = certificate
     for (ml_name, czxid), certificates in sorted(topics.items()):
-        try:
-            if when_due and not publication_due(stack, ml_name, certificates):
-                for ledger_id in certificates:
-                    outcomes[ledger_id] = replace(outcomes[ledger_id], wait=NOT_DUE)
-                continue
-            results = publish_topic(stack, ml_name, certificates, ml_czxid=czxid)
-        except TierkeeperError as error:
-            for ledger_id in certificates:
-                outcomes[ledger_id] = replace(outcomes[ledger_id], error=error)
-            continue
-        for ledger_id, result in results.items():
-            if isinstance(result, Published):
-                outcomes[ledger_id] = replace(outcomes[ledger_id], published=result)
-            elif isinstance(result, Wait):
-                outcomes[ledger_id] = replace(outcomes[ledger_id], wait=result)
-            else:
-                outcomes[ledger_id] = replace(outcomes[ledger_id], error=result)
+        for ledger_id, result in _tier(
+            stack, ml_name, czxid, certificates, along, when_due=when_due
+        ).items():
+            outcomes[ledger_id] = _with_result(outcomes[ledger_id], result)
+
+
+def _tier(
+    stack: Stack,
+    ml_name: str,
+    czxid: int,
+    certificates: Mapping[int, Stored[Certificate]],
+    along: Along,
+    *,
+    when_due: bool,
+) -> Mapping[int, PublishResult]:
+    try:
+        if when_due and not publication_due(stack, ml_name, certificates):
+            return dict.fromkeys(certificates, NOT_DUE)
+    except TierkeeperError as error:
+        return dict.fromkeys(certificates, error)
+    results = tier_topic(
+        stack,
+        ml_name,
+        certificates,
+        along.due.get(ml_name, ()),
+        ml_czxid=czxid,
+        shadows=along.shadows,
+    )
+    along.released.update(results.released)
+    return results.published
+
+
+def _with_result(outcome: LedgerOutcome, result: PublishResult) -> LedgerOutcome:
+    if isinstance(result, Published):
+        return replace(outcome, published=result)
+    if isinstance(result, Wait):
+        return replace(outcome, wait=result)
+    return replace(outcome, error=result)

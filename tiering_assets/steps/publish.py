@@ -1,30 +1,21 @@
 """Make a topic's certified copies what its broker reads. design section 6.2.
 
-The order is the contract: gate, outcome of each attempt, one compare-and-set of all contexts, unload
-at once, first and last entry of each ledger read through the broker, publication record. A crash
-between any two is finished by the next run: it finds the context and confirms again. What the broker
-cannot read is taken out again: the bookie copy is still there, and readers go back to it.
+The order is the contract: gate, outcome of each attempt, one change of the topic (topic_change.py:
+compare-and-set, unload, first and last entry of each ledger read through the broker), publication
+record. A crash between any two is finished by the next run: it finds the context and confirms
+again. What the broker cannot read is taken out again: the bookie copy is still there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from uuid import UUID
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from resources.errors import (
     MetadataConflictError,
     ObjectExistsError,
     RefusedError,
     TierkeeperError,
-)
-from resources.metastore.cas import EditResult
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.offload_context import (
-    OffloadContext,
-    driver_properties,
-    publish_contexts,
-    remove_contexts,
 )
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
@@ -34,16 +25,18 @@ from tiering_assets.records.models import (
     Publication,
     PublishedLedger,
 )
-from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.disturb import must_wait
 from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
-from tiering_assets.tiering.publication import PublicationPlan, plan_publication
+from tiering_assets.tiering.publication import plan_publication
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
 from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.topic_edit import Copy, TopicChange
 from tiering_assets.tiering.topic_policy import place_digest
 
 Certificates = Mapping[int, Stored[Certificate]]
@@ -61,9 +54,26 @@ PublishResult = Published | Wait | TierkeeperError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Won:
+class Won:
+    """An attempt whose outcome is `publish`: no sweep can take it away any more."""
+
     certificate: Stored[Certificate]
     outcome: Stored[Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationWork:
+    """What is left to publish of a topic, and what was settled without touching it.
+
+    `proven` says that the namespace's canary stands for the place with this digest.
+    """
+
+    ml_name: str
+    czxid: int
+    place: str
+    proven: bool
+    won: Mapping[int, Won]
+    settled: Mapping[int, PublishResult]
 
 
 def publish_topic(
@@ -75,6 +85,17 @@ def publish_topic(
         RefusedError: a rule forbids publishing the topic; every reason says what lifts it.
         MetadataConflictError: the topic was deleted and made again since planning.
     """
+    work = prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid)
+    results, work = publish_canary(stack, work)
+    if work.won:
+        results.update(_publish(stack, work, work.won))
+    return {**work.settled, **results}
+
+
+def prepare_publication(
+    stack: Stack, ml_name: str, certificates: Certificates, *, ml_czxid: int
+) -> PublicationWork:
+    """Gate, then win the outcome of each attempt. Raises as `publish_topic`."""
     found = stack.topics.read(ml_name)
     if found is None or found[1].stat.czxid != ml_czxid:
         raise MetadataConflictError(
@@ -85,33 +106,37 @@ def publish_topic(
     decision = decide_publish(evidence := publish_evidence(stack, ml_name, topic_info))
     if isinstance(decision, Refuse):
         raise RefusedError(str(decision))
-    results: dict[int, PublishResult] = {}
     plan = plan_publication(topic_info, {i: c.record.uid for i, c in certificates.items()})
-    results.update(plan.waiting)
+    settled: dict[int, PublishResult] = {**plan.waiting}
     recorded = recorded_publications(stack, ml_name)
     for ledger_id in plan.already:
         uid = certificates[ledger_id].record.uid
         if (ledger_id, uid) in recorded:
-            results[ledger_id] = Published(recorded[ledger_id, uid].key, noop=True)
-    open_ids = [i for i in (*plan.write, *plan.already) if i not in results]
-    won, lost = _win_all(stack, {i: certificates[i] for i in open_ids})
-    results.update(lost)
+            settled[ledger_id] = Published(recorded[ledger_id, uid].key, noop=True)
+    open_ids = [i for i in (*plan.write, *plan.already) if i not in settled]
+    won: dict[int, Won] = {}
+    if open_ids:
+        wait = must_wait(stack, ml_name)
+        if wait is None:
+            won, lost = _win_all(stack, {i: certificates[i] for i in open_ids})
+            settled.update(lost)
+        else:
+            settled.update(dict.fromkeys(open_ids, wait))
     place = place_digest(evidence.policy)
-    proven = _canary_stands(stack, ml_name, place)
-    for batch in _batches(won, proven=proven):
-        done = _publish_batch(stack, ml_name, node.stat.czxid, batch, proven=proven)
-        results.update(done)
-        sung = next((i for i, result in done.items() if isinstance(result, Published)), None)
-        if not proven and sung is not None:
-            _record_canary(stack, ml_name, batch[sung].certificate.record, place)
-            proven = True
-    return results
+    return PublicationWork(
+        ml_name=ml_name,
+        czxid=node.stat.czxid,
+        place=place,
+        proven=_canary_stands(stack, ml_name, place),
+        won=won,
+        settled=settled,
+    )
 
 
 def _win_all(
     stack: Stack, certificates: Certificates
-) -> tuple[dict[int, _Won], dict[int, TierkeeperError]]:
-    won: dict[int, _Won] = {}
+) -> tuple[dict[int, Won], dict[int, TierkeeperError]]:
+    won: dict[int, Won] = {}
     lost: dict[int, TierkeeperError] = {}
     for ledger_id, certificate in certificates.items():
         outcome = win_outcome(stack, certificate, "publish", reason="certified")
@@ -121,110 +146,70 @@ def _win_all(
                 f"offload the ledger again"
             )
         else:
-            won[ledger_id] = _Won(certificate=certificate, outcome=outcome)
+            won[ledger_id] = Won(certificate=certificate, outcome=outcome)
     reach("publish.outcome_won")
     return won, lost
 
 
-def _batches(won: Mapping[int, _Won], *, proven: bool) -> Sequence[Mapping[int, _Won]]:
-    """All ledgers together, but the smallest alone first where the namespace has no canary yet."""
-    if not won:
-        return []
-    if proven or len(won) == 1:
-        return [won]
-    first = min(won, key=lambda i: (won[i].certificate.record.data.size, i))
-    rest = {i: w for i, w in won.items() if i != first}
-    return [{first: won[first]}, rest]
+def publish_canary(
+    stack: Stack, work: PublicationWork
+) -> tuple[dict[int, PublishResult], PublicationWork]:
+    """Where the namespace has no canary, publish the smallest ledger alone until one was read.
+
+    Returns what that settled and the work that is left, which may go out together.
+    """
+    results: dict[int, PublishResult] = {}
+    while work.won and not work.proven:
+        first = min(work.won, key=lambda i: (work.won[i].certificate.record.data.size, i))
+        done = _publish(stack, work, {first: work.won[first]})
+        results.update(done)
+        work = replace(
+            work,
+            won={i: won for i, won in work.won.items() if i != first},
+            proven=isinstance(done[first], Published),
+        )
+    return results, work
 
 
-def _publish_batch(
-    stack: Stack, ml_name: str, czxid: int, batch: Mapping[int, _Won], *, proven: bool
+def _publish(
+    stack: Stack, work: PublicationWork, batch: Mapping[int, Won]
 ) -> dict[int, PublishResult]:
-    topic = topic_of(ml_name)
-    wanted = {i: w.certificate.record.uid for i, w in batch.items()}
-    contexts = _contexts(stack, wanted)
-    seen: list[PublicationPlan] = []
+    confirmed = make_change(
+        stack,
+        work.ml_name,
+        TopicChange(contexts=copies_of(batch)),
+        czxid=work.czxid,
+        rehearse_unloaded=not work.proven,
+    )
+    return finish_publication(stack, work, batch, confirmed)
 
-    def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
-        plan = plan_publication(topic_info, wanted)
-        seen.append(plan)
-        if not plan.write:
-            return None
-        return publish_contexts(topic_info, {i: contexts[i] for i in plan.write})
 
-    def applied(topic_info: ManagedLedger) -> bool:
-        return not plan_publication(topic_info, wanted).write
+def copies_of(batch: Mapping[int, Won]) -> dict[int, Copy]:
+    """What a change of the topic needs to know of these attempts."""
+    return {
+        i: Copy(won.certificate.record.uid, won.certificate.record.ledger.last_entry_id)
+        for i, won in batch.items()
+    }
 
-    edited = edit_topic(stack, ml_name, edit, czxid=czxid, applied=applied)
-    reach("publish.context_set")
-    waiting = seen[-1].waiting
-    ours = {i: uid for i, uid in wanted.items() if i not in waiting}
-    results: dict[int, PublishResult] = dict(waiting)
+
+def finish_publication(
+    stack: Stack, work: PublicationWork, batch: Mapping[int, Won], confirmed: Confirmed
+) -> dict[int, PublishResult]:
+    """Record what was confirmed, and the namespace's canary if it was the first."""
+    results: dict[int, PublishResult] = {**confirmed.waiting}
+    ours = {i: won for i, won in batch.items() if i not in confirmed.waiting}
     if not ours:
         return results
-    stack.narrate(f"{topic}: {len(ours)} ledgers published in node version {edited.version}")
-    confirmed_by = reload_topic(stack, topic, point="publish.unloaded")
-    if confirmed_by != NOT_LOADED or not proven:
-        _rehearse_or_withdraw(stack, ml_name, czxid, ours, batch)
-    reach("publish.confirmed")
-    publication = _record(stack, ml_name, edited, {i: batch[i] for i in ours}, confirmed_by)
+    publication = _record(stack, work.ml_name, ours, confirmed)
     reach("publish.recorded")
+    if not work.proven:
+        _record_canary(stack, work, next(iter(ours.values())).certificate.record)
     results.update({i: Published(publication.key) for i in ours})
     return results
 
 
-def _contexts(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:
-    store, driver = stack.settings.store, stack.settings.offload.driver
-    properties = driver_properties(
-        driver=driver, bucket=store.bucket, region=store.region, endpoint=store.endpoint
-    )
-    stamp = int(stack.now().timestamp() * 1000)
-    return {
-        ledger_id: OffloadContext(
-            uid=uid,
-            complete=True,
-            timestamp_ms=stamp,
-            driver_name=driver,
-            properties=properties,
-        )
-        for ledger_id, uid in wanted.items()
-    }
-
-
-def _rehearse_or_withdraw(
-    stack: Stack, ml_name: str, czxid: int, ours: Mapping[int, UUID], batch: Mapping[int, _Won]
-) -> None:
-    topic = topic_of(ml_name)
-    lasts = {i: batch[i].certificate.record.ledger.last_entry_id for i in ours}
-    try:
-        rehearse(stack, topic, lasts)
-    except RefusedError as error:
-        withdraw(stack, ml_name, ours, czxid=czxid)
-        raise RefusedError(
-            f"{error}; the contexts were taken out again and readers are back on the bookies. "
-            f"Check the broker's offloader: driver, bucket, credentials and its log"
-        ) from error
-
-
-def withdraw(stack: Stack, ml_name: str, ours: Mapping[int, UUID], *, czxid: int) -> None:
-    """Take our contexts out of the node again and make the broker see it."""
-
-    def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
-        there = {
-            i: uid
-            for i, uid in ours.items()
-            if (listed := topic_info.ledger(i)) is not None
-            and listed.offload is not None
-            and listed.offload.uid == uid
-        }
-        return remove_contexts(topic_info, there) if there else None
-
-    edit_topic(stack, ml_name, edit, czxid=czxid, applied=lambda info: edit(info) is None)
-    reload_topic(stack, topic_of(ml_name), point="publish.withdrawn")
-
-
 def _record(
-    stack: Stack, ml_name: str, edited: EditResult, ours: Mapping[int, _Won], confirmed_by: str
+    stack: Stack, ml_name: str, ours: Mapping[int, Won], confirmed: Confirmed
 ) -> Stored[Publication]:
     publication = Publication(
         ml_name=ml_name,
@@ -237,9 +222,9 @@ def _record(
             )
             for i, won in sorted(ours.items())
         ),
-        node_version=edited.version,
-        node_czxid=edited.czxid,
-        confirmed_by=confirmed_by,
+        node_version=confirmed.edited.version,
+        node_czxid=confirmed.edited.czxid,
+        confirmed_by=confirmed.by,
         confirmed_at=stack.now(),
         writer=stack.writer,
     )
@@ -251,31 +236,20 @@ def _record(
             number += 1
 
 
-def _canary_stands(stack: Stack, ml_name: str, place_digest: str) -> bool:
+def _canary_stands(stack: Stack, ml_name: str, place: str) -> bool:
     found = stack.book.read(Canary, keys.canary(ml_name))
-    return found is not None and found.record.policy_digest == place_digest
+    return found is not None and found.record.policy_digest == place
 
 
-def _record_canary(stack: Stack, ml_name: str, certificate: Certificate, place_digest: str) -> None:
+def _record_canary(stack: Stack, work: PublicationWork, certificate: Certificate) -> None:
     canary = Canary(
-        namespace=keys.namespace_of(ml_name),
-        policy_digest=place_digest,
+        namespace=keys.namespace_of(work.ml_name),
+        policy_digest=work.place,
         ledger_id=certificate.ledger.ledger_id,
         uid=certificate.uid,
         proven_at=stack.now(),
         writer=stack.writer,
     )
-    stored, ours = stack.book.create_or_read(keys.canary(ml_name), canary)
-    if not ours and stored.record.policy_digest != place_digest:
+    stored, ours = stack.book.create_or_read(keys.canary(work.ml_name), canary)
+    if not ours and stored.record.policy_digest != work.place:
         stack.book.replace(stored, canary)
-
-
-def recorded_publications(
-    stack: Stack, ml_name: str
-) -> dict[tuple[int, UUID], Stored[Publication]]:
-    """Confirmed publications of a topic by (ledger, attempt); the first confirmation counts."""
-    found: dict[tuple[int, UUID], Stored[Publication]] = {}
-    for stored in stack.book.iter_records(Publication, keys.publications_of(ml_name)):
-        for ledger in stored.record.ledgers:
-            found.setdefault((ledger.ledger_id, ledger.uid), stored)
-    return found

@@ -1,9 +1,9 @@
 """Delete bookie copies of published ledgers, or say why not. design section 6.3.
 
-The order is the contract: fresh evidence, decision, intent records, marks (one compare-and-set),
-confirmed unload, first and last entry read through the broker, fresh read and re-check of the node,
-one transaction that deletes the ledger nodes only if the topic's node is still that version, release
-records. A crash between any two leaves a ledger that the next run finishes, never one that is lost.
+The order is the contract: fresh evidence, decision, intent records, one change of the topic
+(topic_change.py: marks, confirmed unload, first and last entry read through the broker), fresh read
+and re-check of the node, one transaction that deletes the ledger nodes only if the topic's node is
+still that version, release records. A crash between any two leaves a ledger that the next run finishes, never one that is lost.
 Deleting before the broker has reloaded would stall its readers for ever.
 """
 
@@ -26,10 +26,8 @@ from resources.metastore.store import Node
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
-from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.guarded_delete import delete_ledgers
-from tiering_assets.steps.marks import set_marks, take_marks_back
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import (
@@ -40,8 +38,10 @@ from tiering_assets.steps.release_evidence import (
 )
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_change import make_change
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
+from tiering_assets.tiering.topic_edit import Copy, TopicChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,9 @@ class ReleasePlanItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Due:
+class Due:
+    """A ledger that the gate lets go, with its intent record written."""
+
     evidence: Evidence
     uid: UUID
     intent: Stored[ReleaseIntent]
@@ -71,6 +73,16 @@ class _Due:
 
 
 ReleaseResult = Released | NotYet | TierkeeperError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseWork:
+    """Ledgers of a topic to release now, and what was settled without touching the topic."""
+
+    ml_name: str
+    czxid: int
+    due: Mapping[int, Due]
+    settled: Mapping[int, ReleaseResult]
 
 
 def plan_release(
@@ -106,7 +118,23 @@ def release_topic(
     """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere.
 
     `shadows` is for callers with many topics; without it every topic's node is read to find them.
+
+    Raises:
+        RefusedError: the broker could not read a ledger; the marks were taken back.
+        MetadataConflictError: the topic's node is gone, or moved; nothing was deleted.
     """
+    work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows)
+    results = {**work.settled}
+    if work.due:
+        make_change(stack, ml_name, TopicChange(marks=copies_of(work.due)), czxid=work.czxid)
+        results.update(finish_release(stack, work))
+    return results
+
+
+def prepare_release(
+    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
+) -> ReleaseWork:
+    """Gather evidence, decide, and write the intent of each ledger that goes."""
     if not stack.one_metadata_store:
         raise RefusedError(
             "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
@@ -119,7 +147,7 @@ def release_topic(
     about = gather_topic(stack, ml_name, topic, _known(stack, shadows))
     _refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}
-    due: dict[int, _Due] = {}
+    due: dict[int, Due] = {}
     room = _room(stack)
     for ledger_id, evidence in gather(stack, about, ledger_ids).items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
@@ -136,9 +164,7 @@ def release_topic(
         else:
             due[ledger_id] = _intend(stack, ml_name, node, evidence, decision)
     reach("release.intended")
-    if due:
-        results.update(_release(stack, ml_name, node.stat.czxid, due))
-    return results
+    return ReleaseWork(ml_name=ml_name, czxid=node.stat.czxid, due=due, settled=results)
 
 
 def _known(stack: Stack, shadows: Shadows | None) -> Shadows:
@@ -188,7 +214,7 @@ def _finished_before(
     return Released(bytes_released=intent.record.ledger.length, noop=True)
 
 
-def _intend(stack: Stack, ml_name: str, node: Node, evidence: Evidence, decision: Release) -> _Due:
+def _intend(stack: Stack, ml_name: str, node: Node, evidence: Evidence, decision: Release) -> Due:
     certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication
     if certificate is None or ledger is None or publication is None:
         raise RefusedError(f"ledger {evidence.judged.ledger_id}: released without its evidence")
@@ -209,7 +235,7 @@ def _intend(stack: Stack, ml_name: str, node: Node, evidence: Evidence, decision
             previous=entry.previous,
         ),
     )
-    return _Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
+    return Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
 
 
 def _without_password(ledger: LedgerNode) -> str:
@@ -217,36 +243,23 @@ def _without_password(ledger: LedgerNode) -> str:
     return encode_ledger_metadata(replace(ledger.metadata, password=b"")).hex()
 
 
-def _release(
-    stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]
-) -> dict[int, ReleaseResult]:
-    topic = topic_of(ml_name)
-    set_marks(stack, ml_name, {i: item.uid for i, item in due.items()}, czxid=czxid)
-    reach("release.marked")
-    confirmed_by = reload_topic(stack, topic, point="release.unloaded")
-    if confirmed_by != NOT_LOADED:
-        _rehearse_or_unmark(stack, ml_name, czxid, due)
-    reach("release.rehearsed")
-    certified = {i: (item.uid, item.intent.record.ledger) for i, item in due.items()}
-    delete_ledgers(stack, ml_name, certified, czxid=czxid)
+def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
+    """Delete marked ledgers that the broker has just read from their objects, and record it."""
+    certified = {i: (item.uid, item.intent.record.ledger) for i, item in work.due.items()}
+    delete_ledgers(stack, work.ml_name, certified, czxid=work.czxid)
     reach("release.deleted")
     results: dict[int, ReleaseResult] = {}
-    for ledger_id, item in due.items():
-        _record(stack, ml_name, item.intent)
+    for ledger_id, item in work.due.items():
+        _record(stack, work.ml_name, item.intent)
         results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
     reach("release.recorded")
-    stack.narrate(f"{topic}: {len(due)} ledgers released")
+    stack.narrate(f"{topic_of(work.ml_name)}: {len(work.due)} ledgers released")
     return results
 
 
-def _rehearse_or_unmark(stack: Stack, ml_name: str, czxid: int, due: Mapping[int, _Due]) -> None:
-    lasts = {i: item.ledger.metadata.last_entry_id for i, item in due.items()}
-    try:
-        rehearse(stack, topic_of(ml_name), lasts)
-    except RefusedError as error:
-        take_marks_back(stack, ml_name, {i: item.uid for i, item in due.items()}, czxid=czxid)
-        reload_topic(stack, topic_of(ml_name), point="release.unmarked")
-        raise RefusedError(f"{error}; nothing was deleted and the marks were taken back") from error
+def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
+    """What a change of the topic needs to know of these ledgers."""
+    return {i: Copy(item.uid, item.ledger.metadata.last_entry_id) for i, item in due.items()}
 
 
 def _record(

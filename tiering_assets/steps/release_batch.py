@@ -1,13 +1,13 @@
 """Release a batch of ledgers of any topics: one outcome each, topic by topic.
 
 Owns: one topic's failure is its own, and every outcome comes with the records that prove it.
-release.py decides and deletes.
+release.py decides and deletes. What waits to be published of a topic goes out with its reload.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,11 +15,14 @@ from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.steps.publish import Published
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import Released, ReleaseResult, plan_release, release_topic
+from tiering_assets.steps.resume import Certified, find_resumable
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import ml_names_of, survey
+from tiering_assets.steps.tier_topic import tier_topic
 from tiering_assets.tiering.release_audit import find_release_faults
 from tiering_assets.tiering.release_gate import Release as ToRelease
 from tiering_assets.tiering.states import LedgerState
@@ -58,15 +61,40 @@ class ReleaseOutcome:
     records: ReleaseRecords | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Certified ledgers of a topic, and the node they were planned on."""
+
+    ml_czxid: int
+    certificates: dict[int, Stored[Certificate]]
+
+
 def due_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[int]:
     """Ledgers whose lag has passed, or whose release was begun; the gate looks closer."""
-    return [view.ledger_id for view in survey(stack, topics) if view.state in DUE]
+    return sorted(i for ids in due_by_topic(stack, topics).values() for i in ids)
+
+
+def due_by_topic(stack: Stack, topics: Iterable[str] | None = None) -> dict[str, list[int]]:
+    """Due ledgers under their managed ledgers' names."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for view in survey(stack, topics):
+        if view.state in DUE:
+            found[view.ml_name].append(view.ledger_id)
+    return dict(found)
 
 
 def release_batch(
-    stack: Stack, ledger_ids: Iterable[int], *, dry_run: bool = False
+    stack: Stack,
+    ledger_ids: Iterable[int],
+    *,
+    dry_run: bool = False,
+    publish_waiting: bool = False,
 ) -> list[ReleaseOutcome]:
-    """Release, or with `dry_run` only decide; one outcome per ledger, in id order."""
+    """Release, or with `dry_run` only decide; one outcome per ledger, in id order.
+
+    With `publish_waiting`, certified ledgers of a topic that is reloaded anyway are published with
+    the same reload; progress tells which.
+    """
     wanted = sorted(set(ledger_ids))
     owners = ml_names_of(stack, wanted)
     topics: dict[str, list[int]] = defaultdict(list)
@@ -79,31 +107,66 @@ def release_batch(
                 f"ledger {ledger_id}: neither BookKeeper nor a record names its topic"
             )
     shadows = find_shadows(stack) if topics else {}
+    waiting = waiting_certificates(stack, topics) if publish_waiting and not dry_run else {}
     for ml_name, ids in sorted(topics.items()):
         try:
-            results.update(_topic(stack, ml_name, ids, shadows, dry_run=dry_run))
+            if dry_run:
+                plan = plan_release(stack, ml_name, ids, shadows=shadows)
+                results.update({item.ledger_id: item.decision for item in plan})
+            elif ml_name in waiting:
+                results.update(_with_waiting(stack, ml_name, ids, shadows, waiting[ml_name]))
+            else:
+                results.update(release_topic(stack, ml_name, ids, shadows=shadows))
         except TierkeeperError as error:
             results.update(dict.fromkeys(ids, error))
+    return release_outcomes(stack, results, owners)
+
+
+def _with_waiting(
+    stack: Stack, ml_name: str, ledger_ids: list[int], shadows: Shadows, waiting: Waiting
+) -> Mapping[int, ReleaseResult]:
+    results = tier_topic(
+        stack,
+        ml_name,
+        waiting.certificates,
+        ledger_ids,
+        ml_czxid=waiting.ml_czxid,
+        shadows=shadows,
+    )
+    for ledger_id, result in sorted(results.published.items()):
+        said = "published along" if isinstance(result, Published) else f"not published: {result}"
+        stack.narrate(f"ledger {ledger_id}: {said}")
+    return results.released
+
+
+def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiting]:
+    """Certified ledgers of these topics that no context names yet, by topic."""
+    found: dict[str, Waiting] = {}
+    for view in survey(stack, topics):
+        if view.state is not LedgerState.VERIFIED:
+            continue
+        resumable = find_resumable(stack, view.ledger_id)
+        if isinstance(resumable, Certified):
+            record = resumable.attempt.record
+            known = found.setdefault(view.ml_name, Waiting(record.ml_czxid, {}))
+            if known.ml_czxid == record.ml_czxid:
+                known.certificates[view.ledger_id] = resumable.certificate
+    return found
+
+
+def release_outcomes(
+    stack: Stack, results: Mapping[int, ReleaseResult | ToRelease], owners: Mapping[int, str]
+) -> list[ReleaseOutcome]:
+    """Each result with the records behind it, in id order."""
     return [
         ReleaseOutcome(
             ledger_id=ledger_id,
             ml_name=owners.get(ledger_id),
-            result=results[ledger_id],
-            records=release_records(stack, ledger_id)
-            if isinstance(results[ledger_id], Released)
-            else None,
+            result=result,
+            records=release_records(stack, ledger_id) if isinstance(result, Released) else None,
         )
-        for ledger_id in wanted
+        for ledger_id, result in sorted(results.items())
     ]
-
-
-def _topic(
-    stack: Stack, ml_name: str, ledger_ids: list[int], shadows: Shadows, *, dry_run: bool
-) -> dict[int, ReleaseResult | ToRelease]:
-    if dry_run:
-        plan = plan_release(stack, ml_name, ledger_ids, shadows=shadows)
-        return {item.ledger_id: item.decision for item in plan}
-    return {**release_topic(stack, ml_name, ledger_ids, shadows=shadows)}
 
 
 def release_records(stack: Stack, ledger_id: int) -> ReleaseRecords | None:

@@ -29,13 +29,15 @@ from tiering_assets.records.models import (
     Quarantine,
     SuiteResult,
 )
+from tiering_assets.steps.disturb import must_wait
 from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.plan import facts_of
-from tiering_assets.steps.publish import recorded_publications
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.reasons import Reason, Wait
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
 
 # Storage classes that a GET answers at once; anything else needs a restore that no broker does.
@@ -65,6 +67,7 @@ class TopicEvidence:
     store_now: datetime
     skips_unreadable_ledgers: bool | None
     shadows: tuple[str, ...]
+    left_alone: Wait | None
 
 
 def gather_topic(
@@ -77,7 +80,15 @@ def gather_topic(
         store_now=stack.objects.server_time(),
         skips_unreadable_ledgers=_skips_unreadable_ledgers(stack),
         shadows=tuple(shadows.get(topic_of(ml_name), ())),
+        left_alone=_left_alone(stack, ml_name),
     )
+
+
+def _left_alone(stack: Stack, ml_name: str) -> Wait | None:
+    try:
+        return must_wait(stack, ml_name)
+    except BrokerError as error:
+        return Wait(Reason.LEFT_ALONE, f"whether it may be reloaded is unknown: {error}")
 
 
 def _skips_unreadable_ledgers(stack: Stack) -> bool | None:
@@ -165,6 +176,7 @@ def _evidence(
         skips_unreadable_ledgers=about.skips_unreadable_ledgers,
         never_touched=never_touched(about.ml_name, about.topic.properties),
         shadows=about.shadows,
+        left_alone=None if about.left_alone is None else str(about.left_alone),
     )
     return Evidence(
         judged=judged,

@@ -16,7 +16,7 @@ from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records.models import Claim, Publication
 from tiering_assets.steps.plan import look_at
-from tiering_assets.steps.publish import recorded_publications
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack

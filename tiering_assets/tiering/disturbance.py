@@ -12,6 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from resources.pulsar.activity import TopicActivity
+from resources.settings import DisturbSettings
+from tiering_assets.tiering.reasons import Reason, Wait
+
 CLOCKS_APART = timedelta(seconds=5)  # a broker's closing time may lie a little before our record
 
 
@@ -62,3 +66,47 @@ def worth_disturbing(
     oldest = min(one.closed_at for one in reasons)
     since = oldest if last_disturbed_at is None else max(oldest, last_disturbed_at)
     return now - since >= age_max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recent:
+    """Reloads that we made in the last hour; `broker` is None where the broker is not known."""
+
+    topic: int
+    broker: int | None
+    cluster: int
+
+
+def why_left_alone(
+    activity: TopicActivity | None, recent: Recent, limits: DisturbSettings
+) -> Wait | None:
+    """Why a loaded topic may not be reloaded now; None when it may. None activity is unknown."""
+    if activity is None:
+        return Wait(Reason.LEFT_ALONE, "its broker did not tell what the topic is busy with")
+    for count, most, what, name in (
+        (activity.consumers, limits.consumers_max, "consumers", "consumers_max"),
+        (
+            activity.delayed_messages,
+            limits.delayed_messages_max,
+            "delayed messages",
+            "delayed_messages_max",
+        ),
+        (activity.transactions, limits.transactions_max, "transactions", "transactions_max"),
+    ):
+        if count > most:
+            return Wait(
+                Reason.LEFT_ALONE,
+                f"the topic has {count} {what}, disturb.{name} is {most}: a reload would cost its "
+                f"clients too much. Raise the setting, or unload the topic when it is quiet",
+            )
+    for done, budget, whose, name in (
+        (recent.topic, limits.per_topic_hour_max, "this topic's", "per_topic_hour_max"),
+        (recent.broker, limits.per_broker_hour_max, "its broker's", "per_broker_hour_max"),
+        (recent.cluster, limits.per_cluster_hour_max, "the cluster's", "per_cluster_hour_max"),
+    ):
+        if done is not None and done >= budget:
+            return Wait(
+                Reason.OVER_BUDGET,
+                f"{whose} {done} reloads in the last hour reach disturb.{name} = {budget}",
+            )
+    return None

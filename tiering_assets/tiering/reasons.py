@@ -23,6 +23,8 @@ class Reason(Enum):
     QUARANTINED = "quarantined"
     CLAIMED = "another run works on it"
     WAITING_TO_DISTURB = "waiting to disturb"
+    OVER_BUDGET = "over budget"
+    LEFT_ALONE = "left alone"
 
     @property
     def is_fault(self) -> bool:

@@ -50,6 +50,7 @@ class ReleaseEvidence:
     skips_unreadable_ledgers: bool | None
     never_touched: str | None
     shadows: tuple[str, ...]
+    left_alone: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +157,6 @@ def _surroundings(evidence: ReleaseEvidence) -> list[str]:
         )
     if evidence.never_touched is not None:
         reasons.append(evidence.never_touched)
+    if evidence.left_alone is not None:
+        reasons.append(evidence.left_alone)
     return reasons

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
-from resources.pulsar.admin import HttpBrokerAdmin, TopicLoad
+from resources.pulsar.activity import TopicActivity
+from resources.pulsar.admin import HttpBrokerAdmin, TopicLoad, TopicPlace
 from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 
@@ -54,18 +55,18 @@ def test_a_topic_in_the_brokers_stats_is_loaded(broker, admin):
     }
     broker.get("/broker-stats/topics", stats)
     own(broker, [half_with(TOPIC)])
-    assert admin.is_loaded(TOPIC) is TopicLoad.LOADED
-    assert admin.is_loaded("persistent://public/default/other-1") is not TopicLoad.LOADED
+    assert admin.locate(TOPIC) == TopicPlace(TopicLoad.LOADED, broker.address)
+    assert admin.locate("persistent://public/default/other-1").load is not TopicLoad.LOADED
 
 
 def test_a_topic_whose_bundle_nobody_owns_is_not_loaded(broker, admin):
     own(broker, [half_with(TOPIC, wrong=True), "pulsar/c1/127.0.0.1:8/0x00000000_0xffffffff"])
-    assert admin.is_loaded(TOPIC) is TopicLoad.NOT_LOADED
+    assert admin.locate(TOPIC).load is TopicLoad.NOT_LOADED
 
 
 def test_owned_but_not_listed_is_unknown_for_stats_are_a_minute_old(broker, admin):
     own(broker, [half_with(TOPIC)])
-    assert admin.is_loaded(TOPIC) is TopicLoad.UNKNOWN
+    assert admin.locate(TOPIC) == TopicPlace(TopicLoad.UNKNOWN, broker.address)
 
 
 @pytest.mark.parametrize("damage", ["stats", "owned", "shape", "bundle", "nobody"])
@@ -81,17 +82,17 @@ def test_a_broker_that_does_not_answer_well_leaves_it_unknown(broker, admin, dam
             own(broker, ["public/default/what"])
         case _:
             broker.get("/brokers/c1", [])
-    assert admin.is_loaded(TOPIC) is TopicLoad.UNKNOWN
+    assert admin.locate(TOPIC).load is TopicLoad.UNKNOWN
 
 
 def test_a_second_broker_that_is_down_may_be_the_owner(broker, admin):
     broker.get("/brokers/c1", [broker.address, "127.0.0.1:1"])
-    assert admin.is_loaded(TOPIC) is TopicLoad.UNKNOWN
+    assert admin.locate(TOPIC).load is TopicLoad.UNKNOWN
 
 
 def test_asking_whether_it_is_loaded_never_touches_the_topic(broker, admin):
     own(broker, [half_with(TOPIC)])
-    admin.is_loaded(TOPIC)
+    admin.locate(TOPIC)
     assert not [line for line, _ in broker.requests if "/persistent/" in line]
 
 
@@ -205,3 +206,35 @@ def test_an_answer_of_another_shape_is_a_broker_error(broker, admin, body):
     broker.get("/persistent/public/default/orders/internalStats", body)
     with pytest.raises(BrokerError, match="internalStats"):
         admin.internal_stats(TOPIC)
+
+
+def stats(**changes):
+    subscription = {"consumers": [{}, {}], "msgDelayed": 5}
+    return {
+        "subscriptions": {"a": subscription, "b": {"consumers": [{}], "msgDelayed": 2}},
+        "ongoingTxnCount": 1,
+        "abortedTxnCount": 2,
+        "committedTxnCount": 3,
+        **changes,
+    }
+
+
+def test_activity_counts_over_all_subscriptions(broker, admin):
+    broker.get("/persistent/public/default/orders/stats", stats())
+    assert admin.activity(TOPIC) == TopicActivity(consumers=3, delayed_messages=7, transactions=6)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"subscriptions": None},
+        {"subscriptions": {"a": {}}},
+        {"subscriptions": {"a": {"consumers": []}}},
+        {"ongoingTxnCount": None},
+        {"committedTxnCount": True},
+    ],
+)
+def test_stats_without_what_limits_judge_are_an_error_not_zero(broker, admin, changes):
+    broker.get("/persistent/public/default/orders/stats", stats(**changes))
+    with pytest.raises(BrokerError, match="persistent://public/default/orders"):
+        admin.activity(TOPIC)

@@ -116,6 +116,13 @@ EXAMPLES: tuple[models.Record, ...] = (
         proven_at=AT,
         writer=WRITER,
     ),
+    models.Disturbance(
+        ml_name=ML_NAME,
+        broker="broker-1:8080",
+        why="3 ledgers published",
+        disturbed_at=AT,
+        writer=WRITER,
+    ),
     models.ReleaseIntent(
         ledger=LEDGER,
         uid=UID,

@@ -24,13 +24,13 @@ PROGRAM = (
 
 
 def points_in(path):
-    """Names given to reach("…") and, where a helper reaches for its caller, as point="…"."""
+    """Names given to reach("…") and, for a change of both kinds, to _reach(…, publish="…", …)."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        named = [keyword.value for keyword in node.keywords if keyword.arg == "point"]
-        if isinstance(node.func, ast.Name) and node.func.id == "reach":
-            named += node.args
+        if node.func.id not in ("reach", "_reach"):
+            continue
+        named = [*node.args, *(keyword.value for keyword in node.keywords)]
         yield from (value.value for value in named if isinstance(value, ast.Constant))
 
 

@@ -1,10 +1,20 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.tiering.disturbance import Pending, sealed_by_us, worth_disturbing
+from resources.pulsar.activity import TopicActivity
+from resources.settings import DisturbSettings
+from tiering_assets.tiering.disturbance import (
+    Pending,
+    Recent,
+    sealed_by_us,
+    why_left_alone,
+    worth_disturbing,
+)
+from tiering_assets.tiering.reasons import Reason
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -70,3 +80,58 @@ def test_publishing_does_not_cause_publishing(minutes):
     ours = sealed_by_us(sealed, disturbed)
     waiting = [Pending(ledger_id=i, bytes=10**12, closed_at=at) for i, at in sealed.items()]
     assert not decide(waiting, ours=ours, last=max(disturbed), bytes_min=1)
+
+
+QUIET = TopicActivity(consumers=0, delayed_messages=0, transactions=0)
+RARELY = Recent(topic=0, broker=0, cluster=0)
+LIMITS = DisturbSettings(
+    consumers_max=3,
+    delayed_messages_max=2,
+    transactions_max=0,
+    per_topic_hour_max=2,
+    per_broker_hour_max=4,
+    per_cluster_hour_max=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "setting"),
+    [
+        ("consumers", 3, "disturb.consumers_max is 3"),
+        ("delayed_messages", 2, "disturb.delayed_messages_max is 2"),
+        ("transactions", 0, "disturb.transactions_max is 0"),
+    ],
+)
+def test_a_topic_busier_than_its_limit_is_left_alone(field, most, setting):
+    assert why_left_alone(replace(QUIET, **{field: most}), RARELY, LIMITS) is None
+    wait = why_left_alone(replace(QUIET, **{field: most + 1}), RARELY, LIMITS)
+    assert wait is not None
+    assert wait.reason is Reason.LEFT_ALONE
+    assert setting in wait.detail
+    assert f"{most + 1} " in wait.detail
+
+
+@pytest.mark.parametrize(
+    ("field", "budget", "setting"),
+    [
+        ("topic", 2, "disturb.per_topic_hour_max = 2"),
+        ("broker", 4, "disturb.per_broker_hour_max = 4"),
+        ("cluster", 8, "disturb.per_cluster_hour_max = 8"),
+    ],
+)
+def test_a_spent_budget_makes_the_topic_wait(field, budget, setting):
+    assert why_left_alone(QUIET, replace(RARELY, **{field: budget - 1}), LIMITS) is None
+    wait = why_left_alone(QUIET, replace(RARELY, **{field: budget}), LIMITS)
+    assert wait is not None
+    assert wait.reason is Reason.OVER_BUDGET
+    assert setting in wait.detail
+
+
+def test_what_the_broker_does_not_tell_is_not_taken_for_quiet():
+    wait = why_left_alone(None, RARELY, LIMITS)
+    assert wait is not None
+    assert wait.reason is Reason.LEFT_ALONE
+
+
+def test_an_unknown_broker_has_no_budget_of_its_own():
+    assert why_left_alone(QUIET, replace(RARELY, broker=None), LIMITS) is None

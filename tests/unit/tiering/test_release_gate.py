@@ -47,6 +47,7 @@ READY = ReleaseEvidence(
     skips_unreadable_ledgers=False,
     never_touched=None,
     shadows=(),
+    left_alone=None,
 )
 
 UNPUBLISHED = "not published: the topic names no complete offload context"
@@ -138,6 +139,7 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
         {"shadows": ("a/b/persistent/s",)},
         "its shadow topics read the bookie copy and nothing else: a/b/persistent/s",
     ),
+    ({"left_alone": "over budget: the cluster's"}, "over budget: the cluster's"),
 ]
 
 

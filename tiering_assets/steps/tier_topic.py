@@ -1,0 +1,150 @@
+"""Everything one topic is due, for one reload: what waits to be published and what may be released.
+
+Owns: contexts and marks share a compare-and-set, an unload and a rehearsal (design section 6.2), and
+neither half holds the other up: each has its own gate, and a shared change that the broker could
+not read is undone and tried again half by half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from resources.errors import RefusedError, TierkeeperError
+from tiering_assets.steps import publish, release
+from tiering_assets.steps.publish import Certificates, PublishResult
+from tiering_assets.steps.release import ReleaseResult
+from tiering_assets.steps.shadows import Shadows
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_change import Confirmed, make_change
+from tiering_assets.tiering.topic_edit import TopicChange
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResults:
+    """One result per ledger asked for."""
+
+    published: dict[int, PublishResult]
+    released: dict[int, ReleaseResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Half:
+    """One side's part of a change, and what happens when it stands or falls."""
+
+    czxid: int
+    change: TopicChange
+    finish: Callable[[Confirmed], None]
+    fail: Callable[[TierkeeperError], None]
+
+
+def tier_topic(
+    stack: Stack,
+    ml_name: str,
+    certificates: Certificates,
+    due: Sequence[int],
+    *,
+    ml_czxid: int,
+    shadows: Shadows | None = None,
+) -> TopicResults:
+    """Publish certified attempts and release due ledgers of one topic, with one reload for both.
+
+    Safe to run twice. Errors are results: of the ledgers whose half they ended.
+    """
+    results = TopicResults({}, {})
+    halves = [
+        half
+        for half in (
+            _to_publish(stack, ml_name, certificates, ml_czxid, results.published),
+            _to_release(stack, ml_name, due, shadows, results.released),
+        )
+        if half is not None
+    ]
+    if halves:
+        _make(stack, ml_name, halves)
+    return results
+
+
+def _to_publish(
+    stack: Stack,
+    ml_name: str,
+    certificates: Certificates,
+    ml_czxid: int,
+    results: dict[int, PublishResult],
+) -> _Half | None:
+    def fail(error: TierkeeperError) -> None:
+        results.update({i: error for i in certificates if i not in results})
+
+    try:
+        work = publish.prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid)
+        results.update(work.settled)
+        sung, work = publish.publish_canary(stack, work)
+    except TierkeeperError as error:
+        fail(error)
+        return None
+    results.update(sung)
+    if not work.won:
+        return None
+    return _Half(
+        czxid=work.czxid,
+        change=TopicChange(contexts=publish.copies_of(work.won)),
+        finish=lambda confirmed: results.update(
+            publish.finish_publication(stack, work, work.won, confirmed)
+        ),
+        fail=fail,
+    )
+
+
+def _to_release(
+    stack: Stack,
+    ml_name: str,
+    due: Iterable[int],
+    shadows: Shadows | None,
+    results: dict[int, ReleaseResult],
+) -> _Half | None:
+    ledger_ids = sorted(due)
+
+    def fail(error: TierkeeperError) -> None:
+        results.update({i: error for i in ledger_ids if i not in results})
+
+    if not ledger_ids:
+        return None
+    try:
+        work = release.prepare_release(stack, ml_name, ledger_ids, shadows=shadows)
+    except TierkeeperError as error:
+        fail(error)
+        return None
+    results.update(work.settled)
+    if not work.due:
+        return None
+    return _Half(
+        czxid=work.czxid,
+        change=TopicChange(marks=release.copies_of(work.due)),
+        finish=lambda _confirmed: results.update(release.finish_release(stack, work)),
+        fail=fail,
+    )
+
+
+def _make(stack: Stack, ml_name: str, halves: Sequence[_Half]) -> None:
+    change = TopicChange(
+        contexts={i: copy for half in halves for i, copy in half.change.contexts.items()},
+        marks={i: copy for half in halves for i, copy in half.change.marks.items()},
+    )
+    try:
+        confirmed = make_change(stack, ml_name, change, czxid=halves[0].czxid)
+    except RefusedError as error:
+        if len(halves) > 1:
+            stack.narrate(f"{error}. Publication and release are tried one by one")
+            for half in halves:
+                _make(stack, ml_name, [half])
+        else:
+            halves[0].fail(error)
+    except TierkeeperError as error:
+        for half in halves:
+            half.fail(error)
+    else:
+        for half in halves:
+            try:
+                half.finish(confirmed)
+            except TierkeeperError as error:
+                half.fail(error)

@@ -1,0 +1,125 @@
+"""Write a topic's change, make its broker see it, and have it read. design sections 6.2 and 6.3.
+
+Owns: one compare-and-set, one unload and one rehearsal for all that a topic is due, contexts to
+publish and marks to set alike; and that a change which the broker cannot read is undone again.
+Nothing here decides: publish.py and release.py have, and the gates before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from resources.errors import RefusedError
+from resources.metastore.cas import EditResult
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.offload_context import OffloadContext, driver_properties
+from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
+from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.publication import plan_publication
+from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.topic_edit import TopicChange, apply_change, is_applied, undo_change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """The broker reads by the node's new version. `waiting` are contexts that the read forbade."""
+
+    edited: EditResult
+    by: str
+    waiting: Mapping[int, Wait]
+
+
+def make_change(
+    stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, rehearse_unloaded: bool = False
+) -> Confirmed:
+    """Bring a change about and prove it; safe to run again after a crash anywhere.
+
+    A topic that nobody has loaded is not loaded for a rehearsal, unless `rehearse_unloaded`.
+
+    Raises:
+        RefusedError: the broker cannot read a ledger of the change; all of it was undone.
+        MetadataConflictError: the node was deleted or made again, or others kept winning.
+    """
+    contexts = _contexts(stack, change.wanted)
+    waiting: dict[int, Wait] = {}
+
+    def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
+        waiting.clear()
+        waiting.update(plan_publication(topic_info, change.wanted).waiting)
+        return apply_change(topic_info, change, contexts)
+
+    edited = edit_topic(
+        stack, ml_name, edit, czxid=czxid, applied=lambda info: is_applied(info, change)
+    )
+    going = change.without(waiting)
+    _reach(going, publish="publish.context_set", release="release.marked")
+    if not going:
+        return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting)
+    stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
+    confirmed_by = reload_topic(stack, ml_name, why=_said(going))
+    if confirmed_by != NOT_LOADED:
+        _reach(going, publish="publish.unloaded", release="release.unloaded")
+    if confirmed_by != NOT_LOADED or rehearse_unloaded:
+        _rehearse_or_undo(stack, ml_name, going, czxid=czxid)
+    _reach(going, publish="publish.confirmed", release="release.rehearsed")
+    return Confirmed(edited=edited, by=confirmed_by, waiting=waiting)
+
+
+def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
+    try:
+        rehearse(stack, topic_of(ml_name), change.last_entry_ids)
+    except RefusedError as error:
+        undo(stack, ml_name, change, czxid=czxid)
+        raise RefusedError(
+            f"{error}; the change was taken back ({_said(change)}), nothing was deleted, and "
+            f"readers are back on the bookies. Check the broker's offloader: driver, bucket, "
+            f"credentials and its log"
+        ) from error
+
+
+def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
+    """Take our contexts and marks out of the node again and make the broker see it."""
+    edit_topic(
+        stack,
+        ml_name,
+        lambda info: undo_change(info, change),
+        czxid=czxid,
+        applied=lambda info: undo_change(info, change) is None,
+    )
+    reload_topic(stack, ml_name, why=f"taken back: {_said(change)}")
+    _reach(change, publish="publish.withdrawn", release="release.unmarked")
+
+
+def _contexts(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:
+    store, driver = stack.settings.store, stack.settings.offload.driver
+    properties = driver_properties(
+        driver=driver, bucket=store.bucket, region=store.region, endpoint=store.endpoint
+    )
+    stamp = int(stack.now().timestamp() * 1000)
+    return {
+        ledger_id: OffloadContext(
+            uid=uid,
+            complete=True,
+            timestamp_ms=stamp,
+            driver_name=driver,
+            properties=properties,
+        )
+        for ledger_id, uid in wanted.items()
+    }
+
+
+def _reach(change: TopicChange, *, publish: str, release: str) -> None:
+    if change.contexts:
+        reach(publish)
+    if change.marks:
+        reach(release)
+
+
+def _said(change: TopicChange) -> str:
+    parts = ((len(change.contexts), "published"), (len(change.marks), "marked for release"))
+    return " and ".join(f"{count} ledgers {what}" for count, what in parts if count)
