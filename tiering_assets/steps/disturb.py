@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 from resources.errors import BrokerError
 from resources.pulsar.activity import TopicActivity
@@ -99,7 +98,7 @@ def record_disturbance(stack: Stack, ml_name: str, broker: str | None, why: str)
     """Say in the records, before it is done, that the topic is reloaded."""
     hour = stack.objects.server_time()
     stack.book.create(
-        keys.disturbance(hour, ml_name, broker, uuid4()),
+        keys.disturbance(hour, ml_name, broker, stack.new_uid()),
         Disturbance(
             ml_name=ml_name,
             broker=broker,

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from resources.errors import ObjectNotFoundError, TierkeeperError
 from tiering_assets.quality.facts import IndexFacts
-from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.records.models import SuiteResult
 from tiering_assets.steps.index_evidence import index_facts
 from tiering_assets.steps.reverify import certified_copy
@@ -24,7 +23,7 @@ def recheck_indexes(
             facts.append(_facts_now(stack, ledger_id))
         except TierkeeperError as error:
             results[ledger_id] = error
-    return {**results, **(validate_indexes(facts) if facts else {})}
+    return {**results, **(stack.judge(facts) if facts else {})}
 
 
 def _facts_now(stack: Stack, ledger_id: int) -> IndexFacts:

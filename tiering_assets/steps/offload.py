@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import resources.errors as errors
 from resources.errors import (
@@ -77,7 +77,7 @@ def copy_ledgers(
 
 
 def _reserve(stack: Stack, plan: LedgerPlan) -> _Reserved:
-    uid = uuid4()
+    uid = stack.new_uid()
     key = data_key(uid, plan.ledger_id)
     attempt = stack.book.create(
         keys.attempt(plan.ledger_id, uid),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resources.bookkeeper.ledger_metadata import index_ledger_metadata
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
 from resources.errors import IntegrityError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.ledgers import LedgerNode
@@ -148,20 +146,13 @@ def plan_ledger(stack: Stack, ledger_id: int) -> LedgerPlan | Wait:
 
 def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[BlockPlan, ...]:
     """Block boundaries by point reads of cumulative lengths."""
-    bookies = stack.settings.bookies
-    with BookiePool(bookies, source.addresses) as pool:
-        reader = LedgerReader(
-            source.metadata(bookies.password.encode()),
-            pool,
-            bookies,
-            first_bookie_hint=source.ledger_id,
-        )
+    with stack.open_lengths(stack.settings.bookies, source) as cumulative_length:
         try:
             return plan_layout(
                 last_entry_id=source.last_entry_id,
                 ledger_length=source.length,
                 block_bytes_max=block_bytes,
-                cumulative_length=reader.cumulative_length,
+                cumulative_length=cumulative_length,
             )
         except IntegrityError as error:
             raise IntegrityError(f"ledger {source.ledger_id}: {error}") from error

@@ -17,7 +17,6 @@ from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
 from resources.object_store.store import ObjectHead, StoredObject
-from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
     Attempt,
@@ -120,7 +119,7 @@ def gather(stack: Stack, about: TopicEvidence, ledger_ids: Iterable[int]) -> dic
     """
     looks = {ledger_id: _look(stack, about, ledger_id) for ledger_id in ledger_ids}
     facts = [look.index_now.facts for look in looks.values() if look.index_now.facts is not None]
-    suites = validate_indexes(facts) if facts else {}
+    suites = stack.judge(facts) if facts else {}
     return {
         ledger_id: _evidence(stack, about, ledger_id, look, suites.get(ledger_id))
         for ledger_id, look in looks.items()

@@ -6,15 +6,16 @@ contract tests as the real clients, and so that nothing reads the environment ha
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from resources.errors import SettingsError
 from resources.metastore.ledgers import LedgerDirectory
@@ -26,11 +27,20 @@ from resources.object_store.store import ObjectStore
 from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
 from resources.settings import Settings
 from resources.settings_sources import require_store
-from tiering_assets.records.models import Writer
+from tiering_assets.quality.facts import IndexFacts
+from tiering_assets.quality.suites import validate_indexes
+from tiering_assets.records.models import SuiteResult, Writer
 from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 
 Narrate = Callable[[str], None]
+Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
+
+
+@functools.cache
+def _tool_version() -> str:
+    return version("tierkeeper")
 
 
 def _utc_now() -> datetime:
@@ -55,12 +65,15 @@ class Stack:
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     narrate: Narrate = field(default=lambda _line: None)
+    judge: Judge = validate_indexes
+    open_lengths: OpenLengths = stored_lengths
+    new_uid: Callable[[], UUID] = uuid4
 
     @property
     def writer(self) -> Writer:
         """Who signs the records of this run."""
         return Writer(
-            tool_version=version("tierkeeper"),
+            tool_version=_tool_version(),
             host=f"{socket.gethostname()}:{os.getpid()}",
             run_id=self.run_id,
         )

@@ -18,7 +18,6 @@ from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version
 from tiering_assets.quality.facts import IndexFacts
-from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
     Attempt,
@@ -76,7 +75,7 @@ def verify_attempts(
             proven.append(item)
         except TierkeeperError as error:
             results[item.plan.ledger_id] = _quarantined(stack, item, error)
-    suites = validate_indexes([_facts(item, found, rows) for item in proven]) if proven else {}
+    suites = stack.judge([_facts(item, found, rows) for item in proven]) if proven else {}
     for item in proven:
         ledger_id = item.plan.ledger_id
         try:

@@ -8,7 +8,7 @@ buffers, however large the ledger.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from hashlib import sha256
 
 from resources.bookkeeper.reader import LedgerReader
@@ -26,7 +26,7 @@ def copy_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     encoders = [BlockEncoder(capacity) for _ in range(min(2, len(task.blocks)))]
     reader = worker.reader(task)
     waiting: Future[BlockRow] | None = None
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="part-upload") as uploader:
+    with worker.uploader() as uploader:
         for i, block in enumerate(task.blocks):
             started = worker.clock()
             encoder = encoders[i % len(encoders)]

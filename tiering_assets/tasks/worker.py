@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -53,6 +54,10 @@ class Worker:
         self._addresses.update(task.source.addresses)
         password = self.settings.bookies.password.encode()
         return LedgerReader(task.source.metadata(password), self._pool, self.settings.bookies)
+
+    def uploader(self) -> Executor:
+        """What sends one part while the next block is being encoded."""
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="part-upload")
 
 
 def run_task(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
