@@ -91,18 +91,27 @@ def decode_pairs(what: str, pairs: Iterable[ml_pb2.KeyValue]) -> dict[str, str]:
     return {require_text(what, pair.key): require_text(what, pair.value) for pair in pairs}
 
 
-def publish_contexts(ml: ManagedLedger, contexts: Mapping[int, OffloadContext]) -> ManagedLedger:
+def publish_contexts(
+    ml: ManagedLedger,
+    contexts: Mapping[int, OffloadContext],
+    *,
+    replacing: Mapping[int, uuid.UUID] | None = None,
+) -> ManagedLedger:
     """Record the given complete contexts, by ledger id.
 
-    A ledger that already has the same attempt complete stays as it is. An older attempt's context
-    is never replaced here: remove it first, by its uid.
+    A ledger that already has the same attempt complete stays as it is. Another attempt's context
+    is replaced, mark and all, only where `replacing` names exactly that attempt.
     """
+    broken = replacing or {}
     message = ml.message_copy()
     for ledger_id, context in contexts.items():
         if not context.complete or context.bookkeeper_deleted:
             raise ValueError(f"ledger {ledger_id}: only a complete, fresh context is published")
         info = _sealed_ledger(message, ml, ledger_id)
         found = _found_context(info, ledger_id)
+        if found is not None and found.uid == broken.get(ledger_id):
+            info.ClearField("offloadContext")
+            found = None
         if found is not None and found.uid != context.uid:
             raise _other_attempt(ledger_id, expected=context.uid, found=found.uid)
         if found is None or not found.complete:

@@ -8,6 +8,7 @@ We never fence, recover or close a ledger to make it eligible.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from resources.bookkeeper.ledger import LedgerMetadata, LedgerState
 from resources.metastore.ledger_info import LedgerInfo
@@ -16,13 +17,17 @@ from tiering_assets.tiering.reasons import Reason, Wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadEvidence:
-    """What the two metadata trees say now. None means "the node or entry is not there"."""
+    """What the two metadata trees say now. None means "the node or entry is not there".
+
+    `replacing` is the attempt that was found broken: its context does not stand in the way.
+    """
 
     ledger_id: int
     ml_name: str
     never_touched: str | None
     metadata: LedgerMetadata | None
     listed: LedgerInfo | None
+    replacing: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ def _refuse_listing(evidence: OffloadEvidence) -> Wait | None:
         return Wait(Reason.NOT_IN_TOPIC, f"{evidence.ml_name} does not list it; nothing to publish")
     if listed.is_open:
         return Wait(Reason.OPEN, "the topic lists it as the one it writes to")
-    if listed.offload is not None:
+    if listed.offload is not None and listed.offload.uid != evidence.replacing:
         if listed.offload.complete:
             return Wait(Reason.PUBLISHED, f"as {listed.offload.uid}")
         return Wait(

@@ -14,7 +14,11 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingsEvidence:
-    """`contexts` are all uids the ledger's topic names now; None means it could not be read."""
+    """`contexts` are all uids the ledger's topic names now; None means it could not be read.
+
+    `replaced_at` is when the store took the record of the confirmed publication of another attempt
+    in this one's place, where this one is quarantined; None where nothing took its place.
+    """
 
     ledger_id: int
     uid: UUID
@@ -24,12 +28,19 @@ class LeavingsEvidence:
     outcome: str | None
     release_intended: bool
     claimed_live: bool
+    replaced_at: datetime | None = None
+
+
+REPLACED_KEPT = timedelta(hours=1)  # a broker that opened the old object may still be reading it
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
+    """`replaced`: it was published once, and a sound attempt has taken its place since."""
+
     ledger_id: int
     uid: UUID
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,8 @@ def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep |
     """Return Sweep only when all conditions hold; the age is by the store's clock alone."""
     reason = _reason_to_keep(evidence, guard_age)
     if reason is None:
-        return Sweep(evidence.ledger_id, evidence.uid)
+        replaced = evidence.outcome == "publish"
+        return Sweep(evidence.ledger_id, evidence.uid, replaced)
     return Keep(evidence.ledger_id, evidence.uid, reason)
 
 
@@ -56,7 +68,11 @@ def _reason_to_keep(evidence: LeavingsEvidence, guard_age: timedelta) -> str | N
     if evidence.uid in evidence.contexts:
         return "an offload context names it"
     if evidence.outcome == "publish":
-        return "it won the right to be published"
+        if evidence.replaced_at is None:
+            return "it won the right to be published"
+        since = evidence.store_now - evidence.replaced_at
+        if since <= (kept := max(guard_age, REPLACED_KEPT)):
+            return f"replaced {since} ago; brokers may still read it for {kept}"
     if evidence.claimed_live:
         return "a run holds a live claim on the ledger"
     if age <= guard_age:

@@ -1,6 +1,7 @@
 """Which of a topic's certified attempts go into its managed-ledger node, given a fresh read of it.
 
-Owns: a context of anybody else, complete or not, is never overwritten; a ledger that left the list
+Owns: a context of anybody else, complete or not, is never overwritten, unless it is exactly the
+attempt that was found broken and is to be replaced; a ledger that left the list
 was trimmed and is expired, not an error; a context of ours that is already there is done.
 """
 
@@ -23,8 +24,16 @@ class PublicationPlan:
     waiting: Mapping[int, Wait] = field(default_factory=dict)
 
 
-def plan_publication(topic: ManagedLedger, wanted: Mapping[int, UUID]) -> PublicationPlan:
-    """Sort the wanted ledgers (id -> attempt) into written now, written before, and not."""
+def plan_publication(
+    topic: ManagedLedger,
+    wanted: Mapping[int, UUID],
+    replacing: Mapping[int, UUID] | None = None,
+) -> PublicationPlan:
+    """Sort the wanted ledgers (id -> attempt) into written now, written before, and not.
+
+    `replacing` names broken attempts (id -> attempt) that a wanted one takes the place of.
+    """
+    broken = replacing or {}
     write: list[int] = []
     already: list[int] = []
     waiting: dict[int, Wait] = {}
@@ -40,6 +49,8 @@ def plan_publication(topic: ManagedLedger, wanted: Mapping[int, UUID]) -> Public
             write.append(ledger_id)
         elif listed.offload.uid == uid and listed.offload.complete:
             already.append(ledger_id)
+        elif listed.offload.complete and listed.offload.uid == broken.get(ledger_id):
+            write.append(ledger_id)
         elif listed.offload.complete:
             waiting[ledger_id] = Wait(Reason.PUBLISHED, f"by attempt {listed.offload.uid}")
         else:

@@ -32,10 +32,15 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicChange:
-    """Ledgers to publish and ledgers to mark, by id."""
+    """Ledgers to publish and ledgers to mark, by id.
+
+    `replacing` names the broken attempts whose contexts may be overwritten. Undoing takes the new
+    context out and never puts a broken one back: without a context readers are on the bookies.
+    """
 
     contexts: Mapping[int, Copy] = field(default_factory=dict)
     marks: Mapping[int, Copy] = field(default_factory=dict)
+    replacing: Mapping[int, UUID] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.contexts or self.marks)
@@ -51,24 +56,29 @@ class TopicChange:
     def without(self, ledger_ids: Mapping[int, object]) -> TopicChange:
         """The change without some of its ledgers to publish."""
         kept = {i: copy for i, copy in self.contexts.items() if i not in ledger_ids}
-        return TopicChange(contexts=kept, marks=self.marks)
+        return TopicChange(contexts=kept, marks=self.marks, replacing=self.replacing)
 
 
 def apply_change(
     topic: ManagedLedger, change: TopicChange, contexts: Mapping[int, OffloadContext]
 ) -> ManagedLedger | None:
     """The edited topic, or None when nothing is left to do. Raises as the edits do."""
-    write = plan_publication(topic, change.wanted).write
+    write = plan_publication(topic, change.wanted, change.replacing).write
     missing = _missing_marks(topic, change)
     if not write and not missing:
         return None
-    published = publish_contexts(topic, {i: contexts[i] for i in write}) if write else topic
+    published = (
+        publish_contexts(topic, {i: contexts[i] for i in write}, replacing=change.replacing)
+        if write
+        else topic
+    )
     return mark_bookkeeper_deleted(published, missing) if missing else published
 
 
 def is_applied(topic: ManagedLedger, change: TopicChange) -> bool:
     """True when a read after a lost answer shows that the write took effect."""
-    return not plan_publication(topic, change.wanted).write and not _missing_marks(topic, change)
+    write = plan_publication(topic, change.wanted, change.replacing).write
+    return not write and not _missing_marks(topic, change)
 
 
 def undo_change(topic: ManagedLedger, change: TopicChange) -> ManagedLedger | None:

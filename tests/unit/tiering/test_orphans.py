@@ -59,7 +59,7 @@ def test_one_condition_is_enough_to_keep(change, reason):
 def test_every_field_of_the_evidence_can_keep():
     assert {name for change, _reason in SINGLE_CHANGES for name in change} == {
         field.name for field in fields(LeavingsEvidence)
-    } - {"ledger_id", "uid"}
+    } - {"ledger_id", "uid", "replaced_at"}  # which lets go and never keeps
 
 
 def test_the_moment_after_the_guard_age_sweeps():
@@ -87,3 +87,31 @@ def test_the_age_is_the_stores_alone(age_s):
     stored_at = NOW - timedelta(seconds=age_s)
     swept = isinstance(decide(replace(READY, attempt_stored_at=stored_at)), Sweep)
     assert swept is (age_s > GUARD.total_seconds())
+
+
+PUBLISHED_ONCE = replace(READY, outcome="publish")
+
+
+@pytest.mark.parametrize(
+    ("guard", "kept"),
+    [(timedelta(seconds=1), timedelta(hours=1)), (timedelta(hours=2), timedelta(hours=2))],
+)
+def test_a_replaced_attempt_goes_an_hour_or_the_guard_age_after_its_replacement(guard, kept):
+    def at(age):
+        evidence = replace(PUBLISHED_ONCE, replaced_at=NOW - age)
+        return decide_sweep(evidence, guard_age=guard)
+
+    assert at(kept + TICK) == Sweep(42, UID, replaced=True)
+    for age in (kept, timedelta(0), -kept):
+        decision = at(age)
+        assert isinstance(decision, Keep)
+        assert "brokers may still read it" in decision.reason
+
+
+@pytest.mark.parametrize(
+    "change", [change for change, _reason in SINGLE_CHANGES if "outcome" not in change], ids=str
+)
+def test_nothing_but_the_outcome_is_forgiven_a_replaced_attempt(change):
+    evidence = replace(PUBLISHED_ONCE, replaced_at=NOW - 2 * GUARD)
+    assert isinstance(decide(evidence), Sweep)
+    assert isinstance(decide(replace(evidence, **change)), Keep)

@@ -102,3 +102,30 @@ def test_undoing_gives_back_what_was_there(states, data):
     assert undone is not None
     assert reread(undone).ledgers == before.ledgers
     assert undo_change(reread(undone), wanted) is None
+
+
+@pytest.mark.parametrize("state", [FOREIGN, PUBLISHED, MARKED])
+def test_a_broken_context_is_replaced_mark_and_all_and_no_other(state):
+    broken = THEIRS if state == FOREIGN else OURS
+    sound = UUID(int=7)
+    before = topic({1: state, 2: FOREIGN, 3: SEALED})
+    change = TopicChange(contexts={1: Copy(sound, 2)}, replacing={1: broken})
+    edited = apply_change(before, change, {1: context(sound)})
+    assert edited is not None
+    found = decode_managed_ledger(encode_managed_ledger(edited))
+    offload = found.ledger(1).offload
+    assert (offload.uid, offload.complete, offload.bookkeeper_deleted) == (sound, True, False)
+    assert [found.ledger(i) for i in (2, 3)] == [before.ledger(i) for i in (2, 3)]
+    assert is_applied(found, change)
+    assert apply_change(found, change, {1: context(sound)}) is None
+    undone = undo_change(found, change)
+    assert undone is not None
+    assert undone.ledger(1).offload is None  # readers are on the bookies, not on the broken object
+    assert undo_change(before, change) is None
+
+
+def test_a_context_that_is_not_the_broken_one_stays():
+    before = topic({1: FOREIGN})
+    change = TopicChange(contexts={1: Copy(UUID(int=7), 2)}, replacing={1: OURS})
+    assert apply_change(before, change, {1: context(UUID(int=7))}) is None
+    assert is_applied(before, change)  # nothing of it is left to be written
