@@ -6,11 +6,13 @@ Facts from the broker, the topic's node and our records for tiering/disturbance.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from resources.errors import BrokerError
+from resources.metastore.cas import EditResult
 from resources.pulsar.activity import TopicActivity
-from resources.pulsar.admin import TopicLoad
+from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
 from tiering_assets.steps.publications import recorded_publications
@@ -65,14 +67,44 @@ def publication_due(
     )
 
 
-def must_wait(stack: Stack, ml_name: str) -> Wait | None:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Where a topic was before its broker was asked anything about it.
+
+    `idle_version` is the node's version from before nobody was found to have the topic loaded, None
+    when somebody may have. A broker that loads a topic writes its node, so as long as nobody but us
+    has written since, no broker has an older view; asking for a topic's policies makes a broker own
+    its bundle, after which it takes a minute to know that the topic is not loaded.
+    """
+
+    place: TopicPlace
+    idle_version: int | None
+
+    def still_idle(self, edited: EditResult) -> bool:
+        """True when the node's new version shows that nobody but us wrote it since."""
+        if self.idle_version is None:
+            return False
+        return edited.version == self.idle_version + int(edited.changed)
+
+
+def see(stack: Stack, ml_name: str) -> Seen:
+    """Look whether a topic is loaded. To be called before anything else is asked of its broker."""
+    found = stack.topics.read(ml_name)
+    place = stack.broker.locate(topic_of(ml_name))
+    # The broker does not write the node of a terminated topic when it loads it.
+    idle = found is not None and found[0].terminated_at is None
+    idle = idle and place.load is TopicLoad.NOT_LOADED
+    return Seen(place, found[1].stat.version if found is not None and idle else None)
+
+
+def must_wait(stack: Stack, ml_name: str, seen: Seen) -> Wait | None:
     """Why the topic may not be reloaded now. One that nobody has loaded is not disturbed at all."""
-    topic = topic_of(ml_name)
-    place = stack.broker.locate(topic)
-    if place.load is TopicLoad.NOT_LOADED:
+    if seen.place.load is TopicLoad.NOT_LOADED:
         return None
     return why_left_alone(
-        _activity(stack, topic), _recent(stack, ml_name, place.broker), stack.settings.disturb
+        _activity(stack, topic_of(ml_name)),
+        _recent(stack, ml_name, seen.place.broker),
+        stack.settings.disturb,
     )
 
 

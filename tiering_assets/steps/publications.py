@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import datetime
 from uuid import UUID
 
 from tiering_assets.records import keys
-from tiering_assets.records.models import Publication
+from tiering_assets.records.models import Attempt, Publication, Quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 
@@ -19,3 +21,19 @@ def recorded_publications(
         for ledger in stored.record.ledgers:
             found.setdefault((ledger.ledger_id, ledger.uid), stored)
     return found
+
+
+def replaced_at(stack: Stack, record: Attempt, contexts: Collection[UUID]) -> datetime | None:
+    """When a sound attempt's publication in the place of this quarantined one was recorded.
+
+    By the store's clock; None unless the topic's node (`contexts`) names the sound one now.
+    """
+    ledger_id, uid = record.ledger.ledger_id, record.uid
+    if uid in contexts or stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is None:
+        return None
+    stored = [
+        publication.stored_at
+        for (published, other), publication in recorded_publications(stack, record.ml_name).items()
+        if published == ledger_id and other != uid and other in contexts
+    ]
+    return min(stored, default=None)

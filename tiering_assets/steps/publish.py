@@ -9,7 +9,8 @@ again. What the broker cannot read is taken out again: the bookie copy is still 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from resources.errors import (
     MetadataConflictError,
@@ -24,9 +25,10 @@ from tiering_assets.records.models import (
     Outcome,
     Publication,
     PublishedLedger,
+    Quarantine,
 )
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.disturb import must_wait
+from tiering_assets.steps.disturb import Seen, must_wait, see
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
@@ -74,18 +76,27 @@ class PublicationWork:
     proven: bool
     won: Mapping[int, Won]
     settled: Mapping[int, PublishResult]
+    seen: Seen
+    replacing: Mapping[int, UUID] = field(default_factory=dict)
 
 
 def publish_topic(
-    stack: Stack, ml_name: str, certificates: Certificates, *, ml_czxid: int
+    stack: Stack,
+    ml_name: str,
+    certificates: Certificates,
+    *,
+    ml_czxid: int,
+    replacing: Mapping[int, UUID] | None = None,
 ) -> dict[int, PublishResult]:
     """Publish certified attempts of one topic; safe to run twice.
+
+    `replacing` names, by ledger, the broken attempt whose context the new one takes the place of.
 
     Raises:
         RefusedError: a rule forbids publishing the topic; every reason says what lifts it.
         MetadataConflictError: the topic was deleted and made again since planning.
     """
-    work = prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid)
+    work = prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid, replacing=replacing)
     results, work = publish_canary(stack, work)
     if work.won:
         results.update(_publish(stack, work, work.won))
@@ -93,9 +104,17 @@ def publish_topic(
 
 
 def prepare_publication(
-    stack: Stack, ml_name: str, certificates: Certificates, *, ml_czxid: int
+    stack: Stack,
+    ml_name: str,
+    certificates: Certificates,
+    *,
+    ml_czxid: int,
+    replacing: Mapping[int, UUID] | None = None,
+    seen: Seen | None = None,
 ) -> PublicationWork:
     """Gate, then win the outcome of each attempt. Raises as `publish_topic`."""
+    broken = replacing or {}
+    seen = seen or see(stack, ml_name)
     found = stack.topics.read(ml_name)
     if found is None or found[1].stat.czxid != ml_czxid:
         raise MetadataConflictError(
@@ -103,10 +122,15 @@ def prepare_publication(
             f"the topic was deleted since the copy was planned; nothing was published"
         )
     topic_info, node = found
-    decision = decide_publish(evidence := publish_evidence(stack, ml_name, topic_info))
+    evidence = publish_evidence(stack, ml_name, topic_info)
+    if broken:
+        # The brokers' lag and their own offloads run on the broken contexts already; a sound copy
+        # in their place is the one thing that still helps.
+        evidence = replace(evidence, broker_may_release=True, coexist=True)
+    decision = decide_publish(evidence)
     if isinstance(decision, Refuse):
         raise RefusedError(str(decision))
-    plan = plan_publication(topic_info, {i: c.record.uid for i, c in certificates.items()})
+    plan = plan_publication(topic_info, {i: c.record.uid for i, c in certificates.items()}, broken)
     settled: dict[int, PublishResult] = {**plan.waiting}
     recorded = recorded_publications(stack, ml_name)
     for ledger_id in plan.already:
@@ -116,7 +140,7 @@ def prepare_publication(
     open_ids = [i for i in (*plan.write, *plan.already) if i not in settled]
     won: dict[int, Won] = {}
     if open_ids:
-        wait = must_wait(stack, ml_name)
+        wait = must_wait(stack, ml_name, seen)
         if wait is None:
             won, lost = _win_all(stack, {i: certificates[i] for i in open_ids})
             settled.update(lost)
@@ -130,6 +154,8 @@ def prepare_publication(
         proven=_canary_stands(stack, ml_name, place),
         won=won,
         settled=settled,
+        replacing=broken,
+        seen=seen,
     )
 
 
@@ -139,6 +165,13 @@ def _win_all(
     won: dict[int, Won] = {}
     lost: dict[int, TierkeeperError] = {}
     for ledger_id, certificate in certificates.items():
+        uid = certificate.record.uid
+        if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+            lost[ledger_id] = RefusedError(
+                f"ledger {ledger_id}: attempt {uid} is quarantined since it was certified; "
+                f"offload the ledger again"
+            )
+            continue
         outcome = win_outcome(stack, certificate, "publish", reason="certified")
         if outcome is None:
             lost[ledger_id] = RefusedError(
@@ -177,8 +210,9 @@ def _publish(
     confirmed = make_change(
         stack,
         work.ml_name,
-        TopicChange(contexts=copies_of(batch)),
+        TopicChange(contexts=copies_of(batch), replacing=work.replacing),
         czxid=work.czxid,
+        seen=work.seen,
         rehearse_unloaded=not work.proven,
     )
     return finish_publication(stack, work, batch, confirmed)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from resources.errors import RefusedError, TierkeeperError
 from tiering_assets.steps import publish, release
+from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.publish import Certificates, PublishResult
 from tiering_assets.steps.release import ReleaseResult
 from tiering_assets.steps.shadows import Shadows
@@ -52,16 +53,20 @@ def tier_topic(
     Safe to run twice. Errors are results: of the ledgers whose half they ended.
     """
     results = TopicResults({}, {})
+    try:
+        seen = see(stack, ml_name)
+    except TierkeeperError as error:
+        return TopicResults(dict.fromkeys(certificates, error), dict.fromkeys(due, error))
     halves = [
         half
         for half in (
-            _to_publish(stack, ml_name, certificates, ml_czxid, results.published),
-            _to_release(stack, ml_name, due, shadows, results.released),
+            _to_publish(stack, ml_name, certificates, ml_czxid, seen, results.published),
+            _to_release(stack, ml_name, due, shadows, seen, results.released),
         )
         if half is not None
     ]
     if halves:
-        _make(stack, ml_name, halves)
+        _make(stack, ml_name, halves, seen)
     return results
 
 
@@ -70,13 +75,16 @@ def _to_publish(
     ml_name: str,
     certificates: Certificates,
     ml_czxid: int,
+    seen: Seen,
     results: dict[int, PublishResult],
 ) -> _Half | None:
     def fail(error: TierkeeperError) -> None:
         results.update({i: error for i in certificates if i not in results})
 
     try:
-        work = publish.prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid)
+        work = publish.prepare_publication(
+            stack, ml_name, certificates, ml_czxid=ml_czxid, seen=seen
+        )
         results.update(work.settled)
         sung, work = publish.publish_canary(stack, work)
     except TierkeeperError as error:
@@ -100,6 +108,7 @@ def _to_release(
     ml_name: str,
     due: Iterable[int],
     shadows: Shadows | None,
+    seen: Seen,
     results: dict[int, ReleaseResult],
 ) -> _Half | None:
     ledger_ids = sorted(due)
@@ -110,7 +119,7 @@ def _to_release(
     if not ledger_ids:
         return None
     try:
-        work = release.prepare_release(stack, ml_name, ledger_ids, shadows=shadows)
+        work = release.prepare_release(stack, ml_name, ledger_ids, shadows=shadows, seen=seen)
     except TierkeeperError as error:
         fail(error)
         return None
@@ -125,18 +134,18 @@ def _to_release(
     )
 
 
-def _make(stack: Stack, ml_name: str, halves: Sequence[_Half]) -> None:
+def _make(stack: Stack, ml_name: str, halves: Sequence[_Half], seen: Seen) -> None:
     change = TopicChange(
         contexts={i: copy for half in halves for i, copy in half.change.contexts.items()},
         marks={i: copy for half in halves for i, copy in half.change.marks.items()},
     )
     try:
-        confirmed = make_change(stack, ml_name, change, czxid=halves[0].czxid)
+        confirmed = make_change(stack, ml_name, change, czxid=halves[0].czxid, seen=seen)
     except RefusedError as error:
         if len(halves) > 1:
             stack.narrate(f"{error}. Publication and release are tried one by one")
             for half in halves:
-                _make(stack, ml_name, [half])
+                _make(stack, ml_name, [half], seen)
         else:
             halves[0].fail(error)
     except TierkeeperError as error:

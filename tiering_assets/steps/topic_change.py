@@ -17,6 +17,7 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.offload_context import OffloadContext, driver_properties
 from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.disturb import Seen
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -35,7 +36,13 @@ class Confirmed:
 
 
 def make_change(
-    stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, rehearse_unloaded: bool = False
+    stack: Stack,
+    ml_name: str,
+    change: TopicChange,
+    *,
+    czxid: int,
+    seen: Seen,
+    rehearse_unloaded: bool = False,
 ) -> Confirmed:
     """Bring a change about and prove it; safe to run again after a crash anywhere.
 
@@ -50,7 +57,7 @@ def make_change(
 
     def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
         waiting.clear()
-        waiting.update(plan_publication(topic_info, change.wanted).waiting)
+        waiting.update(plan_publication(topic_info, change.wanted, change.replacing).waiting)
         return apply_change(topic_info, change, contexts)
 
     edited = edit_topic(
@@ -61,7 +68,10 @@ def make_change(
     if not going:
         return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting)
     stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
-    confirmed_by = reload_topic(stack, ml_name, why=_said(going))
+    if seen.still_idle(edited):
+        confirmed_by = NOT_LOADED
+    else:
+        confirmed_by = reload_topic(stack, ml_name, why=_said(going))
     if confirmed_by != NOT_LOADED:
         _reach(going, publish="publish.unloaded", release="release.unloaded")
     if confirmed_by != NOT_LOADED or rehearse_unloaded:
