@@ -110,6 +110,46 @@ class ReleaseSettings:
     check_to_delete_max_s: float = _setting(5.0, "seconds between the last check and the delete")
     guard_age_s: float = _setting(24 * 3600.0, "youngest age of what clean-up may delete")
     fleet_share_max: float = _setting(0.1, "share of the fleet that one run may delete")
+    reread_without_key: bool = _setting(
+        True,
+        "where sign.public_key_files is empty, read every byte again and compare it with the "
+        "bookies before a release",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignSettings:
+    private_key_file: str = _setting(
+        "", "PEM file with the Ed25519 key that signs certificates; only where ledgers are verified"
+    )
+    public_key_files: str = _setting(
+        "",
+        "PEM files with public keys, separated by commas; where set, release and audit accept no "
+        "certificate without a good signature by one of them",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySettings:
+    second_replica: str = _setting(
+        "off",
+        "read entries also from another replica than the copy did and compare: off, sample (every "
+        "tenth block, and the last) or all",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrubSettings:
+    requests_max: int = _setting(20_000, "requests to the store that one scrub run may make")
+    bytes_max: int = _setting(
+        64 * 1024 * MIB, "bytes of data objects that one scrub run may read; one block at least"
+    )
+    shallow_every_s: float = _setting(
+        24 * 3600.0, "seconds between two looks at both objects of a published or released ledger"
+    )
+    deep_every_s: float = _setting(
+        30 * 24 * 3600.0, "seconds between two readings of every byte of such a ledger"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +182,9 @@ class Settings:
     publish: PublishSettings = field(default_factory=PublishSettings)
     disturb: DisturbSettings = field(default_factory=DisturbSettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    sign: SignSettings = field(default_factory=SignSettings)
+    verify: VerifySettings = field(default_factory=VerifySettings)
+    scrub: ScrubSettings = field(default_factory=ScrubSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     dagster: DagsterSettings = field(default_factory=DagsterSettings)
 

@@ -22,6 +22,7 @@ FRAMEWORKS = {
     "dagster": ("tiering_assets.defs", "tiering_assets.definitions", "resources.dagster_resources"),
     "pyspark": ("tiering_assets.spark", "resources.spark_session"),
     "great_expectations": ("tiering_assets.quality",),
+    "cryptography": ("tiering_assets.records.signature",),
     "kazoo": ("resources.metastore.zookeeper",),
     "pulsar": ("resources.devstack.traffic", "tiering_assets.demo"),
     "typer": ("tiering_assets.cli",),
@@ -54,6 +55,7 @@ OUTSIDE = set(FRAMEWORKS) | {
     "socket",
     "subprocess",
 }
+OUTSIDE -= {"cryptography"}  # bytes in, bytes out
 OUTSIDE |= {"sys", "tempfile", "threading", "time"}
 
 # Rooms that a room never imports. Everything may import the pure rooms.

@@ -66,10 +66,12 @@ def release_ledgers(
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
     from tiering_assets.steps.release_batch import due_ledgers, release_batch
+    from tiering_assets.steps.release_reread import reread_wanted
     from tiering_assets.steps.survey import survey
 
     dry_run = config.dry_run or DELETED_BOOKIE_LEDGERS not in context.selected_asset_keys
-    with tiering_stack.connect(context) as stack:
+    tasks = not dry_run and reread_wanted(tiering_stack.load())
+    with tiering_stack.connect(context, with_tasks=tasks) as stack:
         wanted = chosen_ids(context, config)
         if not wanted:
             wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]

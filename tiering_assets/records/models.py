@@ -107,6 +107,14 @@ class SuiteResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """Ed25519 over the record's canonical bytes without `signature` and `digest`; see signature.py."""
+
+    key_id: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """Written only after every byte was read back and found equal to what the bookies served.
 
@@ -131,6 +139,7 @@ class Certificate:
     writer: Writer
     previous: str
     copy_seconds: float | None = None
+    signature: Signature | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

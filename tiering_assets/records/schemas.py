@@ -32,7 +32,11 @@ def schema_text(record_type: type[Record]) -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **body,
         "description": inspect.getdoc(record_type) or record_type.kind,
-        "properties": {"schema": {"const": record_type.kind}, **body["properties"]},
+        "properties": {
+            "schema": {"const": record_type.kind},
+            **body["properties"],
+            "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        },
         "required": ["schema", *body["required"]],
     }
     return json.dumps(schema, indent=2) + "\n"

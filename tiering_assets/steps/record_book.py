@@ -1,30 +1,38 @@
-"""Typed reading and writing of records; the only place where steps meet JSON."""
+"""Typed reading and writing of records; the only place where steps meet JSON.
+
+Owns: every record is written with its own digest, and one whose digest does not fit is unreadable.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from resources.errors import FormatError, ObjectExistsError
 from resources.object_store.records import RecordStore, StoredRecord
 from resources.object_store.store import ObjectStore
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import Record
+from tiering_assets.records.signature import digest_problem, with_digest
 
 R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored(Generic[R]):
-    """A record with the digest of its exact bytes and the time the store gave it."""
+    """A record with the digest of its exact bytes and the time the store gave it.
+
+    `body` is the JSON object as it lies there, with the fields that we do not know.
+    """
 
     key: str
     record: R
     sha256: str
     stored_at: datetime
     etag: str
+    body: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class RecordBook:
@@ -41,7 +49,9 @@ class RecordBook:
 
     def create(self, key: str, record: R) -> Stored[R]:
         """Write a record that must not exist yet; ObjectExistsError when it does."""
-        return self._typed(type(record), self._records.create(key, encode_record(record)))
+        return self._typed(
+            type(record), self._records.create(key, with_digest(encode_record(record)))
+        )
 
     def create_or_read(self, key: str, record: R) -> tuple[Stored[R], bool]:
         """Write a record, or read the one that is there; True when it was ours that was written."""
@@ -66,7 +76,9 @@ class RecordBook:
 
     def replace(self, found: Stored[R], record: R) -> None:
         """Overwrite what was read, if nobody else did; ObjectConflictError otherwise."""
-        self._records.replace_if_match(found.key, encode_record(record), etag=found.etag)
+        self._records.replace_if_match(
+            found.key, with_digest(encode_record(record)), etag=found.etag
+        )
 
     def iter_records(self, record_type: type[R], prefix: str) -> Iterator[Stored[R]]:
         """All records under a prefix, in key order."""
@@ -88,10 +100,14 @@ class RecordBook:
 
     @staticmethod
     def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:
+        problem = digest_problem(stored.record)
+        if problem is not None:
+            raise FormatError(f"record {stored.key}: {problem}: it was changed after writing")
         return Stored(
             key=stored.key,
             record=decode_record(record_type, stored.record, key=stored.key),
             sha256=stored.sha256,
             stored_at=stored.last_modified,
             etag=stored.etag,
+            body=stored.record,
         )

@@ -1,6 +1,7 @@
 """Delete bookie copies of published ledgers, or say why not. design section 6.3.
 
-The order is the contract: fresh evidence, decision, intent records, one change of the topic
+The order is the contract: fresh evidence, decision, intent records, every byte
+read again where no key vouches for the certificates (release_reread.py), one change of the topic
 (topic_change.py: marks, confirmed unload, first and last entry read through the broker), fresh read
 and re-check of the node, one transaction that deletes the ledger nodes only if the topic's node is
 still that version, release records. A crash between any two leaves a ledger that the next run finishes, never one that is lost.
@@ -36,6 +37,7 @@ from tiering_assets.steps.release_evidence import (
     gather,
     gather_topic,
 )
+from tiering_assets.steps.release_reread import reread_before_release
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import make_change
@@ -164,6 +166,10 @@ def prepare_release(
         else:
             due[ledger_id] = _intend(stack, ml_name, node, evidence, decision)
     reach("release.intended")
+    read = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
+    differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in read.items() if c})
+    results.update(differing)
+    due = {i: item for i, item in due.items() if i not in differing}
     return ReleaseWork(ml_name=ml_name, czxid=node.stat.czxid, due=due, settled=results)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from resources.errors import BrokerError, FormatError, MetadataError
@@ -28,14 +28,17 @@ from tiering_assets.records.models import (
     Quarantine,
     SuiteResult,
 )
+from tiering_assets.records.signature import PublicKeys
 from tiering_assets.steps.disturb import must_wait
 from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.shadows import Shadows
+from tiering_assets.steps.signing import load_public_keys
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.certificate_facts import gate_faults
 from tiering_assets.tiering.reasons import Reason, Wait
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
 
@@ -67,6 +70,7 @@ class TopicEvidence:
     skips_unreadable_ledgers: bool | None
     shadows: tuple[str, ...]
     left_alone: Wait | None
+    public_keys: PublicKeys
 
 
 def gather_topic(
@@ -80,6 +84,7 @@ def gather_topic(
         skips_unreadable_ledgers=_skips_unreadable_ledgers(stack),
         shadows=tuple(shadows.get(topic_of(ml_name), ())),
         left_alone=_left_alone(stack, ml_name),
+        public_keys=load_public_keys(stack.settings),
     )
 
 
@@ -105,6 +110,7 @@ class _Look:
     context: OffloadContext | None
     publication: Stored[Publication] | None
     certificate: Stored[Certificate] | None
+    certificate_faults: tuple[str, ...]
     ledger: LedgerNode | None
     data: ObjectHead | None
     index: StoredObject | None
@@ -130,13 +136,14 @@ def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
     listed = about.topic.ledger(ledger_id)
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid
-    certificate = None if uid is None else _certificate(stack, ledger_id, uid)
+    certificate, faults = (None, []) if uid is None else _certificate(stack, about, ledger_id, uid)
     data, index = _objects(stack, certificate)
     record = None if certificate is None else certificate.record
     return _Look(
         context=context,
         publication=None if uid is None else about.publications.get((ledger_id, uid)),
         certificate=certificate,
+        certificate_faults=tuple(faults),
         ledger=stack.ledgers.read(ledger_id),
         data=data,
         index=index,
@@ -160,6 +167,7 @@ def _evidence(
         publication_stored_at=None if publication is None else publication.stored_at,
         store_now=about.store_now,
         certified_uid=None if record is None else record.uid,
+        certificate_faults=look.certificate_faults,
         chain_intact=_chain_intact(stack, certificate, publication),
         quarantine=None if uid is None else _quarantine(stack, ledger_id, uid),
         suite_passed=bool(suites) and all(one.success for one in suites),
@@ -186,11 +194,22 @@ def _evidence(
     )
 
 
-def _certificate(stack: Stack, ledger_id: int, uid: UUID) -> Stored[Certificate] | None:
+def _certificate(
+    stack: Stack, about: TopicEvidence, ledger_id: int, uid: UUID
+) -> tuple[Stored[Certificate] | None, list[str]]:
+    """The certificate of an attempt and what speaks against it."""
     try:
-        return stack.book.read(Certificate, keys.certificate(ledger_id, uid))
-    except FormatError:  # damaged or of a newer schema: as good as none
-        return None
+        found = stack.book.read(Certificate, keys.certificate(ledger_id, uid))
+    except FormatError as error:  # damaged or of a newer schema: as good as none
+        return None, [f"the certificate cannot be read: {error}"]
+    if found is None:
+        return None, []
+    skew = timedelta(seconds=stack.settings.publish.clock_skew_max_s)
+    faults = gate_faults(found.record, ledger_id=ledger_id, uid=uid, now=about.store_now, skew=skew)
+    unsigned = about.public_keys.problem(found.body)
+    if unsigned is not None:
+        faults.append(f"the certificate does not count: {unsigned}")
+    return found, faults
 
 
 def _quarantine(stack: Stack, ledger_id: int, uid: UUID) -> str | None:

@@ -141,7 +141,7 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
     started = stack.monotonic()
     stored, sight = certified_copy(stack, ledger_id)
     record = stored.record
-    facts, blocks = record.ledger, tuple(_plan_of(record))
+    facts, blocks = record.ledger, tuple(plan_of(record))
     bookies, note = _bookies(stack, sight, record) if source else (None, "bookies not asked")
     data = stack.objects.head(record.data.key)
     index = stack.objects.get(record.index.key)
@@ -183,7 +183,8 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
     )
 
 
-def _plan_of(certificate: Certificate) -> Iterable[BlockPlan]:
+def plan_of(certificate: Certificate) -> Iterable[BlockPlan]:
+    """The certified blocks as a plan to read."""
     for block in certificate.blocks:
         yield BlockPlan(
             part_number=block.part_number,

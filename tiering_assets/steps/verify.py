@@ -2,14 +2,14 @@
 
 The order is the contract: HEAD both objects, read back with the independent decoder, read the
 bookies' digests (from the copy's rows, or from the bookies again when an earlier run copied), compare,
-expectation suite, HEAD again, certificate (only if absent). A mismatch quarantines the attempt and
-nothing is ever published from it.
+expectation suite, HEAD again, certificate, signed where a key is configured (only if absent). A
+mismatch quarantines the attempt and nothing is ever published from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from resources.errors import IntegrityError, ObjectNotFoundError, TierkeeperError
@@ -19,18 +19,22 @@ from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records import keys
+from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import (
     Attempt,
     BlockFacts,
     Certificate,
     ObjectFacts,
     Quarantine,
+    Signature,
     SuiteResult,
 )
+from tiering_assets.records.signature import Signer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.offload import revive
 from tiering_assets.steps.plan import LedgerPlan
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.signing import load_signer
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
 from tiering_assets.tasks.runner import split_task
@@ -57,6 +61,7 @@ def verify_attempts(
     stack: Stack, attempts: Sequence[ToVerify]
 ) -> dict[int, Stored[Certificate] | TierkeeperError]:
     """Verify a batch; returns a certificate or the error of each ledger."""
+    signer = load_signer(stack.settings)
     results: dict[int, Stored[Certificate] | TierkeeperError] = {}
     found: dict[int, _Objects] = {}
     for item in attempts:
@@ -80,7 +85,9 @@ def verify_attempts(
         ledger_id = item.plan.ledger_id
         try:
             stored = rows[str(item.attempt.record.uid)][TaskKind.READ_BACK]
-            results[ledger_id] = _certify(stack, item, found[ledger_id], stored, suites[ledger_id])
+            results[ledger_id] = _certify(
+                stack, item, found[ledger_id], stored, suites[ledger_id], signer
+            )
         except TierkeeperError as error:
             results[ledger_id] = _quarantined(stack, item, error)
     return results
@@ -215,6 +222,7 @@ def _certify(
     found: _Objects,
     stored_rows: Sequence[BlockRow],
     suite: SuiteResult,
+    signer: Signer | None,
 ) -> Stored[Certificate]:
     record, plan = item.attempt.record, item.plan
     if not suite.success:
@@ -269,6 +277,9 @@ def _certify(
         writer=stack.writer,
         previous=item.attempt.sha256,
     )
+    if signer is not None:
+        signed = Signature(**signer.sign(encode_record(certificate)))
+        certificate = replace(certificate, signature=signed)
     written, _ours = stack.book.create_or_read(
         keys.certificate(plan.ledger_id, record.uid), certificate
     )

@@ -37,6 +37,7 @@ class ReleaseEvidence:
     publication_stored_at: datetime | None
     store_now: datetime
     certified_uid: UUID | None
+    certificate_faults: tuple[str, ...]
     chain_intact: bool
     quarantine: str | None
     suite_passed: bool
@@ -104,6 +105,7 @@ def _certificate(evidence: ReleaseEvidence, uid: UUID) -> list[str]:
         reasons.append("this attempt has no certificate")
     elif not evidence.chain_intact:
         reasons.append("the chain of records behind the certificate is broken")
+    reasons.extend(evidence.certificate_faults)
     if evidence.quarantine is not None:
         reasons.append(f"a check of this attempt failed: {evidence.quarantine}")
     if not evidence.suite_passed:

@@ -34,6 +34,7 @@ READY = ReleaseEvidence(
     publication_stored_at=NOW - 2 * LAG,
     store_now=NOW,
     certified_uid=UID,
+    certificate_faults=(),
     chain_intact=True,
     quarantine=None,
     suite_passed=True,
@@ -66,6 +67,7 @@ OTHER_FACTS: tuple[dict[str, Any], ...] = (
     {"czxid": 1},  # deleted and made again under the same id
 )
 SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
+    ({"certificate_faults": ("dated in the future",)}, "dated in the future"),
     ({"context_uid": None}, UNPUBLISHED),
     ({"context_complete": False}, UNPUBLISHED),
     ({"published_uid": None}, UNCONFIRMED),

@@ -1,0 +1,135 @@
+"""Without a key, nobody vouches for a certificate: read every byte again before its source may go.
+
+Runs between the release intent and the first change of the topic, for all due ledgers at once, with
+the tasks and the decoder of the first verification: the object against its certificate, and against
+what the bookies serve now.
+
+Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
+nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must be
+signed, and with release.reread_without_key = false.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from resources.errors import IntegrityError, TierkeeperError
+from resources.metastore.ledgers import LedgerNode
+from resources.settings import Settings
+from tiering_assets.records import keys
+from tiering_assets.records.models import Certificate, Quarantine
+from tiering_assets.steps.plan import resolve_all
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.reverify import plan_of
+from tiering_assets.steps.signing import has_public_keys
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
+from tiering_assets.tasks.runner import split_task
+from tiering_assets.tiering.certificate_check import certificate_differences
+from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.tiering.verification import find_differences, rows_by_part
+
+Due = Mapping[int, tuple[Stored[Certificate], LedgerNode]]
+_NAMED_MAX = 5  # differences in a quarantine record and a reason
+
+
+def reread_wanted(settings: Settings) -> bool:
+    """Whether a release with these settings reads every byte, and so needs a task runner."""
+    return settings.release.reread_without_key and not has_public_keys(settings)
+
+
+def reread_before_release(stack: Stack, due: Due) -> dict[int, NotYet]:
+    """Those of the due ledgers that must not go, each with its reason."""
+    if not due or not reread_wanted(stack.settings):
+        return {}
+    stack.narrate(
+        f"no key is configured: reading {len(due)} ledgers, "
+        f"{sum(stored.record.data.size for stored, _node in due.values())} bytes, and their bookies"
+    )
+    waiting: dict[int, NotYet] = {}
+    tasks: list[BlockTask] = []
+    for ledger_id, (stored, node) in due.items():
+        try:
+            tasks += _tasks(stack, stored.record, node)
+        except TierkeeperError as error:
+            waiting[ledger_id] = _unread(error)
+    rows: dict[int, list[BlockRow]] = defaultdict(list)
+    for row in stack.runner.run(tasks) if tasks else ():
+        rows[row.ledger_id].append(row)
+    for ledger_id, (stored, _node) in due.items():
+        if ledger_id not in waiting:
+            reason = _judge(stack, stored, rows[ledger_id])
+            if reason is not None:
+                waiting[ledger_id] = reason
+    return waiting
+
+
+def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[BlockTask]:
+    whole = BlockTask(
+        kind=TaskKind.READ_BACK,
+        attempt=str(certificate.uid),
+        source=LedgerSource.of(node.metadata, resolve_all(stack, node)),
+        data_key=certificate.data.key,
+        blocks=tuple(plan_of(certificate)),
+        version_id=certificate.data.version_id,
+    )
+    pieces = split_task(whole, bytes_max=stack.settings.offload.task_bytes)
+    return [*pieces, *(replace(p, kind=TaskKind.READ_SOURCE, version_id=None) for p in pieces)]
+
+
+def _judge(stack: Stack, stored: Stored[Certificate], rows: list[BlockRow]) -> NotYet | None:
+    certificate = stored.record
+    outage = next(
+        (r for r in rows if r.error and (r.retryable or r.kind is TaskKind.READ_SOURCE)), None
+    )
+    if outage is not None:
+        return _unread(f"block {outage.part_number}: {outage.error}")
+    try:
+        found = [f"block {r.part_number}: {r.error}" for r in rows if r.error]
+        found += _differences(stack, certificate, rows)
+    except IntegrityError as error:  # one block read twice, with different results
+        found = [str(error)]
+    except TierkeeperError as error:
+        return _unread(error)
+    if not found:
+        return None
+    said = "; ".join(found[:_NAMED_MAX])
+    _quarantine(stack, stored, f"read again before its release: {said}")
+    return NotYet((f"read again before the release, the copy differs: {said}; quarantined",))
+
+
+def _differences(stack: Stack, certificate: Certificate, rows: list[BlockRow]) -> list[str]:
+    back = rows_by_part(r for r in rows if r.kind is TaskKind.READ_BACK)
+    data = stack.objects.head(certificate.data.key)
+    index = stack.objects.get(certificate.index.key)
+    return certificate_differences(
+        certificate, data=data, index=index, rows=back
+    ) + find_differences(
+        plan=tuple(plan_of(certificate)),
+        source=rows_by_part(r for r in rows if r.kind is TaskKind.READ_SOURCE),
+        stored=back,
+        last_entry_id=certificate.ledger.last_entry_id,
+        ledger_length=certificate.ledger.length,
+    )
+
+
+def _unread(why: object) -> NotYet:
+    return NotYet((f"could not be read again before the release: {why}",))
+
+
+def _quarantine(stack: Stack, stored: Stored[Certificate], reason: str) -> None:
+    record = stored.record
+    stack.book.create_or_read(
+        keys.quarantine(record.ledger.ledger_id, record.uid),
+        Quarantine(
+            ledger_id=record.ledger.ledger_id,
+            uid=record.uid,
+            ml_name=record.ml_name,
+            reason=reason,
+            found_at=stack.now(),
+            writer=stack.writer,
+            previous=record.previous,
+        ),
+    )
