@@ -7,6 +7,7 @@ that every byte of both objects is determined before the first one is sent.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import index_ledger_metadata
 from resources.errors import IntegrityError
@@ -90,7 +91,7 @@ def facts_of(node: LedgerNode) -> LedgerFacts:
     )
 
 
-def decide_sight(sight: LedgerSight) -> Copy | Wait:
+def decide_sight(sight: LedgerSight, *, replacing: UUID | None = None) -> Copy | Wait:
     """The eligibility decision for what was just seen."""
     if sight.node is None:
         return Wait(Reason.MISSING, f"BookKeeper has no ledger {sight.ledger_id}")
@@ -105,19 +106,24 @@ def decide_sight(sight: LedgerSight) -> Copy | Wait:
             never_touched=never_touched(sight.ml_name, properties),
             metadata=sight.node.metadata,
             listed=sight.listed,
+            replacing=replacing,
         )
     )
 
 
-def plan_ledger(stack: Stack, ledger_id: int) -> LedgerPlan | Wait:
+def plan_ledger(
+    stack: Stack, ledger_id: int, *, replacing: UUID | None = None, block_bytes: int | None = None
+) -> LedgerPlan | Wait:
     """Decide and lay out one ledger.
+
+    `replacing` is a broken attempt whose context may stand; its `block_bytes` keep its offsets.
 
     Raises:
         IntegrityError: the lengths in metadata and in the stored entries disagree.
         EntryUnavailableError: too few bookies answer even for the plan.
     """
     sight = look_at(stack, ledger_id)
-    decision = decide_sight(sight)
+    decision = decide_sight(sight, replacing=replacing)
     if isinstance(decision, Wait):
         return decision
     node, listed, topic_node = sight.node, sight.listed, sight.topic_node
@@ -125,8 +131,8 @@ def plan_ledger(stack: Stack, ledger_id: int) -> LedgerPlan | Wait:
         return Wait(Reason.MISSING, f"ledger {ledger_id} vanished while it was looked at")
     facts = facts_of(node)
     source = LedgerSource.of(node.metadata, resolve_all(stack, node))
-    block_bytes = block_bytes_for(
-        facts.length, node.metadata.entries, stack.settings.offload.block_bytes
+    chosen = block_bytes_for(
+        facts.length, node.metadata.entries, block_bytes or stack.settings.offload.block_bytes
     )
     return LedgerPlan(
         ledger_id=ledger_id,
@@ -134,8 +140,8 @@ def plan_ledger(stack: Stack, ledger_id: int) -> LedgerPlan | Wait:
         ml_czxid=topic_node.stat.czxid,
         facts=facts,
         source=source,
-        blocks=lay_out(stack, source, block_bytes),
-        block_bytes=block_bytes,
+        blocks=lay_out(stack, source, chosen),
+        block_bytes=chosen,
         index_metadata=index_ledger_metadata(
             node.data, ledger_id=ledger_id, ctime_ms=facts.ctime_ms
         ),

@@ -18,6 +18,7 @@ from tiering_assets.records.models import Attempt, Certificate, Outcome, Publica
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.publications import replaced_at
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
@@ -118,6 +119,7 @@ def _decide(
             outcome=None if outcome is None else outcome.record.outcome,
             release_intended=intent is not None,
             claimed_live=claim is not None and claim.record.expires_at > store_now,
+            replaced_at=replaced_at(stack, record, contexts),
         ),
         guard_age=timedelta(seconds=stack.settings.release.guard_age_s),
     )
@@ -125,9 +127,10 @@ def _decide(
 
 def _sweep_one(stack: Stack, leaving: Leaving) -> None:
     record = leaving.attempt.record
-    won = win_outcome(stack, leaving.attempt, "abandon", reason="swept: nothing refers to it")
-    if won is None:
-        return  # somebody publishes it after all
+    if not (isinstance(leaving.decision, Sweep) and leaving.decision.replaced):
+        won = win_outcome(stack, leaving.attempt, "abandon", reason="swept: nothing refers to it")
+        if won is None:
+            return  # somebody publishes it after all
     reach("sweep.abandoned")
     for upload_id in leaving.uploads:
         stack.objects.abort_upload(record.data_key, upload_id)

@@ -7,12 +7,15 @@ raised, so that a quarantine record can name them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from typing import Final
 
-from resources.errors import IntegrityError
+from resources.errors import IntegrityError, SettingsError
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.tasks.descriptors import BlockRow
+
+SAMPLED_EVERY: Final = 10  # of a ledger's blocks, with verify.second_replica = sample
 
 
 def rows_by_part(rows: Iterable[BlockRow]) -> dict[int, BlockRow]:
@@ -71,6 +74,44 @@ def find_differences(
         found.append(f"entries: expected {last_entry_id + 1}, found {entries}")
     if length != ledger_length:
         found.append(f"payload bytes: expected {ledger_length}, found {length}")
+    return found
+
+
+def second_read_parts(blocks: Sequence[BlockPlan], how_many: str) -> frozenset[int]:
+    """Part numbers to read from another replica, too: none, every tenth and the last, or all.
+
+    Raises:
+        SettingsError: verify.second_replica is none of off, sample and all.
+    """
+    if how_many not in ("off", "sample", "all"):
+        raise SettingsError(f"verify.second_replica is {how_many!r}, expected off, sample or all")
+    last = blocks[-1].part_number
+    return frozenset(
+        b.part_number
+        for b in blocks
+        if how_many == "all"
+        or (how_many == "sample" and (b.part_number % SAMPLED_EVERY == 1 or b.part_number == last))
+    )
+
+
+def second_read_differences(
+    copied: Mapping[int, BlockRow], again: Mapping[int, BlockRow]
+) -> list[str]:
+    """Blocks whose entries another replica serves otherwise than the copy's did."""
+    found = []
+    for part, row in sorted(again.items()):
+        first = copied.get(part)
+        facts = None if first is None else (first.entries, first.payload_bytes)
+        if (
+            first is None
+            or facts != (row.entries, row.payload_bytes)
+            or (first.entries_sha256 != row.entries_sha256)
+        ):
+            digest = None if first is None else first.entries_sha256
+            found.append(
+                f"block {part}: replicas differ: copied {facts} {digest}, another replica serves "
+                f"{(row.entries, row.payload_bytes)} {row.entries_sha256}"
+            )
     return found
 
 
