@@ -65,6 +65,10 @@ class IntegrityError(TierkeeperError):
     exit_code = 14
 
 
+class ExpectationError(IntegrityError):
+    """The bytes are equal, and the expectation suite over the index still found something."""
+
+
 class BookieError(TierkeeperError):
     exit_code = 15
     retryable = True

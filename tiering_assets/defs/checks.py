@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from resources.errors import ExpectationError, FormatError, IntegrityError
 from tiering_assets.defs.batches import reasons_table
 from tiering_assets.defs.metadata import Metadata, suite_metadata
 from tiering_assets.defs.partitions import (
@@ -49,6 +50,27 @@ CHECK_SPECS = [
     )
     for key, about in _ABOUT.items()
 ]
+
+
+def disproved_by(error: Exception | None) -> dg.AssetCheckKey | None:
+    """The check that this error is a finding of; an outage or a refusal judges nothing."""
+    if isinstance(error, ExpectationError):
+        return INDEX_SUITE
+    return READ_BACK_EQUAL if isinstance(error, IntegrityError | FormatError) else None
+
+
+def log_finding(
+    context: Context, check: dg.AssetCheckKey, ledger_id: int, error: Exception
+) -> None:
+    """Tell that a check failed during the offload, where no certificate came of it."""
+    log_evaluation(
+        context,
+        check,
+        partition=partition_key(ledger_id),
+        passed=False,
+        description=str(error),
+        metadata={"ledger_id": dg.MetadataValue.int(ledger_id)},
+    )
 
 
 def log_read_back(

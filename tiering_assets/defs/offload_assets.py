@@ -16,7 +16,7 @@ from tiering_assets.defs.batches import (
     batch_failure,
     chosen_ids,
 )
-from tiering_assets.defs.checks import log_read_back, log_suites
+from tiering_assets.defs.checks import disproved_by, log_finding, log_read_back, log_suites
 from tiering_assets.defs.metadata import (
     INDEX_COLUMNS,
     certificate_metadata,
@@ -116,7 +116,7 @@ def offload_ledgers(
         )
         add_partitions(
             context.instance,
-            [o.ledger_id for o in outcomes if o.certificate is not None or _disproved(o)],
+            [o.ledger_id for o in outcomes if o.certificate is not None or disproved_by(o.error)],
         )
         for outcome in outcomes:
             _log_outcome(context, stack, outcome)
@@ -153,14 +153,9 @@ def _log_outcome(
     ledger_id, stored = outcome.ledger_id, outcome.certificate
     selected = context.selected_asset_keys
     if stored is None:
-        if _disproved(outcome):
-            log_read_back(
-                context,
-                ledger_id,
-                findings=[str(outcome.error)],
-                metadata={"ledger_id": dg.MetadataValue.int(ledger_id)},
-                said="",
-            )
+        check = disproved_by(outcome.error)
+        if check is not None and outcome.error is not None:
+            log_finding(context, check, ledger_id, outcome.error)
         return
     certificate = stored.record
     said = f"ledger {ledger_id} of {topic_text(certificate.ml_name)}"
@@ -228,13 +223,6 @@ def _log_publication(
             description=said,
         )
     )
-
-
-def _disproved(outcome: "LedgerOutcome") -> bool:
-    """The bytes were judged and found wrong; an outage or a refusal judges nothing."""
-    from resources.errors import FormatError, IntegrityError
-
-    return outcome.certificate is None and isinstance(outcome.error, IntegrityError | FormatError)
 
 
 def _finish(

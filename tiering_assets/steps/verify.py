@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from resources.errors import IntegrityError, ObjectNotFoundError, TierkeeperError
+from resources.errors import ExpectationError, IntegrityError, ObjectNotFoundError, TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import decode_index
@@ -38,7 +38,13 @@ from tiering_assets.steps.signing import load_signer
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
 from tiering_assets.tasks.runner import split_task
-from tiering_assets.tiering.verification import find_differences, object_digest, rows_by_part
+from tiering_assets.tiering.verification import (
+    find_differences,
+    object_digest,
+    rows_by_part,
+    second_read_differences,
+    second_read_parts,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +110,7 @@ def _read(
     for item in items:
         record = item.attempt.record
         by_attempt[str(record.uid)] = {TaskKind.READ_BACK: [], TaskKind.READ_SOURCE: []}
+        second = second_read_parts(item.plan.blocks, stack.settings.verify.second_replica)
         whole = BlockTask(
             kind=TaskKind.READ_BACK,
             attempt=str(record.uid),
@@ -114,24 +121,25 @@ def _read(
         )
         pieces = split_task(whole, bytes_max=stack.settings.offload.task_bytes)
         tasks += pieces
-        if item.source_rows is None:
-            tasks += [
-                BlockTask(
-                    kind=TaskKind.READ_SOURCE,
-                    attempt=piece.attempt,
-                    source=piece.source,
-                    data_key=piece.data_key,
-                    blocks=piece.blocks,
+        for piece in pieces:
+            # Without the copy's rows all blocks are read from the bookies again; with them only
+            # those that verify.second_replica asks another replica for.
+            blocks = tuple(
+                b for b in piece.blocks if item.source_rows is None or b.part_number in second
+            )
+            if blocks:
+                tasks.append(
+                    BlockTask(
+                        kind=TaskKind.READ_SOURCE,
+                        attempt=piece.attempt,
+                        source=piece.source,
+                        data_key=piece.data_key,
+                        blocks=blocks,
+                    )
                 )
-                for piece in pieces
-            ]
     if tasks:
         for row in stack.runner.run(tasks):
             by_attempt[row.attempt][row.kind].append(row)
-    for item in items:
-        if item.source_rows is not None:
-            rows = by_attempt[str(item.attempt.record.uid)]
-            rows[TaskKind.READ_SOURCE] = list(item.source_rows.values())
     return by_attempt
 
 
@@ -156,9 +164,13 @@ def _compare(item: ToVerify, rows: Rows) -> None:
             failed,
             f"ledger {item.plan.ledger_id} block {failed.part_number}: {failed.error}",
         )
-    differences = find_differences(
+    from_bookies = rows_by_part(rows[TaskKind.READ_SOURCE])
+    differences = (
+        [] if item.source_rows is None else second_read_differences(item.source_rows, from_bookies)
+    )
+    differences += find_differences(
         plan=item.plan.blocks,
-        source=rows_by_part(rows[TaskKind.READ_SOURCE]),
+        source=from_bookies if item.source_rows is None else dict(item.source_rows),
         stored=rows_by_part(rows[TaskKind.READ_BACK]),
         last_entry_id=item.plan.facts.last_entry_id,
         ledger_length=item.plan.facts.length,
@@ -226,7 +238,7 @@ def _certify(
 ) -> Stored[Certificate]:
     record, plan = item.attempt.record, item.plan
     if not suite.success:
-        raise IntegrityError(
+        raise ExpectationError(
             f"ledger {plan.ledger_id}: expectation suite {suite.name} failed: "
             f"{', '.join(suite.failed)}"
         )
