@@ -80,5 +80,13 @@ def by_broker(broker: str | None) -> str:
     return f".{sha256((broker or '').encode()).hexdigest()[:16]}.json"
 
 
+def scrub(ledger_id: int, uid: UUID, what: str) -> str:
+    """`what` is `shallow` or `deep` (the newest good one), `partial`, or `failed`.
+
+    One listing of `scrubs/` so tells when each attempt was last verified, and which one is broken.
+    """
+    return f"scrubs/{ledger_id}/{uid}.{what}.json"
+
+
 def hold(ledger_id: int) -> str:
     return f"holds/{ledger_id}.json"

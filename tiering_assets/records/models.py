@@ -253,6 +253,43 @@ class Release:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EntryRange:
+    """Entries of a ledger, both ends included."""
+
+    first_entry_id: int
+    last_entry_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scrub:
+    """The newest look at an attempt's objects, shallow or deep, whoever wrote them.
+
+    `blocks_read` below `blocks` is a deep one that a budget ended; the next run goes on behind it,
+    and `entries` and `payload_bytes` count what was read so far. `lost` is empty while the bookie
+    copy lives. `previous` is the digest of the certificate, None for objects that a broker wrote.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/scrub/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    depth: Literal["shallow", "deep"]
+    data_bytes: int
+    data_etag: str | None
+    data_version_id: str | None
+    blocks: int
+    blocks_read: int
+    entries: int
+    payload_bytes: int
+    scrubbed_at: AwareDatetime
+    seconds: float
+    writer: Writer
+    findings: tuple[str, ...] = ()
+    lost: tuple[EntryRange, ...] = ()
+    previous: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
     """A person's ban on releasing a ledger. It binds our release, not the broker's own deletes."""
@@ -276,5 +313,6 @@ Record = (
     | Disturbance
     | ReleaseIntent
     | Release
+    | Scrub
     | Hold
 )
