@@ -32,6 +32,7 @@ __all__ = [
     "IndexEntry",
     "block_lengths",
     "decode_index",
+    "decode_index_fields",
     "iter_block_entries",
 ]
 
@@ -69,6 +70,17 @@ class Index:
 
 def decode_index(data: bytes) -> Index:
     """Decode a whole index object. Raises FormatError for anything but a V1 index that adds up."""
+    index = decode_index_fields(data)
+    entries_at = INDEX_HEADER_BYTES + len(index.ledger_metadata)
+    _require_blocks_follow(index.entries, index.data_object_length, entries_at)
+    return index
+
+
+def decode_index_fields(data: bytes) -> Index:
+    """Decode an index whose blocks may not add up, to tell what of a damaged copy can be read.
+
+    Raises FormatError where the fields themselves cannot be told apart. Proves nothing.
+    """
     if len(data) >= _MAGIC.size and _MAGIC.unpack_from(data)[0] == STREAMING_INDEX_MAGIC:
         raise format_error("index", 0, "a V1 index", "a streaming (PIP-76) index, not supported")
     if len(data) < INDEX_HEADER_BYTES:
@@ -96,7 +108,6 @@ def decode_index(data: bytes) -> Index:
         )
     entries_at = INDEX_HEADER_BYTES + metadata_length
     entries = tuple(IndexEntry(*row) for row in _INDEX_ENTRY.iter_unpack(data[entries_at:]))
-    _require_blocks_follow(entries, data_length, entries_at)
     return Index(data_length, bytes(data[INDEX_HEADER_BYTES:entries_at]), entries)
 
 

@@ -6,7 +6,7 @@ bytes and both digests. Differences are listed, not raised, so that people see a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from resources.object_store.store import ObjectHead, StoredObject
@@ -23,17 +23,32 @@ def certificate_differences(
     rows: Mapping[int, BlockRow],
 ) -> list[str]:
     """Every difference in words. `rows` are the blocks read back, by part number."""
-    found = _head_differences("data", certificate.data, data)
-    found += _head_differences("index", certificate.index, None if index is None else index.head)
-    if index is not None and (have := sha256(index.body).hexdigest()) != certificate.index.sha256:
-        found.append(f"index object: SHA-256: expected {certificate.index.sha256}, found {have}")
-    for block in certificate.blocks:
-        row = rows.get(block.part_number)
-        found += [f"block {block.part_number}: not read"] if row is None else _block(block, row)
+    found = object_differences(certificate, data=data, index=index)
+    found += block_differences(certificate.blocks, rows)
     if all(block.part_number in rows for block in certificate.blocks):
         digest = object_digest(rows[block.part_number].sha256 for block in certificate.blocks)
         if digest != certificate.data.sha256:
             found.append(f"data object: digest: expected {certificate.data.sha256}, found {digest}")
+    return found
+
+
+def object_differences(
+    certificate: Certificate, *, data: ObjectHead | None, index: StoredObject | None
+) -> list[str]:
+    """Differences that show without reading the data object: identity of both, bytes of the index."""
+    found = _head_differences("data", certificate.data, data)
+    found += _head_differences("index", certificate.index, None if index is None else index.head)
+    if index is not None and (have := sha256(index.body).hexdigest()) != certificate.index.sha256:
+        found.append(f"index object: SHA-256: expected {certificate.index.sha256}, found {have}")
+    return found
+
+
+def block_differences(blocks: Iterable[BlockFacts], rows: Mapping[int, BlockRow]) -> list[str]:
+    """Differences of certified blocks from what was read back, by part number."""
+    found: list[str] = []
+    for block in blocks:
+        row = rows.get(block.part_number)
+        found += [f"block {block.part_number}: not read"] if row is None else _block(block, row)
     return found
 
 
