@@ -36,6 +36,8 @@ POINTS: Final = (
     "sweep.abandoned",
     "sweep.aborted",
     "sweep.deleted",
+    "scrub.quarantined",
+    "scrub.recorded",
 )
 
 VARIABLE: Final = "TIERKEEPER_CRASH_AT"

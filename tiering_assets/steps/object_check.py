@@ -117,7 +117,7 @@ def check_object(stack: Stack, key: str) -> ObjectCheck:
     started = stack.monotonic()
     sight = look_at_object(stack, key)
     findings = list(sight.problems)
-    plans = _plans(sight, findings)
+    plans = plans_of_index(sight, findings)
     rows = {}
     if sight.data is not None and plans:
         stack.narrate(f"{sight.data_key}: reading {len(plans)} blocks, {sight.data.size} bytes")
@@ -174,7 +174,7 @@ def _decode(
         return decoded, None
 
 
-def _plans(sight: ObjectSight, findings: list[str]) -> list[BlockPlan]:
+def plans_of_index(sight: ObjectSight, findings: list[str]) -> list[BlockPlan]:
     """Blocks to read. The index alone does not say where the last one's entries end."""
     plans: list[BlockPlan] = []
     for part_number, block in enumerate(sight.blocks, start=1):
