@@ -20,6 +20,7 @@ import typer
 
 from resources.errors import TierkeeperError
 from tiering_assets.cli import (  # noqa: F401  they join `ledger`
+    audit_cmd,
     config_cmd,
     demo_cmd,
     doctor_cmd,
@@ -63,7 +64,7 @@ app = typer.Typer(
     add_completion=False,
     epilog=_EPILOG,
 )
-for group in (ledger_cmd, object_cmd, orphan_cmd, config_cmd, stack_cmd):
+for group in (ledger_cmd, object_cmd, audit_cmd, hold_cmd, orphan_cmd, config_cmd, stack_cmd):
     app.add_typer(group.app)
 for single in (doctor_cmd, demo_cmd):
     single.declare(app)

@@ -1,0 +1,243 @@
+"""A small ledger of two blocks with its whole chain of records, put into any object store.
+
+The objects are written down without the encoder (sim_ledger.py), the records by the product's own
+record book, so that their bytes are those that a run would write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from struct import pack
+from typing import Any
+from uuid import UUID, uuid4
+
+from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger_metadata import encode_ledger_metadata, index_ledger_metadata
+from resources.object_store.store import ObjectStore
+from tests.support.fault_lab import framed
+from tiering_assets.offload_format.layout import plan_layout_from_sizes
+from tiering_assets.records import keys, models
+from tiering_assets.steps.record_book import RecordBook
+
+WRITER = models.Writer(tool_version="0.1.0", host="h:1", run_id="run-1")
+ML_NAME = "public/default/persistent/audited"
+
+
+@dataclass
+class Chain:
+    """One attempt's objects and records; `stored` by kind, as the book returned them."""
+
+    ledger_id: int
+    uid: UUID
+    data: bytes
+    index: bytes
+    stored: dict[type, Any] = field(default_factory=dict)
+
+    @property
+    def certificate(self) -> models.Certificate:
+        record: models.Certificate = self.stored[models.Certificate].record
+        return record
+
+
+def put_chain(
+    objects: ObjectStore,
+    book: RecordBook,
+    ledger_id: int,
+    *,
+    payloads: list[bytes] | None = None,
+    ml_name: str = ML_NAME,
+    outcome: str = "publish",
+    czxid: int = 77,
+) -> Chain:
+    """Objects and every record up to the release; with `abandon`, up to the outcome."""
+    payloads = payloads or [b"%d:" % i + bytes(range(40 + i)) for i in range(8)]
+    plan = plan_layout_from_sizes([len(p) for p in payloads], block_bytes_max=400)
+    length, last = sum(map(len, payloads)), len(payloads) - 1
+    uid, at = uuid4(), objects.server_time() - timedelta(seconds=2)
+    blocks, bodies = [], []
+    for block in plan:
+        own = payloads[block.first_entry_id : block.last_entry_id + 1]
+        body = framed(block.first_entry_id, own, block.block_length)
+        bodies.append(body)
+        blocks.append(
+            models.BlockFacts(
+                part_number=block.part_number,
+                first_entry_id=block.first_entry_id,
+                last_entry_id=block.last_entry_id,
+                offset=block.offset,
+                block_length=block.block_length,
+                payload_bytes=block.payload_bytes,
+                sha256=sha256(body).hexdigest(),
+                entries_sha256=sha256(
+                    b"".join(
+                        pack(">qi", i, len(p)) + p
+                        for i, p in enumerate(own, start=block.first_entry_id)
+                    )
+                ).hexdigest(),
+            )
+        )
+    data = b"".join(bodies)
+    metadata = LedgerMetadata(
+        ledger_id=ledger_id,
+        state=LedgerState.CLOSED,
+        last_entry_id=last,
+        length=length,
+        ensemble_size=1,
+        write_quorum=1,
+        ack_quorum=1,
+        digest_type=DigestType.CRC32C,
+        password=None,
+        segments=(Segment(0, ("bk0",)),),
+    )
+    inner = index_ledger_metadata(
+        encode_ledger_metadata(metadata), ledger_id=ledger_id, ctime_ms=1_700_000_000_000
+    )
+    rows = b"".join(pack(">qiq", b.first_entry_id, b.part_number, b.offset) for b in plan)
+    size = 32 + len(inner) + len(rows)
+    index = pack(">IIqqII", 0xDE47DE47, size, len(data), 128, len(plan), len(inner)) + inner + rows
+    key = f"{uid}-ledger-{ledger_id}"
+    heads = []
+    for name, body in ((key, data), (f"{key}-index", index)):
+        objects.put(name, body, metadata={"s3managedledgeroffloaderformatversion": "1"})
+        head = objects.head(name)
+        assert head is not None
+        heads.append(head)
+    facts = models.LedgerFacts(
+        ledger_id=ledger_id,
+        last_entry_id=last,
+        length=length,
+        digest_type="CRC32C",
+        ctime_ms=1_700_000_000_000,
+        czxid=5,
+    )
+    chain = Chain(ledger_id, uid, data, index)
+
+    def write(name: str, record: models.Record) -> Any:
+        stored = book.create(name, record)
+        chain.stored[type(record)] = stored
+        return stored
+
+    attempt = write(
+        keys.attempt(ledger_id, uid),
+        models.Attempt(
+            ledger=facts,
+            uid=uid,
+            ml_name=ml_name,
+            ml_czxid=czxid,
+            bucket=objects.bucket,
+            data_key=key,
+            index_key=f"{key}-index",
+            block_bytes=400,
+            blocks=len(plan),
+            object_bytes=len(data),
+            started_at=at,
+            writer=WRITER,
+        ),
+    )
+    whole = sha256(b"".join(bytes.fromhex(b.sha256) for b in blocks)).hexdigest()
+    digests = (whole, sha256(index).hexdigest())
+    both = [
+        models.ObjectFacts(
+            key=h.key, size=h.size, etag=h.etag, sha256=digest, version_id=h.version_id
+        )
+        for h, digest in zip(heads, digests, strict=True)
+    ]
+    certificate = write(
+        keys.certificate(ledger_id, uid),
+        models.Certificate(
+            ledger=facts,
+            uid=uid,
+            ml_name=ml_name,
+            bucket=objects.bucket,
+            entries=last + 1,
+            payload_bytes=length,
+            data=both[0],
+            index=both[1],
+            blocks=tuple(blocks),
+            suites=(),
+            verified_at=at,
+            seconds=0.5,
+            writer=WRITER,
+            previous=attempt.sha256,
+        ),
+    )
+    decided = write(
+        keys.outcome(ledger_id, uid),
+        models.Outcome(
+            ledger_id=ledger_id,
+            uid=uid,
+            outcome=outcome,  # type: ignore[arg-type]
+            reason="test",
+            decided_at=at,
+            writer=WRITER,
+            previous=certificate.sha256,
+        ),
+    )
+    if outcome == "publish":
+        _publish_and_release(write, book, chain, decided.sha256, facts, ml_name, czxid, at)
+    return chain
+
+
+def _publish_and_release(
+    write: Any,
+    book: RecordBook,
+    chain: Chain,
+    decided: str,
+    facts: models.LedgerFacts,
+    ml_name: str,
+    czxid: int,
+    at: datetime,
+) -> None:
+    ledger_id, uid = chain.ledger_id, chain.uid
+    certificate = chain.stored[models.Certificate]
+    number = len(book.keys(keys.publications_of(ml_name))) + 1
+    publication = write(
+        keys.publication(ml_name, number),
+        models.Publication(
+            ml_name=ml_name,
+            ledgers=(
+                models.PublishedLedger(
+                    ledger_id=ledger_id,
+                    uid=uid,
+                    certificate_sha256=certificate.sha256,
+                    previous=decided,
+                ),
+            ),
+            node_version=3,
+            node_czxid=czxid,
+            confirmed_by="unload",
+            confirmed_at=at,
+            writer=WRITER,
+        ),
+    )
+    intent = write(
+        keys.release_intent(ledger_id, uid),
+        models.ReleaseIntent(
+            ledger=facts,
+            uid=uid,
+            ml_name=ml_name,
+            certificate_sha256=certificate.sha256,
+            deletion_lag_s=0.5,
+            published_at=publication.record.confirmed_at,
+            ml_version=4,
+            ledger_metadata_hex="00",
+            intended_at=at + timedelta(seconds=1),
+            writer=WRITER,
+            previous=decided,
+        ),
+    )
+    write(
+        keys.release(ledger_id, uid),
+        models.Release(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=ml_name,
+            ml_version=4,
+            bytes_released=facts.length,
+            released_at=at + timedelta(seconds=2),
+            writer=WRITER,
+            previous=intent.sha256,
+        ),
+    )

@@ -1,0 +1,62 @@
+"""Both checkers over one set of bytes or one bucket, and what they said in a form to compare."""
+
+from __future__ import annotations
+
+import importlib.util
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tiering_assets.records.models import Certificate
+from tiering_assets.tiering.object_audit import BlockAudit, judge_index
+from tiering_assets.tiering.record_audit import judge_record
+
+TOOL = Path(__file__).parents[2] / "tools" / "check_bucket.py"
+SKEW = timedelta(seconds=60)
+
+
+def load_tool() -> ModuleType:
+    """The second checker as a module, from its one file."""
+    spec = importlib.util.spec_from_file_location("check_bucket", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tool = load_tool()
+Said = set[tuple[str, int | None]]
+
+
+def kinds(findings: Any) -> Said:
+    """(kind, ledger) of either checker's findings."""
+    rows = [
+        f if isinstance(f, dict) else {"kind": f.kind, "ledger_id": f.ledger_id} for f in findings
+    ]
+    return {(str(f["kind"]), f["ledger_id"]) for f in rows}
+
+
+def places(findings: Any) -> set[tuple[int | None, int | None]]:
+    """(block, entry) of either checker's findings."""
+    rows = [f if isinstance(f, dict) else {"block": f.block, "entry": f.entry} for f in findings]
+    return {(f["block"], f["entry"]) for f in rows}
+
+
+def of_record(key: str, body: bytes, stored_at: datetime) -> tuple[Any, Any]:
+    ours = judge_record(key, body, stored_at=stored_at, skew=SKEW)[1]
+    return ours, tool.check_record(key, body, stored_at, SKEW)[1]
+
+
+def of_index(certificate: Certificate, proof: dict[str, Any], body: bytes) -> tuple[Any, Any]:
+    return judge_index(certificate, body), tool.check_index(proof, body)
+
+
+def of_block(
+    certificate: Certificate, proof: dict[str, Any], number: int, body: bytes
+) -> tuple[Any, Any]:
+    """`body` is the block, whole or cut off."""
+    audit = BlockAudit(certificate, certificate.blocks[number - 1])
+    audit.feed(body)
+    return audit.finish(), tool.check_block(proof, proof["blocks"][number - 1], [body])

@@ -1,0 +1,91 @@
+"""`tierkeeper audit verify`: check records and objects again from the bucket alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from resources.errors import IntegrityError
+from tiering_assets.cli.command import command
+from tiering_assets.cli.output import human_bytes, print_document, print_line
+from tiering_assets.cli.selection import LedgerIds, require_one_choice
+from tiering_assets.cli.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.audit import AuditReport
+
+app = typer.Typer(
+    name="audit",
+    help="Check again what was certified, from the bucket alone.",
+    no_args_is_help=True,
+)
+
+
+@command(
+    app,
+    "verify",
+    examples=(
+        "tierkeeper audit verify --all",
+        "tierkeeper audit verify 12345 12346 --deep",
+        "tierkeeper audit verify --all --deep --instance 0d1c0a7e-6f4f-4b3b-9d55-1f1a7a0b7c11 --json",
+    ),
+)
+def verify(
+    session: Session,
+    *,
+    ledger_ids: LedgerIds = None,
+    every: Annotated[bool, typer.Option("--all", help="Every ledger with records.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every byte of data and index objects, too.")
+    ] = False,
+    instance: Annotated[
+        str,
+        typer.Option(
+            "--instance",
+            metavar="ID",
+            help="BookKeeper's INSTANCEID; needed where the bucket has records of several.",
+        ),
+    ] = "",
+    in_flight_s: Annotated[
+        float,
+        typer.Option(
+            "--in-flight", metavar="SECONDS", min=0, help="A release may be under way so long."
+        ),
+    ] = 3600.0,
+) -> None:
+    """Check every record's chain and every certified object, without cluster, broker or Dagster.
+
+    Needs nothing but the store's settings, and sign.public_key_files if signatures are to count.
+    Ends with 14 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
+    explains them.
+    """
+    from tiering_assets.steps.audit import audit_bucket
+
+    require_one_choice(LEDGER=ledger_ids, **{"--all": every})
+    report = audit_bucket(
+        session.settings,
+        ledger_ids=ledger_ids,
+        instance=instance,
+        deep=deep,
+        in_flight_s=in_flight_s,
+        narrate=session.progress,
+    )
+    if session.as_json:
+        result = "findings" if report.findings else "ok"
+        print_document("audit-verify", {"result": result, "report": report})
+    else:
+        _print(report)
+    if report.findings:
+        raise typer.Exit(IntegrityError.exit_code)
+
+
+def _print(report: AuditReport) -> None:
+    for finding in report.findings:
+        print_line(f"finding: {finding}")
+    read = f", {human_bytes(report.bytes_read)} of them read" if report.deep else ""
+    said = f"{len(report.findings)} findings" if report.findings else "ok"
+    print_line(
+        f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts, "
+        f"{report.records} records, {report.objects} objects{read}: {said}"
+    )

@@ -1,0 +1,88 @@
+"""What an audit can find: a closed list, the same one that tools/check_bucket.py has.
+
+Owns: a finding names the record or object by key, what was expected and what is there, and as
+closely as records and format allow the ledger, the attempt, the block and the entry. docs/audit.md
+says what each kind means and what to do about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+
+class FindingKind(StrEnum):
+    RECORD_DAMAGED = "record_damaged"
+    SCHEMA_UNKNOWN = "schema_unknown"
+    RECORD_MISPLACED = "record_misplaced"
+    RECORD_MISSING = "record_missing"
+    RECORD_IN_FUTURE = "record_in_future"
+    CHAIN_BROKEN = "chain_broken"
+    FACTS_DIFFER = "facts_differ"
+    CERTIFICATE_INCONSISTENT = "certificate_inconsistent"
+    UNSIGNED = "unsigned"
+    OUTCOME_CONFLICT = "outcome_conflict"
+    RELEASE_BROKEN = "release_broken"
+    RELEASE_UNFINISHED = "release_unfinished"
+    RELEASED_QUARANTINED = "released_quarantined"
+    OBJECT_MISSING = "object_missing"
+    OBJECT_DIFFERS = "object_differs"
+    INDEX_DIFFERS = "index_differs"
+    BLOCK_DIFFERS = "block_differs"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fault. `block` is a part number; `entry` is the first entry that is surely not as certified."""
+
+    kind: FindingKind
+    ledger_id: int | None
+    uid: UUID | None
+    key: str
+    what: str
+    expected: str
+    found: str
+    block: int | None = None
+    entry: int | None = None
+
+    def __str__(self) -> str:
+        ledger = "-" if self.ledger_id is None else str(self.ledger_id)
+        where = "" if self.block is None else f", block {self.block}"
+        where += "" if self.entry is None else f", entry {self.entry}"
+        return (
+            f"{self.kind}: ledger {ledger}, attempt {self.uid or '-'}, {self.key}{where}: "
+            f"{self.what}: expected {self.expected}, found {self.found}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The attempt that findings are about; makes them."""
+
+    ledger_id: int | None
+    uid: UUID | None
+
+    def finding(
+        self,
+        kind: FindingKind,
+        key: str,
+        what: str,
+        expected: object,
+        found: object,
+        *,
+        block: int | None = None,
+        entry: int | None = None,
+    ) -> Finding:
+        return Finding(
+            kind=kind,
+            ledger_id=self.ledger_id,
+            uid=self.uid,
+            key=key,
+            what=what,
+            expected=str(expected),
+            found=str(found),
+            block=block,
+            entry=entry,
+        )

@@ -1,0 +1,973 @@
+"""Check what tierkeeper left in a bucket, without tierkeeper: one file, standard library and boto3.
+
+Written from docs/formats.md and docs/records.md, not from the project's code, so that one mistake
+cannot hide in both. It reads only. docs/audit.md explains what it checks and every kind of finding.
+
+    python tools/check_bucket.py --bucket tiered --endpoint http://127.0.0.1:9000 --deep
+    python tools/check_bucket.py --bucket tiered --instance ID --ledger 4711 --json
+    python tools/check_bucket.py --bucket tiered --public-key certificates.pub.pem
+
+Credentials come from where boto3 looks for them (AWS_ACCESS_KEY_ID and so on).
+
+Exit codes: 0 nothing is wrong; 1 findings, one line each; 2 it could not check: wrong arguments, no
+or several instances without --instance, or a bucket that cannot be listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+KINDS = (
+    "record_damaged",
+    "schema_unknown",
+    "record_misplaced",
+    "record_missing",
+    "record_in_future",
+    "chain_broken",
+    "facts_differ",
+    "certificate_inconsistent",
+    "unsigned",
+    "outcome_conflict",
+    "release_broken",
+    "release_unfinished",
+    "released_quarantined",
+    "object_missing",
+    "object_differs",
+    "index_differs",
+    "block_differs",
+    "unreadable",
+)
+RECORD_BYTES_MAX = 4 * 1024 * 1024
+RANGE_BYTES = 8 * 1024 * 1024
+SUFFIX = re.compile(r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.intent)?\.json$")
+HEX64 = re.compile(r"^[0-9a-f]{64}$")
+
+# ----- what a record holds: docs/records.md. A name ending in "?" may be missing or null.
+
+LEDGER = {
+    "ledger_id": int,
+    "last_entry_id": int,
+    "length": int,
+    "digest_type": str,
+    "ctime_ms": int,
+    "czxid": int,
+}
+BLOCK = {
+    "part_number": int,
+    "first_entry_id": int,
+    "last_entry_id": int,
+    "offset": int,
+    "block_length": int,
+    "payload_bytes": int,
+    "sha256": str,
+    "entries_sha256": str,
+}
+OBJECT = {"key": str, "size": int, "etag": str, "sha256": str, "version_id?": str}
+SUITE = {"name": str, "digest": str, "success": bool, "evaluated": int, "successful": int}
+WRITER = {"tool_version": str, "host": str, "run_id": str}
+ENTRY = {"ledger_id": int, "uid": str, "certificate_sha256": str, "previous": str}
+OF_ATTEMPT = {"uid": str, "ml_name": str, "writer": WRITER}
+FIELDS: dict[str, dict[str, Any]] = {
+    "attempt": {
+        **OF_ATTEMPT,
+        "ledger": LEDGER,
+        "ml_czxid": int,
+        "bucket": str,
+        "data_key": str,
+        "index_key": str,
+        "block_bytes": int,
+        "blocks": int,
+        "object_bytes": int,
+        "started_at": datetime,
+        "previous?": str,
+    },
+    "certificate": {
+        **OF_ATTEMPT,
+        "ledger": LEDGER,
+        "bucket": str,
+        "entries": int,
+        "payload_bytes": int,
+        "data": OBJECT,
+        "index": OBJECT,
+        "blocks": [BLOCK],
+        "suites": [SUITE],
+        "verified_at": datetime,
+        "seconds": float,
+        "copy_seconds?": float,
+        "signature?": {"key_id": str, "value": str},
+        "previous": str,
+    },
+    "quarantine": {
+        **OF_ATTEMPT,
+        "ledger_id": int,
+        "reason": str,
+        "found_at": datetime,
+        "previous": str,
+    },
+    "outcome": {
+        "ledger_id": int,
+        "uid": str,
+        "outcome": str,
+        "reason": str,
+        "decided_at": datetime,
+        "writer": WRITER,
+        "previous": str,
+    },
+    "publication": {
+        "ml_name": str,
+        "ledgers": [ENTRY],
+        "node_version": int,
+        "node_czxid": int,
+        "confirmed_by": str,
+        "confirmed_at": datetime,
+        "writer": WRITER,
+    },
+    "release-intent": {
+        **OF_ATTEMPT,
+        "ledger": LEDGER,
+        "certificate_sha256": str,
+        "deletion_lag_s": float,
+        "published_at": datetime,
+        "ml_version": int,
+        "ledger_metadata_hex": str,
+        "intended_at": datetime,
+        "previous": str,
+    },
+    "release": {
+        **OF_ATTEMPT,
+        "ledger_id": int,
+        "ml_version": int,
+        "bytes_released": int,
+        "released_at": datetime,
+        "previous": str,
+    },
+}
+TIME_OF = {
+    "attempt": "started_at",
+    "certificate": "verified_at",
+    "quarantine": "found_at",
+    "outcome": "decided_at",
+    "publication": "confirmed_at",
+    "release-intent": "intended_at",
+    "release": "released_at",
+}
+FOLDER_OF = {
+    "attempts": "attempt",
+    "certificates": "certificate",
+    "quarantines": "quarantine",
+    "outcomes": "outcome",
+    "releases": "release",
+    "publications": "publication",
+}
+
+Finding = dict[str, Any]
+Record = dict[str, Any]
+
+
+class WrongError(Exception):
+    """Bytes that break the format; `entry` is the first one that is not sound."""
+
+    def __init__(self, message: str, entry: int | None = None) -> None:
+        super().__init__(message)
+        self.entry = entry
+
+
+def finding(
+    kind: str,
+    ledger: int | None,
+    attempt: str | None,
+    key: str,
+    what: str,
+    expected: object,
+    found: object,
+    block: int | None = None,
+    entry: int | None = None,
+) -> Finding:
+    if kind not in KINDS:
+        raise ValueError(kind)
+    return {
+        "kind": kind,
+        "ledger_id": ledger,
+        "uid": attempt,
+        "key": key,
+        "what": what,
+        "expected": str(expected),
+        "found": str(found),
+        "block": block,
+        "entry": entry,
+    }
+
+
+# ----- one record
+
+
+def canonical(record: Record) -> bytes:
+    text = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return (text + "\n").encode("utf-8")
+
+
+def without(record: Record, *names: str) -> bytes:
+    return canonical({k: v for k, v in record.items() if k not in names})
+
+
+def moment(text: str) -> datetime:
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        raise ValueError("a time without offset")
+    return when
+
+
+def place_of(key: str) -> tuple[str, int | None, str | None] | None:
+    """(kind, ledger, attempt) by the key below the instance; None where no record has such a key."""
+    parts = key.split("/")
+    if len(parts) != 3:
+        return None
+    folder, middle, name = parts
+    kind = FOLDER_OF.get(folder)
+    if kind == "publication":
+        sound = re.match(r"^[0-9a-f]{32}$", middle) and re.match(r"^[0-9]{10}\.json$", name)
+        return (kind, None, None) if sound else None
+    match = SUFFIX.match(name)
+    if kind is None or match is None or not re.match(r"^(0|[1-9][0-9]{0,18})$", middle):
+        return None
+    if match[2]:
+        return ("release-intent", int(middle), match[1]) if kind == "release" else None
+    return kind, int(middle), match[1]
+
+
+def shape_problem(value: object, shape: Any, where: str) -> str | None:
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return f"{where}: not an object"
+        for name, inner in shape.items():
+            plain = name.rstrip("?")
+            if name != plain and value.get(plain) is None:
+                continue
+            if plain not in value:
+                return f"{where}.{plain} is missing"
+            problem = shape_problem(value[plain], inner, f"{where}.{plain}")
+            if problem:
+                return problem
+        return None
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return f"{where}: not a list"
+        found = (shape_problem(v, shape[0], f"{where}[{i}]") for i, v in enumerate(value))
+        return next((problem for problem in found if problem), None)
+    if shape is datetime:
+        try:
+            moment(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return f"{where}: not a time with offset"
+        return None
+    wanted = (int, float) if shape is float else (shape,)
+    if not isinstance(value, wanted) or (shape is not bool and isinstance(value, bool)):
+        return f"{where}: not {shape.__name__}"
+    return None
+
+
+def check_record(
+    key: str, body: bytes, stored_at: datetime, skew: timedelta
+) -> tuple[Record | None, list[Finding]]:
+    """The record with its digest as `_sha256`, unless its bytes are not what its key says."""
+    place = place_of(key)
+    if place is None:
+        said = finding("record_misplaced", None, None, key, "key", "one of a record's", "another")
+        return None, [said]
+    kind, ledger, attempt = place
+
+    def bad(problem: str, what: str, expected: object, found: object) -> tuple[None, list[Finding]]:
+        return None, [finding(problem, ledger, attempt, key, what, expected, found)]
+
+    try:
+        record = json.loads(body.decode("utf-8"))
+        if not isinstance(record, dict) or not isinstance(record.get("schema"), str):
+            raise ValueError("no JSON object with a schema")  # noqa: TRY004  as json itself says it
+        digest = hashlib.sha256(without(record, "digest")).hexdigest()
+        again = canonical(record)
+    except (ValueError, RecursionError) as error:
+        return bad("record_damaged", "bytes", "a JSON record", error)
+    if record.get("digest") != digest:
+        return bad("record_damaged", "digest", digest, record.get("digest"))
+    if again != body:
+        return bad("record_damaged", "bytes", "canonical", "other spelling")
+    if record["schema"] != f"tierkeeper/{kind}/1":
+        return bad("schema_unknown", "schema", f"tierkeeper/{kind}/1", record["schema"])
+    problem = shape_problem(record, FIELDS[kind], kind)
+    if problem is None and kind == "outcome" and record["outcome"] not in ("publish", "abandon"):
+        problem = "outcome.outcome: neither publish nor abandon"
+    if problem:
+        return bad("record_damaged", "fields", kind, problem)
+    if kind == "publication":
+        expected: object = key.split("/")[1]
+        found: object = hashlib.sha256(record["ml_name"].encode()).hexdigest()[:32]
+    else:
+        expected = (ledger, attempt)
+        found = (record.get("ledger", record)["ledger_id"], record["uid"])
+    if expected != found:
+        return bad("record_misplaced", "names", expected, found)
+    record["_sha256"] = hashlib.sha256(body).hexdigest()
+    record["_key"], record["_stored_at"], record["_body"] = key, stored_at, body
+    at = moment(record[TIME_OF[kind]])
+    if at > stored_at + skew:
+        late = finding("record_in_future", ledger, attempt, key, "time", stored_at, at)
+        return record, [late]
+    return record, []
+
+
+# ----- one certificate by itself
+
+
+def contradictions(record: Record) -> list[str]:
+    facts, blocks = record["ledger"], record["blocks"]
+    base = f"{record['uid']}-ledger-{facts['ledger_id']}"
+    wanted = [
+        ("entries", facts["last_entry_id"] + 1, record["entries"]),
+        ("payload bytes", facts["length"], record["payload_bytes"]),
+        ("payload of blocks", facts["length"], sum(b["payload_bytes"] for b in blocks)),
+        ("size", sum(b["block_length"] for b in blocks), record["data"]["size"]),
+        ("data key", base, record["data"]["key"]),
+        ("index key", base + "-index", record["index"]["key"]),
+    ]
+    offset = entry = 0
+    for number, block in enumerate(blocks, 1):
+        count = block["last_entry_id"] - block["first_entry_id"] + 1
+        wanted += [
+            (f"part number {number}", number, block["part_number"]),
+            (f"offset of block {number}", offset, block["offset"]),
+            (f"first entry of block {number}", entry, block["first_entry_id"]),
+        ]
+        room = block["block_length"] - 128 - 12 * count - block["payload_bytes"]
+        if count < 1 or room < 0 or block["payload_bytes"] < 0:
+            wanted.append((f"room in block {number}", "enough", room))
+        offset, entry = block["offset"] + block["block_length"], block["last_entry_id"] + 1
+    wanted.append(("last entry", facts["last_entry_id"], entry - 1))
+    wanted += [("suite", "passed", s["name"]) for s in record["suites"] if not s["success"]]
+    digests = [b["sha256"] for b in blocks]
+    named = [*digests, *(b["entries_sha256"] for b in blocks), record["index"]["sha256"]]
+    if not all(HEX64.match(one) for one in named):
+        wanted.append(("digests", "SHA-256", "something else"))
+    else:
+        whole = hashlib.sha256(b"".join(map(bytes.fromhex, digests))).hexdigest()
+        wanted.append(("data digest", whole, record["data"]["sha256"]))
+    return [f"{what}: expected {e}, found {f}" for what, e, f in wanted if e != f]
+
+
+# ----- the chain of one attempt
+
+
+def check_attempt(
+    ledger: int,
+    attempt: str,
+    records: dict[str, Record],
+    published: list[tuple[Record, Record]],
+    unreadable: set[str],
+    *,
+    store_now: datetime,
+    in_flight: timedelta,
+    public_keys: list[bytes] | None = None,
+) -> list[Finding]:
+    """Links and facts. `records` are by kind, `published` pairs of publication and its entry."""
+    out: list[Finding] = []
+
+    def say(kind: str, key: str, what: str, expected: object, found: object) -> None:
+        out.append(finding(kind, ledger, attempt, key, what, expected, found))
+
+    def same(kind: str, key: str, what: str, expected: object, found: object) -> None:
+        if expected != found:
+            say(kind, key, what, expected, found)
+
+    def need(folder: str) -> None:
+        key = f"{folder}/{ledger}/{attempt}.json"
+        if key not in unreadable:
+            say("record_missing", key, "record that later ones name", "a record", "none")
+
+    tried, proof = records.get("attempt"), records.get("certificate")
+    outcome, intent = records.get("outcome"), records.get("release-intent")
+    release, failed = records.get("release"), records.get("quarantine")
+
+    def follows_attempt(record: Record) -> None:
+        if tried is None:
+            need("attempts")
+        before = [r["_sha256"] for r in (tried, proof) if r is not None]
+        hidden = any(k.startswith(("attempts/", "certificates/")) for k in unreadable)
+        if before and not hidden and record["previous"] not in before:
+            say("chain_broken", record["_key"], "previous", before, record["previous"])
+
+    if proof is not None:
+        key = proof["_key"]
+        for text in contradictions(proof):
+            say("certificate_inconsistent", key, "certificate", "no contradiction", text)
+        if public_keys and not signed_by(proof, public_keys):
+            say("unsigned", key, "signature", "of an accepted key", proof.get("signature"))
+        if tried is None:
+            need("attempts")
+        else:
+            same("chain_broken", key, "previous", tried["_sha256"], proof["previous"])
+            for name in ("ledger", "ml_name", "bucket"):
+                same("facts_differ", key, name, facts(tried[name]), facts(proof[name]))
+            same("facts_differ", key, "data key", tried["data_key"], proof["data"]["key"])
+            same("facts_differ", key, "index key", tried["index_key"], proof["index"]["key"])
+            same("facts_differ", key, "size", tried["object_bytes"], proof["data"]["size"])
+            same("facts_differ", key, "blocks", tried["blocks"], len(proof["blocks"]))
+    if failed is not None:
+        follows_attempt(failed)
+        if intent and moment(failed["found_at"]) < moment(intent["intended_at"]):
+            at = intent["intended_at"]
+            say("released_quarantined", intent["_key"], "release", failed["found_at"], at)
+    if outcome is not None:
+        if outcome["outcome"] == "abandon":
+            follows_attempt(outcome)
+        elif proof is None:
+            need("certificates")
+        else:
+            key = outcome["_key"]
+            same("chain_broken", key, "previous", proof["_sha256"], outcome["previous"])
+    for publication, entry in published:
+        key = publication["_key"]
+        if outcome is None:
+            need("outcomes")
+        else:
+            same("outcome_conflict", outcome["_key"], key, "publish", outcome["outcome"])
+            same("chain_broken", key, "previous", outcome["_sha256"], entry["previous"])
+        if proof is not None:
+            named = entry["certificate_sha256"]
+            same("chain_broken", key, "certificate_sha256", proof["_sha256"], named)
+            same("facts_differ", key, "ml_name", proof["ml_name"], publication["ml_name"])
+        if tried is not None:
+            same("facts_differ", key, "node_czxid", tried["ml_czxid"], publication["node_czxid"])
+    if intent is not None:
+        key = intent["_key"]
+        if outcome is not None:
+            same("outcome_conflict", outcome["_key"], key, "publish", outcome["outcome"])
+        if proof is None:
+            need("certificates")
+        else:
+            named = intent["certificate_sha256"]
+            same("chain_broken", key, "certificate_sha256", proof["_sha256"], named)
+            same("facts_differ", key, "ledger", facts(proof["ledger"]), facts(intent["ledger"]))
+        if not published:
+            topic = hashlib.sha256(intent["ml_name"].encode()).hexdigest()[:32]
+            say("record_missing", f"publications/{topic}/", f"for {key}", "a record", "none")
+        else:
+            before = [entry["previous"] for _p, entry in published]
+            if intent["previous"] not in before:
+                say("chain_broken", key, "previous", before, intent["previous"])
+            times = [moment(p["confirmed_at"]) for p, _entry in published]
+            if moment(intent["published_at"]) not in times:
+                say("facts_differ", key, "published_at", times, intent["published_at"])
+    release_key = f"releases/{ledger}/{attempt}.json"
+    if release is None:
+        waited = intent is not None and store_now - intent["_stored_at"] >= in_flight
+        if waited and release_key not in unreadable:
+            say("release_unfinished", release_key, "release record", "one", "none")
+    elif not unreadable:
+        for text in release_faults(proof, intent, release):
+            say("release_broken", release_key, "release", "by the rules", text)
+        if intent is not None:
+            for name in ("ml_name", "ml_version"):
+                same("facts_differ", release_key, name, intent[name], release[name])
+            length = intent["ledger"]["length"]
+            same("facts_differ", release_key, "bytes", length, release["bytes_released"])
+    return out
+
+
+def facts(value: object) -> object:
+    """A ledger's facts without fields that a newer writer added."""
+    return {name: value[name] for name in LEDGER} if isinstance(value, dict) else value
+
+
+def release_faults(proof: Record | None, intent: Record | None, release: Record) -> Iterator[str]:
+    if intent is None:
+        yield "the bookie copy is gone, but no intent was written before"
+        return
+    if proof is None:
+        yield "there is no certificate of this attempt"
+    elif facts(proof["ledger"]) != facts(intent["ledger"]):
+        yield "another ledger was released than certified"
+    if intent["certificate_sha256"] != (proof or {}).get("_sha256"):
+        yield "the intent names another certificate"
+    if release["previous"] != intent["_sha256"]:
+        yield "the release record names another intent"
+    intended = moment(intent["intended_at"])
+    if moment(release["released_at"]) < intended:
+        yield "released before its intent"
+    waited = (intended - moment(intent["published_at"])).total_seconds()
+    if waited <= intent["deletion_lag_s"]:
+        yield f"released {waited:.0f} s after publication, the lag is {intent['deletion_lag_s']} s"
+
+
+def check_ledger(certificates: list[Record]) -> list[Finding]:
+    out: list[Finding] = []
+    first: dict[int, object] = {}
+    for record in sorted(certificates, key=lambda one: str(one["_key"])):
+        have = facts(record["ledger"])
+        known = first.setdefault(record["ledger"]["czxid"], have)
+        if known != have:
+            ledger, attempt = record["ledger"]["ledger_id"], record["uid"]
+            said = finding("facts_differ", ledger, attempt, record["_key"], "ledger", known, have)
+            out.append(said)
+    return out
+
+
+# ----- Ed25519 (RFC 8032), only to verify
+
+P = 2**255 - 19
+D = -121665 * pow(121666, -1, P) % P
+ORDER = 2**252 + 27742317777372353535851937790883648493
+Point = tuple[int, int, int, int]
+
+
+def add(a: Point, b: Point) -> Point:
+    e = (a[1] - a[0]) * (b[1] - b[0]) % P
+    f = (a[1] + a[0]) * (b[1] + b[0]) % P
+    g, h = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    w, x, y, z = f - e, h - g, h + g, f + e
+    return w * x % P, y * z % P, x * y % P, w * z % P
+
+
+def times(scalar: int, point: Point) -> Point:
+    total: Point = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            total = add(total, point)
+        point, scalar = add(point, point), scalar >> 1
+    return total
+
+
+def unpack_point(raw: bytes) -> Point:
+    y = int.from_bytes(raw, "little")
+    sign, y = y >> 255, y & (1 << 255) - 1
+    x2 = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(x2, (P + 3) // 8, P)
+    if (x * x - x2) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if y >= P or (x * x - x2) % P or (x == 0 and sign):
+        raise ValueError("not a point")
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
+
+
+BASE = unpack_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+
+
+def verifies(public: bytes, message: bytes, signature: bytes) -> bool:
+    try:
+        key, r = unpack_point(public), unpack_point(signature[:32])
+    except ValueError:
+        return False
+    s = int.from_bytes(signature[32:], "little")
+    if len(signature) != 64 or s >= ORDER:
+        return False
+    h = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little")
+    left, right = times(s, BASE), add(r, times(h % ORDER, key))
+    return not (
+        (left[0] * right[2] - right[0] * left[2]) % P
+        or (left[1] * right[2] - right[1] * left[2]) % P
+    )
+
+
+def public_key_of(pem: str) -> bytes:
+    """The 32 bytes of an Ed25519 key in a PEM file (RFC 8410)."""
+    lines = [x.strip() for x in pem.strip().splitlines()]
+    raw = base64.b64decode("".join(x for x in lines if not x.startswith("-")))
+    if len(raw) != 44 or raw[:12] != bytes.fromhex("302a300506032b6570032100"):
+        raise ValueError("not an Ed25519 public key in PEM")
+    return raw[12:]
+
+
+def signed_by(record: Record, public_keys: list[bytes]) -> bool:
+    signature = record.get("signature")
+    if not isinstance(signature, dict):
+        return False
+    message = without(json.loads(record["_body"]), "signature", "digest")
+    for public in public_keys:
+        if signature.get("key_id") == hashlib.sha256(public).hexdigest()[:16]:
+            try:
+                value = base64.b64decode(str(signature.get("value")), validate=True)
+            except ValueError:
+                return False
+            return verifies(public, message, value)
+    return False
+
+
+# ----- the two objects: docs/formats.md
+
+
+def check_head(proof: Record, part: str, head: dict[str, Any] | None) -> list[Finding]:
+    want, about = proof[part], (proof["ledger"]["ledger_id"], proof["uid"])
+    if head is None:
+        return [finding("object_missing", *about, want["key"], "object", want["size"], "nothing")]
+    return [
+        finding("object_differs", *about, want["key"], name, want.get(name), head[name])
+        for name in ("size", "etag", "version_id")
+        if want.get(name) != head[name]
+    ]
+
+
+def check_index(proof: Record, body: bytes) -> list[Finding]:
+    about = (proof["ledger"]["ledger_id"], proof["uid"], proof["index"]["key"])
+    digest = hashlib.sha256(body).hexdigest()
+    out = []
+    if digest != proof["index"]["sha256"]:
+        want = proof["index"]["sha256"]
+        out.append(finding("index_differs", *about, "SHA-256", want, digest))
+    try:
+        length, rows = read_index(body)
+    except WrongError as error:
+        return [*out, finding("index_differs", *about, "index", "one that decodes", error)]
+    if length != proof["data"]["size"]:
+        size = proof["data"]["size"]
+        out.append(finding("index_differs", *about, "data object length", size, length))
+    want_rows = [(b["first_entry_id"], b["part_number"], b["offset"]) for b in proof["blocks"]]
+    if len(rows) != len(want_rows):
+        out.append(finding("index_differs", *about, "blocks", len(want_rows), len(rows)))
+    for number, (expected, found) in enumerate(zip(want_rows, rows, strict=False), 1):
+        if expected != found:
+            said = "first entry, part number, offset"
+            out.append(finding("index_differs", *about, said, expected, found, number))
+    return out
+
+
+def read_index(body: bytes) -> tuple[int, list[tuple[int, int, int]]]:
+    if len(body) < 32:
+        raise WrongError(f"{len(body)} bytes, at least 32")
+    magic, size, length, header, count, extra = struct.unpack_from(">IIqqII", body)
+    if (magic, size, header) != (0xDE47DE47, len(body), 128):
+        raise WrongError(
+            f"magic {magic:#x}, length {size} of {len(body)}, data header length {header}"
+        )
+    if 32 + extra + 20 * count != len(body):
+        raise WrongError(f"{count} blocks and {extra} bytes of metadata in {len(body)} bytes")
+    return length, [tuple(row) for row in struct.iter_unpack(">qiq", body[32 + extra :])]
+
+
+def walk_block(block: Record, chunks: Iterable[bytes]) -> tuple[str, str, int]:
+    """SHA-256 of the block, digest of its entries, payload bytes. Wrong says where it breaks.
+
+    At most one range and one entry are in memory.
+    """
+    whole, entries = hashlib.sha256(), hashlib.sha256()
+    source, buffer, at = iter(chunks), bytearray(), 0
+    end, first, last = block["block_length"], block["first_entry_id"], block["last_entry_id"]
+
+    def take(count: int, entry: int | None) -> bytes:
+        nonlocal at
+        while len(buffer) < count:
+            chunk = next(source, None)
+            if chunk is None:
+                raise WrongError(f"ends at byte {at + len(buffer)} of {end}", entry)
+            whole.update(chunk)
+            buffer.extend(chunk)
+        taken = bytes(buffer[:count])
+        del buffer[:count]
+        at += count
+        return taken
+
+    head = take(128, first)
+    expected = struct.pack(">Iqqq", 0xFBDBABCB, 128, end, first).ljust(128, b"\0")
+    if head != expected:
+        wrong = next(i for i in range(128) if head[i] != expected[i])
+        raise WrongError(
+            f"header: byte {wrong}: {head[wrong]:#04x} for {expected[wrong]:#04x}", first
+        )
+    payload_bytes = 0
+    for entry in range(first, last + 1):
+        length, found = struct.unpack(">iq", take(12, entry))
+        if found != entry or not 0 <= length <= end - at:
+            raise WrongError(f"frame at byte {at - 12}: entry {found}, length {length}", entry)
+        payload = take(length, entry)
+        entries.update(struct.pack(">qi", entry, length) + payload)
+        payload_bytes += length
+    padding_at = at
+    while at < end:
+        found_padding = take(min(end - at, 65536), last)
+        phase = (at - len(found_padding) - padding_at) % 4
+        pattern = (b"\xfe\xdc\xde\xad" * (len(found_padding) // 4 + 2))[phase:]
+        if found_padding != pattern[: len(found_padding)]:
+            raise WrongError(f"padding before byte {at}", last)
+    if buffer or next(source, None) is not None:
+        raise WrongError(f"bytes after byte {end}", last)
+    return whole.hexdigest(), entries.hexdigest(), payload_bytes
+
+
+def check_block(proof: Record, block: Record, chunks: Iterable[bytes]) -> list[Finding]:
+    about = (proof["ledger"]["ledger_id"], proof["uid"], proof["data"]["key"])
+    number = block["part_number"]
+    try:
+        digest, entries, payload_bytes = walk_block(block, chunks)
+    except WrongError as error:
+        said = (error, number, error.entry)
+        return [finding("block_differs", *about, "block", "one that decodes", *said)]
+    return [
+        finding("block_differs", *about, what, want, have, number)
+        for what, want, have in (
+            ("SHA-256", block["sha256"], digest),
+            ("entries digest", block["entries_sha256"], entries),
+            ("payload bytes", block["payload_bytes"], payload_bytes),
+        )
+        if want != have
+    ]
+
+
+# ----- the bucket
+
+
+class Bucket:
+    """The few requests that the check makes. Errors of one request are findings of one key."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.client, self.name = client, name
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        pages = self.client.get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=self.name, Prefix=prefix):
+            yield from (item["Key"] for item in page.get("Contents", ()))
+
+    def folders(self, prefix: str) -> list[str]:
+        pages = self.client.get_paginator("list_objects_v2")
+        found = pages.paginate(Bucket=self.name, Prefix=prefix, Delimiter="/")
+        return [p["Prefix"] for page in found for p in page.get("CommonPrefixes", ())]
+
+    def head(self, key: str) -> dict[str, Any] | None:
+        from botocore.exceptions import ClientError
+
+        try:
+            said = self.client.head_object(Bucket=self.name, Key=key)
+        except ClientError as error:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
+                return None
+            raise
+        version = said.get("VersionId")
+        return {
+            "size": said["ContentLength"],
+            "etag": said["ETag"],
+            "version_id": None if version in (None, "null") else version,
+            "stored_at": said["LastModified"],
+        }
+
+    def get(self, key: str) -> tuple[bytes, datetime]:
+        said = self.client.get_object(Bucket=self.name, Key=key)
+        return said["Body"].read(), said["LastModified"]
+
+    def ranges(self, key: str, start: int, end: int) -> Iterator[bytes]:
+        for at in range(start, end, RANGE_BYTES):
+            asked = f"bytes={at}-{min(at + RANGE_BYTES, end) - 1}"
+            yield self.client.get_object(Bucket=self.name, Key=key, Range=asked)["Body"].read()
+
+
+class Check:
+    """One run over one instance."""
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        instance: str,
+        *,
+        deep: bool,
+        skew: timedelta,
+        in_flight: timedelta,
+        public_keys: list[bytes],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.bucket, self.prefix = bucket, f"tierkeeper/{instance}/"
+        self.deep, self.skew, self.in_flight = deep, skew, in_flight
+        self.public_keys, self.tell = public_keys, tell
+        self.findings: list[Finding] = []
+        self.published: dict[tuple[int, str], list[tuple[Record, Record]]] = {}
+        self.counts = {"ledgers": 0, "attempts": 0, "records": 0, "objects": 0, "bytes_read": 0}
+
+    def run(self, ledgers: list[int] | None) -> None:
+        found: dict[int, dict[str, list[str]]] = {i: {} for i in ledgers or ()}
+        topics = set()
+        for folder in FOLDER_OF:
+            if folder == "publications":
+                continue
+            under = [f"{folder}/"] if ledgers is None else [f"{folder}/{i}/" for i in ledgers]
+            for prefix in under:
+                for full in self.bucket.keys(self.prefix + prefix):
+                    key = full[len(self.prefix) :]
+                    place = place_of(key)
+                    if place is None or place[1] is None or place[2] is None:
+                        self.read(key)
+                    else:
+                        found.setdefault(place[1], {}).setdefault(place[2], []).append(key)
+        for ledger in (i for i, attempts in found.items() if not attempts):
+            said = ("records of this ledger", "some", "none")
+            one = finding("record_missing", ledger, None, f"attempts/{ledger}/", *said)
+            self.findings.append(one)
+        reads: dict[str, Record | None] = {}
+        if ledgers is None:
+            topics.add("publications/")
+        else:
+            for key in (k for a in found.values() for ks in a.values() for k in ks):
+                record = reads[key] = self.read(key)
+                if record is not None and "ml_name" in record:
+                    digest = hashlib.sha256(record["ml_name"].encode()).hexdigest()[:32]
+                    topics.add(f"publications/{digest}/")
+        for prefix in sorted(topics):
+            for full in self.bucket.keys(self.prefix + prefix):
+                publication = self.read(full[len(self.prefix) :])
+                for entry in () if publication is None else publication["ledgers"]:
+                    pair = (entry["ledger_id"], entry["uid"])
+                    self.published.setdefault(pair, []).append((publication or {}, entry))
+        for ledger, attempt in self.published:
+            if ledgers is None or ledger in found:
+                found.setdefault(ledger, {}).setdefault(attempt, [])
+        now = datetime.now(UTC)
+        for ledger, attempts in sorted(found.items()):
+            proofs = []
+            for attempt, record_keys in sorted(attempts.items()):
+                records, unreadable = {}, set()
+                for key in record_keys:
+                    record = reads[key] if key in reads else self.read(key)
+                    if record is None:
+                        unreadable.add(key)
+                    else:
+                        records[(place_of(key) or ("",))[0]] = record
+                published = self.published.get((ledger, attempt), [])
+                self.findings += check_attempt(
+                    ledger,
+                    attempt,
+                    records,
+                    published,
+                    unreadable,
+                    store_now=now,
+                    in_flight=self.in_flight,
+                    public_keys=self.public_keys,
+                )
+                proof, outcome = records.get("certificate"), records.get("outcome")
+                abandoned = outcome is not None and outcome["outcome"] == "abandon"
+                if proof is not None:
+                    proofs.append(proof)
+                    if not abandoned or published or "release-intent" in records:
+                        self.objects(proof)
+                self.counts["attempts"] += 1
+            self.findings += check_ledger(proofs)
+            self.counts["ledgers"] += 1
+            if self.counts["ledgers"] % 100 == 0:
+                self.tell(f"{self.counts}, {len(self.findings)} findings")
+
+    def read(self, key: str) -> Record | None:
+        place = place_of(key) or ("", None, None)
+        self.counts["records"] += 1
+        try:
+            head = self.bucket.head(self.prefix + key)
+            if head is None or head["size"] > RECORD_BYTES_MAX:
+                kind = "unreadable" if head is None else "record_damaged"
+                want = f"at most {RECORD_BYTES_MAX} bytes"
+                one = finding(kind, place[1], place[2], key, "reading it", want, head)
+                self.findings.append(one)
+                return None
+            body, stored_at = self.bucket.get(self.prefix + key)
+        except Exception as error:  # noqa: BLE001  one request's failure is one finding
+            said = ("reading it", "bytes", error)
+            self.findings.append(finding("unreadable", place[1], place[2], key, *said))
+            return None
+        record, findings = check_record(key, body, stored_at, self.skew)
+        self.findings += findings
+        return record
+
+    def objects(self, proof: Record) -> None:
+        about = (proof["ledger"]["ledger_id"], proof["uid"])
+        sound = not contradictions(proof)
+        for part in ("index", "data"):
+            key = proof[part]["key"]
+            self.counts["objects"] += 1
+            try:
+                head = self.bucket.head(key)
+                self.findings += check_head(proof, part, head)
+                if head is None or not self.deep or not sound:
+                    continue
+                self.counts["bytes_read"] += head["size"]
+                if part == "index":
+                    self.findings += check_index(proof, self.bucket.get(key)[0])
+                    continue
+                for block in proof["blocks"]:
+                    end = min(block["offset"] + block["block_length"], head["size"])
+                    chunks = self.bucket.ranges(key, block["offset"], end)
+                    self.findings += check_block(proof, block, chunks)
+                    self.tell(f"{key}: block {block['part_number']} of {len(proof['blocks'])}")
+            except Exception as error:  # noqa: BLE001  one request's failure is one finding
+                self.findings.append(finding("unreadable", *about, key, "it", "bytes", error))
+
+
+def tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").partition("\n")[0],
+        epilog=(__doc__ or "").partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--bucket", required=True)
+    parser.add_argument("--endpoint", help="URL of the store; without it the provider's own")
+    parser.add_argument("--region", default="us-east-1")
+    parser.add_argument(
+        "--instance", help="BookKeeper's INSTANCEID; needed where there are several"
+    )
+    parser.add_argument("--ledger", type=int, action="append", help="only this ledger; repeatable")
+    parser.add_argument("--deep", action="store_true", help="read every byte of both objects")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--public-key", action="append", default=[], metavar="PEM")
+    parser.add_argument("--in-flight", type=float, default=3600.0, metavar="SECONDS")
+    parser.add_argument("--clock-skew", type=float, default=60.0, metavar="SECONDS")
+    options = parser.parse_args(arguments)
+    try:
+        import boto3
+
+        public_keys = []
+        for name in options.public_key:
+            with open(name, encoding="ascii") as file:
+                public_keys.append(public_key_of(file.read()))
+        client = boto3.client("s3", endpoint_url=options.endpoint, region_name=options.region)
+        bucket = Bucket(client, options.bucket)
+        instance = options.instance
+        if not instance:
+            found = [p.split("/")[1] for p in bucket.folders("tierkeeper/")]
+            if len(found) != 1:
+                raise ValueError(f"instances below tierkeeper/: {found}; name one by --instance")
+            instance = found[0]
+        check = Check(
+            bucket,
+            instance,
+            deep=options.deep,
+            skew=timedelta(seconds=options.clock_skew),
+            in_flight=timedelta(seconds=options.in_flight),
+            public_keys=public_keys,
+            tell=tell,
+        )
+        check.run(options.ledger)
+    except Exception as error:  # noqa: BLE001  the process edge
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    report = {
+        "schema": "tierkeeper/check-bucket/1",
+        "result": "findings" if check.findings else "ok",
+        "instance": instance,
+        "deep": options.deep,
+        **check.counts,
+        "findings": check.findings,
+    }
+    if options.json:
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    else:
+        for one in check.findings:
+            sys.stdout.write(" ".join(f"{k}={v}" for k, v in one.items() if v is not None) + "\n")
+        sys.stdout.write(f"{instance}: {check.counts}: {len(check.findings)} findings\n")
+    return 1 if check.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
