@@ -1,6 +1,7 @@
 """What a damaged block still gives, against damage made on purpose."""
 
 import struct
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -85,7 +86,7 @@ def test_no_bytes_raise(block):
 def test_ranges_hold_exactly_the_ids(ids):
     runs = ranges_of(ids)
     assert {i for first, last in runs for i in range(first, last + 1)} == ids
-    assert all(a[1] + 1 < b[0] for a, b in zip(runs, runs[1:], strict=False))
+    assert all(a[1] + 1 < b[0] for a, b in pairwise(runs))
 
 
 @pytest.mark.parametrize("ids", [[], [3, 3, 4]])
