@@ -44,12 +44,14 @@ GRAPH = {
         {"released_safely"},
     ),
     "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
+    "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
 }
 JOBS = {
     "discover": {"sealed_ledgers", "tiering_backlog"},
     "offload": {"offloaded_objects", "index_objects", "certificates", "offload_contexts"},
     "verify": {"read_back_equal", "index_suite", "released_safely"},
     "release": {"deleted_bookie_ledgers", "released_ledgers"},
+    "scrub": {"scrubbed_ledgers"},
 }
 
 

@@ -1,4 +1,4 @@
-"""The four jobs. Each may run again at any time; `verify` and `discover` change no ledger.
+"""The five jobs. Each may run again at any time; `verify` and `discover` change no ledger.
 
 Runs get their ledgers in run config and no partition tags; see batches.py.
 """
@@ -15,6 +15,7 @@ from tiering_assets.defs.partitions import (
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
     RELEASED_LEDGERS,
+    SCRUBBED_LEDGERS,
     SEALED_LEDGERS,
     TIERING_BACKLOG,
 )
@@ -50,5 +51,10 @@ JOBS = [
         "release",
         dg.AssetSelection.assets(DELETED_BOOKIE_LEDGERS, RELEASED_LEDGERS).without_checks(),
         "Delete the bookie copies that are due, behind the release gate; or with dry_run say which.",
+    ),
+    _job(
+        "scrub",
+        dg.AssetSelection.assets(SCRUBBED_LEDGERS).without_checks(),
+        "Look again at what brokers read from the bucket, within budgets, and heal what is broken.",
     ),
 ]

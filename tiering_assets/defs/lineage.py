@@ -11,11 +11,13 @@ from tiering_assets.defs.partitions import (
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
     RELEASED_LEDGERS,
+    SCRUBBED_LEDGERS,
     SEALED_LEDGERS,
     TIERING_BACKLOG,
 )
 from tiering_assets.defs.preview_api import with_lineage
 from tiering_assets.defs.release_assets import release_ledgers
+from tiering_assets.defs.scrub_assets import scrubbed_ledgers
 
 UPSTREAM = {
     OFFLOADED_OBJECTS: [SEALED_LEDGERS],
@@ -25,8 +27,9 @@ UPSTREAM = {
     DELETED_BOOKIE_LEDGERS: [OFFLOAD_CONTEXTS],
     TIERING_BACKLOG: [SEALED_LEDGERS],
     RELEASED_LEDGERS: [DELETED_BOOKIE_LEDGERS],
+    SCRUBBED_LEDGERS: [OFFLOAD_CONTEXTS],
 }
 ASSETS = [
     with_lineage(definition, UPSTREAM)
-    for definition in (discovered, offload_ledgers, release_ledgers)
+    for definition in (discovered, offload_ledgers, release_ledgers, scrubbed_ledgers)
 ]

@@ -45,6 +45,7 @@ OFFLOAD_CONTEXTS = key_of("offload_contexts")
 DELETED_BOOKIE_LEDGERS = key_of("deleted_bookie_ledgers")
 TIERING_BACKLOG = key_of("tiering_backlog")
 RELEASED_LEDGERS = key_of("released_ledgers")
+SCRUBBED_LEDGERS = key_of("scrubbed_ledgers")
 
 
 def partition_key(ledger_id: int) -> str:

@@ -1,0 +1,102 @@
+"""Copies looked at again, and healed where bookies still can: one roll-up for the whole fleet.
+
+Which ledger is due, and what is read of it, is the plan of steps/scrub.py; nothing of Dagster's
+state is evidence to it. A run fails by name where something stays broken.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import dagster as dg
+from pydantic import Field
+
+from tiering_assets.defs.batches import TopicChoice, batch_failure, reasons_table
+from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
+from tiering_assets.defs.resources import TieringStack, narrate
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.scrub import Looked, ScrubRun
+    from tiering_assets.steps.scrub_fleet import Fleet
+
+
+class ScrubChoice(TopicChoice):
+    deep: bool = Field(
+        default=False, description="read every byte again, due or not, as far as the budgets go"
+    )
+    heal: bool = Field(
+        default=True, description="put sound copies in the place of broken ones, from the bookies"
+    )
+
+
+@dg.asset(
+    key=SCRUBBED_LEDGERS,
+    description=(
+        "Published and released ledgers looked at again, the longest overdue first, within the "
+        "budgets of [scrub]. Watch oldest_deep_seconds: it grows when the budgets are too small."
+    ),
+    group_name="integrity",
+    kinds={"s3"},
+)
+def scrubbed_ledgers(
+    context: dg.AssetExecutionContext, config: ScrubChoice, tiering_stack: TieringStack
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Scrub and heal; every ledger of every topic, or of the chosen ones."""
+    from tiering_assets.steps.scrub import scrub
+    from tiering_assets.steps.scrub_fleet import find_fleet
+
+    with tiering_stack.connect(context, with_tasks=True) as stack:
+        run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
+        fleet = find_fleet(stack, config.ml_names())
+    bad, unjudged = (
+        _bad(run),
+        {one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None},
+    )
+    for ledger_id, said in sorted({**bad, **unjudged}.items()):
+        narrate(context, f"ledger {ledger_id}: {said}")
+    yield dg.MaterializeResult(
+        asset_key=SCRUBBED_LEDGERS, metadata=scrub_metadata(run, fleet, bad, unjudged)
+    )
+    if bad or unjudged:
+        done = sum(not one.findings and one.error is None for one in run.looked)
+        raise batch_failure("scrub", {**bad, **unjudged}, done=done, waiting={})
+
+
+def scrub_metadata(
+    run: "ScrubRun", fleet: "Fleet", bad: dict[int, str], unjudged: dict[int, str]
+) -> Metadata:
+    """What one run did, and how old the oldest verification is now."""
+    deep = [c.deep_at for c in fleet.candidates]
+    ages = [(fleet.store_now - at).total_seconds() for at in deep if at is not None]
+    return {
+        "ledgers": dg.MetadataValue.int(len(fleet.candidates)),
+        "looked": dg.MetadataValue.int(len(run.looked)),
+        "deferred": dg.MetadataValue.int(len(run.deferred)),
+        "bytes_read": dg.MetadataValue.int(run.bytes_read),
+        "requests": dg.MetadataValue.int(run.requests),
+        "found_broken": dg.MetadataValue.int(len(run.broken)),
+        "broken_ledgers": dg.MetadataValue.int(sum(c.failing for c in fleet.candidates)),
+        "lost_ledgers": dg.MetadataValue.int(sum(bool(one.lost) for one in run.looked)),
+        "never_read_back": dg.MetadataValue.int(sum(at is None for at in deep)),
+        "oldest_deep_seconds": dg.MetadataValue.float(round(max(ages, default=0.0), 1)),
+        "broken": reasons_table(bad, "what is wrong"),
+        "unjudged": reasons_table(unjudged, "error"),
+    }
+
+
+def _bad(run: "ScrubRun") -> dict[int, str]:
+    """What stays broken after this run, in words."""
+    from tiering_assets.steps.heal import Healed
+
+    healed = {i for i, result in run.healed.items() if isinstance(result, Healed)}
+    said = {i: f"not healed: {one}" for i, one in run.healed.items() if i not in healed}
+    for one in run.broken:
+        if one.candidate.ledger_id not in healed:
+            said[one.candidate.ledger_id] = _said(one, said.get(one.candidate.ledger_id))
+    return said
+
+
+def _said(one: "Looked", why_not: str | None) -> str:
+    parts = [*one.findings[:3]]
+    parts += [f"lost: entries {r.first_entry_id} to {r.last_entry_id}" for r in one.lost[:20]]
+    return "; ".join([*parts, why_not] if why_not else parts)
