@@ -29,11 +29,13 @@ def inconsistencies(certificate: Certificate) -> list[str]:
         ("payload bytes of its blocks", facts.length, sum(b.payload_bytes for b in blocks)),
         ("data object size", sum(b.block_length for b in blocks), certificate.data.size),
     ]
-    if facts.ledger_id >= 0:
+    try:
         wanted += [
             ("data key", data_key(certificate.uid, facts.ledger_id), certificate.data.key),
             ("index key", index_key(certificate.uid, facts.ledger_id), certificate.index.key),
         ]
+    except ValueError:  # no ledger has such an id
+        wanted.append(("ledger id", "that of a ledger", facts.ledger_id))
     found = [
         f"{what}: expected {want}, found {have}" for what, want, have in wanted if want != have
     ]

@@ -6,8 +6,6 @@ means that a rule was broken or that a record was.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from tiering_assets.records.models import Certificate, Release, ReleaseIntent
 
 
@@ -36,10 +34,10 @@ def find_release_faults(
         faults.append(
             f"released at {release.released_at}, before its intent at {intent.intended_at}"
         )
-    waited = intent.intended_at - intent.published_at
-    if waited <= timedelta(seconds=intent.deletion_lag_s):
+    waited_s = (intent.intended_at - intent.published_at).total_seconds()
+    if waited_s <= intent.deletion_lag_s:
         faults.append(
-            f"released {waited.total_seconds():.0f} s after publication, "
+            f"released {waited_s:.0f} s after publication, "
             f"the deletion lag is {intent.deletion_lag_s:g} s"
         )
     return tuple(faults)

@@ -123,6 +123,7 @@ CHANGES = [
     (models.Publication, {"ledgers": []}, "record_missing"),
     (models.ReleaseIntent, {"previous": "0" * 64}, "chain_broken"),
     (models.ReleaseIntent, {"deletion_lag_s": 9e9}, "release_broken"),
+    (models.ReleaseIntent, {"deletion_lag_s": 1e300}, "release_broken"),
     (models.ReleaseIntent, {"published_at": "2020-01-01T00:00:00Z"}, "facts_differ"),
     (models.Release, {"previous": "0" * 64}, "release_broken"),
     (models.Release, {"released_at": "2020-01-01T00:00:00Z"}, "release_broken"),

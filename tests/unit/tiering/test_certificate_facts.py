@@ -1,0 +1,80 @@
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.audited_bucket import put_chain
+from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.two_checkers import tool
+from tiering_assets.records.codec import encode_record
+from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.tiering.certificate_facts import gate_faults, inconsistencies
+
+STORE = SimulatedObjectStore()
+CERTIFICATE = put_chain(STORE, RecordBook(STORE, "inst"), 41).certificate
+AT = CERTIFICATE.verified_at
+MINUTE = timedelta(minutes=1)
+NUMBERS = ("part_number", "first_entry_id", "last_entry_id", "offset", "block_length")
+
+
+def changed(number, **values):
+    blocks = list(CERTIFICATE.blocks)
+    blocks[number] = replace(blocks[number], **values)
+    return replace(CERTIFICATE, blocks=tuple(blocks))
+
+
+def test_a_certificate_as_it_was_written_holds_together():
+    assert inconsistencies(CERTIFICATE) == []
+    assert len(CERTIFICATE.blocks) > 1
+
+
+@given(
+    st.integers(0, len(CERTIFICATE.blocks) - 1),
+    st.sampled_from((*NUMBERS, "payload_bytes")),
+    st.integers(-3, 2**40).filter(bool),
+)
+def test_any_other_number_of_a_block_contradicts_the_rest(number, field, by):
+    bad = changed(number, **{field: getattr(CERTIFICATE.blocks[number], field) + by})
+    assert inconsistencies(bad)
+    assert tool.contradictions(encode_record(bad))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"entries": 1}, "entries: expected 8, found 1"),
+        ({"payload_bytes": 1}, "payload bytes: expected"),
+        ({"blocks": ()}, "last entry of its blocks: expected 7, found -1"),
+        ({"blocks": CERTIFICATE.blocks[:-1]}, "last entry of its blocks: expected 7"),
+        ({"blocks": CERTIFICATE.blocks[::-1]}, "block 1: part number"),
+        ({"uid": UUID(int=1)}, "data key: expected 00000000-0000-0000-0000-000000000001-ledger-41"),
+        ({"data": replace(CERTIFICATE.data, sha256="0" * 64)}, "data digest: expected"),
+        ({"data": replace(CERTIFICATE.data, size=1)}, "data object size: expected"),
+        ({"index": replace(CERTIFICATE.index, sha256="?")}, "should hold a SHA-256 does not"),
+        ({"ledger": replace(CERTIFICATE.ledger, ledger_id=42)}, "index key: expected"),
+        ({"ledger": replace(CERTIFICATE.ledger, ledger_id=-1)}, "ledger id"),
+    ],
+)
+def test_each_contradiction_is_named(values, said):
+    bad = replace(CERTIFICATE, **values)
+    assert any(said in one for one in inconsistencies(bad))
+    assert tool.contradictions(encode_record(bad))
+
+
+def gate(certificate, *, ledger_id=41, uid=CERTIFICATE.uid, now=AT):
+    return gate_faults(certificate, ledger_id=ledger_id, uid=uid, now=now, skew=MINUTE)
+
+
+def test_the_gate_is_told_of_the_wrong_ledger_attempt_time_and_sums():
+    assert gate(CERTIFICATE) == []
+    assert gate(CERTIFICATE, ledger_id=7) == ["the certificate is of ledger 41, not of 7"]
+    [said] = gate(CERTIFICATE, uid=UUID(int=1))
+    assert said.startswith(f"the certificate is of attempt {CERTIFICATE.uid}, not of")
+    assert gate(CERTIFICATE, now=AT - MINUTE) == []
+    [said] = gate(CERTIFICATE, now=AT - MINUTE - timedelta(microseconds=1))
+    assert said.startswith("the certificate is dated in the future")
+    [said] = gate(replace(CERTIFICATE, entries=1))
+    assert said == "the certificate contradicts itself: entries: expected 8, found 1"
