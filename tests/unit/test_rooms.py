@@ -251,7 +251,16 @@ def test_checks_that_protect_data_are_no_asserts():
 
 
 def texts():
-    folders = ("resources", "tiering_assets", "tests", "docs", "proto", "deploy", "benchmarks")
+    folders = (
+        "resources",
+        "tiering_assets",
+        "tests",
+        "docs",
+        "proto",
+        "deploy",
+        "benchmarks",
+        "tools",
+    )
     kinds = {".py", ".md", ".proto", ".json", ".yaml", ".toml"}
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
