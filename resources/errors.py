@@ -5,6 +5,7 @@
     ├─ PrerequisiteError            something the machine must have is missing (Java, a wheel, a port)
     ├─ FormatError                  bytes break a layout (theirs or ours)
     ├─ IntegrityError               well-formed but wrong: digest, gap, count, length, comparison
+    │  └─ ExpectationError          every byte is equal, and the suite over the index found something
     ├─ BookieError                  a bookie answered with an error, or not at all
     │  ├─ BookieNotAuthorizedError  the next replica would say the same
     │  ├─ BookieUnreachableError    no connection, lost or silent; says nothing about the ledger
@@ -66,7 +67,7 @@ class IntegrityError(TierkeeperError):
 
 
 class ExpectationError(IntegrityError):
-    """The bytes are equal, and the expectation suite over the index still found something."""
+    exit_code = 32
 
 
 class BookieError(TierkeeperError):

@@ -107,6 +107,14 @@ class ReleaseSettings:
     )
     per_run_max: int = _setting(200, "ledgers released by one run")
     per_hour_max: int = _setting(2000, "ledgers released in any hour")
+    per_topic_run_max: int = _setting(100, "ledgers of one topic released by one run")
+    per_bookie_run_max: int = _setting(
+        200, "ledgers with a replica on one bookie released by one run"
+    )
+    withdrawal_window_s: float = _setting(
+        0.0, "seconds a ledger is shown as due before it may go, so that people can hold it"
+    )
+    plan_valid_s: float = _setting(24 * 3600.0, "seconds for which a written plan may be executed")
     check_to_delete_max_s: float = _setting(5.0, "seconds between the last check and the delete")
     guard_age_s: float = _setting(24 * 3600.0, "youngest age of what clean-up may delete")
     fleet_share_max: float = _setting(0.1, "share of the fleet that one run may delete")

@@ -23,6 +23,7 @@ from resources.pulsar.offload_policies import (
     PolicyAnswers,
     merge_offload_policies,
 )
+from resources.pulsar.retention import Retention, parse_retention
 from resources.pulsar.topic import TopicName, bundle_holds, namespace_path, parse_topic
 from resources.settings import BrokerSettings
 
@@ -89,6 +90,9 @@ class BrokerAdmin(Protocol):
 
     def shadow_topics(self, topic: str) -> list[str]:
         """Topics that share this one's ledgers. May load the topic."""
+
+    def retention(self, topic: str) -> Retention:
+        """Retention in force. May make a broker own the topic's bundle, and load the topic."""
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         """Does not load the topic, but makes a broker own its bundle: ask locate before."""
@@ -167,6 +171,14 @@ class HttpBrokerAdmin:
 
     def shadow_topics(self, topic: str) -> list[str]:
         return self._strings(f"{parse_topic(topic).whole.path}/shadowTopics")
+
+    def retention(self, topic: str) -> Retention:
+        name, applied = parse_topic(topic).whole, {"applied": "true"}
+        path = f"{name.path}/retention"
+        policy = self._policies(path, params=applied, none_on=405)
+        if policy is None:
+            policy = self._policies(f"{name.namespace_path}/retention")
+        return parse_retention(policy, self.runtime_config(), topic=topic)
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         name = parse_topic(topic)

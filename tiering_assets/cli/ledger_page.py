@@ -103,7 +103,7 @@ def _managed_ledger(report: LedgerReport) -> dict[str, object]:
         expires = human_time(report.claim.expires_at)
         facts["claimed"] = f"by run {report.claim.run_id} until {expires}"
     if report.hold is not None:
-        facts["hold"] = f"{report.hold.reason} ({report.hold.author})"
+        facts["hold"] = report.hold
     return facts
 
 

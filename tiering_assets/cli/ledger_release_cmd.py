@@ -1,12 +1,14 @@
 """`tierkeeper ledger release`: the only command that deletes bookie copies.
 
-Owns: without --execute it prints its plan and does nothing; the plan is the decision of the same
-code that would release.
+Owns: without --execute it prints or writes its plan and deletes nothing; what --execute does is a
+plan, the one just made or one that was written before and read by people.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,8 +28,25 @@ from tiering_assets.cli.selection import (
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.release import ReleasePlanItem, ReleaseResult
+    from tiering_assets.steps.release_batch import ReleaseOutcome
+    from tiering_assets.steps.release_plan import Written
     from tiering_assets.steps.stack import Stack
+
+NOW = "now"
+
+
+def with_plan(arguments: Sequence[str]) -> list[str]:
+    """The command line with `now` after each --execute of a release that names no plan.
+
+    An option's value cannot be left out otherwise. A number is a ledger id, no plan.
+    """
+    found = [*arguments]
+    if "release" in found:
+        for i in reversed([i for i, word in enumerate(found) if word == "--execute"]):
+            value = found[i + 1] if i + 1 < len(found) else "-"
+            if value.startswith("-") or value.isdecimal():
+                found.insert(i + 1, NOW)
+    return found
 
 
 @command(
@@ -35,6 +54,8 @@ if TYPE_CHECKING:
     "release",
     examples=(
         "tierkeeper ledger release --due",
+        "tierkeeper ledger release --due --plan plan.json",
+        "tierkeeper ledger release --execute plan.json",
         "tierkeeper ledger release --due --execute",
         "tierkeeper ledger release 12345 --execute",
     ),
@@ -47,24 +68,62 @@ def release(
     due: Annotated[
         bool, typer.Option("--due", help="Every ledger whose deletion lag has passed.")
     ] = False,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="FILE", help="Write the plan to a new file, for review."),
+    ] = None,
+    acknowledge: Annotated[
+        str | None,
+        typer.Option(
+            "--acknowledge",
+            metavar="WHO_AND_WHY",
+            help="Accept in the plan that so much of the fleet goes at once.",
+        ),
+    ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute", help="Delete; without it only the plan is printed.")
+        str | None,
+        typer.Option(
+            "--execute",
+            metavar="[PLAN]",
+            help="Delete: exactly what a written plan lists, or what the plan of now says.",
+        ),
+    ] = None,
+    publish_waiting: Annotated[
+        bool,
+        typer.Option(
+            "--publish-waiting",
+            help="Publish what waits of the topics that are reloaded, with the same reload.",
+        ),
     ] = False,
 ) -> None:
-    """Delete the bookie copies of published ledgers, or print which would go and why not.
+    """Delete the bookie copies of published ledgers, or say which would go and why not.
 
     Each ledger's evidence is gathered afresh and every condition must hold: certificate, objects,
-    chain of records, lag by two clocks, holds, replication. Safe to repeat.
+    chain of records, lag by two clocks, holds, caps, replication. Safe to repeat.
     """
-    require_one_choice(ID=ledger_ids, **{"--topic": topic, "--due": due})
+    file = None if execute in (None, NOW) else Path(str(execute))
+    if file is not None and (plan is not None or ledger_ids or topic or due):
+        raise typer.BadParameter("--execute PLAN says by itself which ledgers go; drop the others")
+    if file is None:
+        require_one_choice(ID=ledger_ids, **{"--topic": topic, "--due": due})
     with session.stack() as stack:
-        groups = (
-            by_topic(stack, ledger_ids) if ledger_ids is not None else _published(stack, topic, due)
-        )
-        if execute:
-            _execute(session, stack, groups)
+        from tiering_assets.steps.release_plan import execute_plan, make_plan, read_plan, write_plan
+
+        if file is not None:
+            written = read_plan(file)
         else:
-            _plan(session, stack, groups)
+            groups = (
+                by_topic(stack, ledger_ids)
+                if ledger_ids is not None
+                else _published(stack, topic, due)
+            )
+            written = make_plan(stack, groups, acknowledged=acknowledge)
+        if plan is not None:
+            write_plan(written, plan)
+        if execute is None:
+            _tell_plan(session, written, plan)
+        else:
+            _tell_done(session, execute_plan(stack, written, publish_waiting=publish_waiting))
 
 
 def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int]]:
@@ -81,65 +140,72 @@ def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int
     return groups
 
 
-def _plan(session: Session, stack: Stack, groups: dict[str, list[int]]) -> None:
-    from tiering_assets.steps.release import plan_release
-    from tiering_assets.tiering.release_gate import Release
-
-    items = [item for name, ids in groups.items() for item in plan_release(stack, name, ids)]
-    going = [item for item in items if isinstance(item.decision, Release)]
+def _tell_plan(session: Session, written: Written, file: Path | None) -> None:
+    found = written.plan
+    bytes_released = sum(one.bytes for one in found.release)
     if session.as_json:
         print_document(
             "ledger-release",
             {
                 "executed": False,
-                "ledgers": [_plan_document(item) for item in items],
-                "bytes_to_release": sum(item.bytes for item in going),
+                "plan": None if file is None else str(file),
+                "ledgers": _plan_documents(written),
+                "bytes_to_release": bytes_released,
+                "tripwire": found.tripwire,
+                "acknowledged": found.acknowledged,
             },
         )
         return
-    print_table(
-        ("LEDGER", "DECISION", "SIZE", "MANAGED LEDGER", "REASONS"),
-        [
-            (
-                item.ledger_id,
-                "release" if isinstance(item.decision, Release) else "wait",
-                human_bytes(item.bytes),
-                item.ml_name,
-                "" if isinstance(item.decision, Release) else "; ".join(item.decision.reasons),
-            )
-            for item in items
-        ],
-    )
+    rows = [
+        (p.ledger_id, "release", human_bytes(p.bytes), p.ml_name, p.allowed_by)
+        for p in found.release
+    ]
+    rows += [
+        (n.ledger_id, "wait", human_bytes(n.bytes), n.ml_name, "; ".join(n.reasons))
+        for n in found.not_released
+    ]
+    print_table(("LEDGER", "DECISION", "SIZE", "MANAGED LEDGER", "REASONS"), sorted(rows))
+    if found.tripwire is not None:
+        print_line(f"{found.tripwire}; acknowledged: {found.acknowledged or 'no'}")
+    then = "--execute does it" if file is None else f"--execute {file} does it"
     print_line(
-        f"{len(going)} of {len(items)} ledgers would be released, "
-        f"{human_bytes(sum(item.bytes for item in going))}; nothing was done, --execute does it"
+        f"{len(found.release)} of {len(rows)} ledgers would be released, "
+        f"{human_bytes(bytes_released)}; nothing was done, {then}"
     )
 
 
-def _plan_document(item: ReleasePlanItem) -> dict[str, Any]:
-    from tiering_assets.tiering.release_gate import Release
+def _plan_documents(written: Written) -> list[dict[str, Any]]:
+    found = written.plan
+    going = [
+        {
+            "ledger_id": p.ledger_id,
+            "ml_name": p.ml_name,
+            "decision": "release",
+            "reasons": [],
+            "bytes": p.bytes,
+            "age_s": p.age_s,
+            "uid": p.uid,
+            "certificate": p.certificate,
+            "allowed_by": p.allowed_by,
+        }
+        for p in found.release
+    ]
+    waiting = [
+        {
+            "ledger_id": n.ledger_id,
+            "ml_name": n.ml_name,
+            "decision": "wait",
+            "reasons": n.reasons,
+            "bytes": n.bytes,
+        }
+        for n in found.not_released
+    ]
+    return [*going, *waiting]
 
-    releases = isinstance(item.decision, Release)
-    return {
-        "ledger_id": item.ledger_id,
-        "ml_name": item.ml_name,
-        "decision": "release" if releases else "wait",
-        "reasons": [] if isinstance(item.decision, Release) else item.decision.reasons,
-        "bytes": item.bytes,
-    }
 
-
-def _execute(session: Session, stack: Stack, groups: dict[str, list[int]]) -> None:
-    from tiering_assets.steps.release import release_topic
-
-    results: dict[int, ReleaseResult] = {}
-    for name, ids in groups.items():
-        try:
-            results |= release_topic(stack, name, ids)
-        except TierkeeperError as error:
-            results |= dict.fromkeys(ids, error)
-    errors = {i: result for i, result in results.items() if isinstance(result, TierkeeperError)}
-    rows = [(i, *_result(result)) for i, result in sorted(results.items())]
+def _tell_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
+    errors = {o.ledger_id: o.result for o in outcomes if isinstance(o.result, TierkeeperError)}
+    rows = [(outcome.ledger_id, *_result(outcome)) for outcome in outcomes]
     if session.as_json:
         names = ("ledger_id", "result", "bytes_released", "detail")
         print_document(
@@ -163,12 +229,15 @@ def _execute(session: Session, stack: Stack, groups: dict[str, list[int]]) -> No
         raise typer.Exit(worst(errors.values()))
 
 
-def _result(result: ReleaseResult) -> tuple[str, int | None, str]:
+def _result(outcome: ReleaseOutcome) -> tuple[str, int | None, str]:
     """(result, bytes, detail)"""
     from tiering_assets.steps.release import Released
+    from tiering_assets.tiering.release_gate import NotYet
 
-    if isinstance(result, Released):
-        return "released", result.bytes_released, "by an earlier run" if result.noop else ""
-    if isinstance(result, TierkeeperError):
-        return "failed", None, type(result).__name__
-    return "waits", None, "; ".join(result.reasons)
+    match outcome.result:
+        case Released(bytes_released=size, noop=noop):
+            return "released", size, "by an earlier run" if noop else ""
+        case NotYet(reasons=reasons):
+            return "waits", None, "; ".join(reasons)
+        case error:
+            return "failed", None, type(error).__name__

@@ -24,11 +24,13 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     config_cmd,
     demo_cmd,
     doctor_cmd,
+    hold_cmd,
     ledger_cmd,
     ledger_copy_cmd,
     ledger_release_cmd,
     object_cmd,
     orphan_cmd,
+    scrub_cmd,
     stack_cmd,
 )
 from tiering_assets.cli.command import with_common_options
@@ -64,7 +66,16 @@ app = typer.Typer(
     add_completion=False,
     epilog=_EPILOG,
 )
-for group in (ledger_cmd, object_cmd, audit_cmd, hold_cmd, orphan_cmd, config_cmd, stack_cmd):
+for group in (
+    ledger_cmd,
+    object_cmd,
+    audit_cmd,
+    hold_cmd,
+    orphan_cmd,
+    scrub_cmd,
+    config_cmd,
+    stack_cmd,
+):
     app.add_typer(group.app)
 for single in (doctor_cmd, demo_cmd):
     single.declare(app)
@@ -92,7 +103,7 @@ def tierkeeper(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing of ours escapes."""
     session = Session()
-    args = [*(sys.argv[1:] if arguments is None else arguments)]
+    args = ledger_release_cmd.with_plan(sys.argv[1:] if arguments is None else arguments)
     root = typer.main.get_command(app)
     try:
         with root.make_context("tierkeeper", args, obj=session) as context:

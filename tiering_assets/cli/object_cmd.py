@@ -20,6 +20,7 @@ from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
     from resources.object_store.store import ObjectHead
+    from tiering_assets.records.models import EntryRange
     from tiering_assets.steps.object_check import ObjectSight
 
 app = typer.Typer(
@@ -112,16 +113,23 @@ def verify(session: Session, *, key: Key) -> None:
     Checks count, entry ids, padding and lengths, and the signature of a copy that stopped early: an
     index that describes fewer bytes than the object has. Ends with 1 if anything is wrong.
     """
+    from tiering_assets.cli.scrub_cmd import spans
+    from tiering_assets.steps.entry_loss import lost_entries
     from tiering_assets.steps.object_check import check_object
 
     with session.stack() as stack:
         check = check_object(stack, key)
+        metadata = check.sight.metadata
+        unreadable: tuple[EntryRange, ...] = ()
+        if check.findings and metadata is not None:
+            unreadable = lost_entries(stack, check.sight, last_entry_id=metadata.last_entry_id)
     if session.as_json:
         print_document(
             "object-verify",
             {
                 "result": "findings" if check.findings else "ok",
                 "findings": check.findings,
+                "unreadable": unreadable,
                 "entries": check.entries,
                 "payload_bytes": check.payload_bytes,
                 "seconds": check.seconds,
@@ -131,6 +139,8 @@ def verify(session: Session, *, key: Key) -> None:
     else:
         for finding in check.findings:
             print_line(f"finding: {finding}")
+        if unreadable:
+            print_line(f"unreadable in this copy: entries {spans(unreadable)}")
         compared = "no certificate" if check.sight.certificate is None else "the certificate"
         print_line(
             f"{check.sight.data_key}: {len(check.sight.blocks)} blocks, {check.entries} entries, "

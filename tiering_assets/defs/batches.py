@@ -70,6 +70,10 @@ class OffloadBatch(LedgerBatch):
 
 class ReleaseBatch(LedgerBatch):
     dry_run: bool = Field(default=False, description="only say what would be released, and why not")
+    acknowledge: str = Field(
+        default="",
+        description="who accepts that more than release.fleet_share_max of the fleet goes, and why",
+    )
     publish_waiting: bool = Field(
         default=True,
         description="publish what waits of the topics that are reloaded, with the same reload",

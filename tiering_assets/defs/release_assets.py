@@ -3,7 +3,7 @@
 The gate is steps/release.py and decides by itself; nothing of Dagster's state is evidence to it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -28,6 +28,7 @@ from tiering_assets.defs.rollups import released_metadata
 
 if TYPE_CHECKING:
     from tiering_assets.steps.release_batch import ReleaseOutcome
+    from tiering_assets.steps.release_plan import Written
     from tiering_assets.steps.stack import Stack
 
 _SPECS = [
@@ -65,7 +66,8 @@ def release_ledgers(
     context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
-    from tiering_assets.steps.release_batch import due_ledgers, release_batch
+    from tiering_assets.steps.release_batch import due_ledgers
+    from tiering_assets.steps.release_plan import execute_plan, planned_outcomes
     from tiering_assets.steps.release_reread import reread_wanted
     from tiering_assets.steps.survey import survey
 
@@ -76,13 +78,14 @@ def release_ledgers(
         if not wanted:
             wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
-        outcomes = release_batch(
-            stack,
-            admission.ledger_ids,
-            dry_run=dry_run,
-            publish_waiting=config.publish_waiting,
+        written, unknown = _plan(stack, admission.ledger_ids, config.acknowledge or None)
+        outcomes = unknown + (
+            planned_outcomes(written)
+            if dry_run
+            else execute_plan(stack, written, publish_waiting=config.publish_waiting)
         )
         released = log_releases(context, stack, outcomes)
+        plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         views = list(survey(stack)) if RELEASED_LEDGERS in context.selected_asset_keys else []
     said = {outcome.ledger_id: said_of(outcome) for outcome in outcomes}
     said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))
@@ -94,6 +97,7 @@ def release_ledgers(
             metadata={
                 **released_metadata(views),
                 "plan" if dry_run else "last_run": reasons_table(said, "outcome"),
+                **plan_metadata,
             },
         )
     failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
@@ -101,6 +105,52 @@ def release_ledgers(
         done = {outcome.ledger_id for outcome in released}
         waiting = {i: text for i, text in said.items() if i not in failures and i not in done}
         raise batch_failure("release", failures, done=len(done), waiting=waiting)
+
+
+def _plan(
+    stack: "Stack", ledger_ids: Sequence[int], acknowledged: str | None
+) -> "tuple[Written, list[ReleaseOutcome]]":
+    """The plan, and an error for each ledger that nobody knows."""
+    from resources.errors import LedgerNotFoundError
+    from tiering_assets.steps.release_batch import ReleaseOutcome
+    from tiering_assets.steps.release_plan import make_plan
+    from tiering_assets.steps.survey import ml_names_of
+
+    owners = ml_names_of(stack, ledger_ids)
+    topics: dict[str, list[int]] = {}
+    for ledger_id, ml_name in owners.items():
+        topics.setdefault(ml_name, []).append(ledger_id)
+    unknown = [
+        ReleaseOutcome(
+            ledger_id=i,
+            ml_name=None,
+            result=LedgerNotFoundError(
+                f"ledger {i}: neither BookKeeper nor a record names its topic"
+            ),
+        )
+        for i in ledger_ids
+        if i not in owners
+    ]
+    return make_plan(stack, topics, acknowledged=acknowledged), unknown
+
+
+def _plan_metadata(
+    stack: "Stack", written: "Written", *, executed: bool
+) -> dict[str, dg.MetadataValue]:
+    """The plan as people read it, and where the one that was carried out lies."""
+    from tiering_assets.records import keys
+    from tiering_assets.records.codec import encode_record
+
+    plan = written.plan
+    found: dict[str, dg.MetadataValue] = {
+        "planned_ledgers": dg.MetadataValue.int(len(plan.release)),
+        "planned_bytes": dg.MetadataValue.int(sum(one.bytes for one in plan.release)),
+        "release_plan": dg.MetadataValue.json(encode_record(plan)),
+    }
+    if executed and plan.release:
+        key = stack.book.prefix + keys.release_plan(written.digest)
+        found["release_plan_record"] = bucket_path(stack.settings.store.bucket, key)
+    return found
 
 
 def log_releases(

@@ -90,3 +90,22 @@ def scrub(ledger_id: int, uid: UUID, what: str) -> str:
 
 def hold(ledger_id: int) -> str:
     return f"holds/{ledger_id}.json"
+
+
+HOLD_ALL = "holds/all.json"
+
+
+def topic_hold(ml_name: str) -> str:
+    return f"holds/topics/{topic_hash(ml_name)}.json"
+
+
+def namespace_hold(namespace: str) -> str:
+    return f"holds/namespaces/{topic_hash(namespace)}.json"
+
+
+def hold_lift(uid: UUID) -> str:
+    return f"hold-lifts/{uid}.json"
+
+
+def release_plan(digest: str) -> str:
+    return f"plans/{digest}.json"

@@ -235,6 +235,7 @@ class ReleaseIntent:
     intended_at: AwareDatetime
     writer: Writer
     previous: str
+    plan: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +303,79 @@ class Hold:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeHold:
+    """A ban on releasing anything of a topic or a namespace, or anything at all (`all`).
+
+    `name` is the managed-ledger name or `tenant/namespace`, empty for `all`.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/scope-hold/1"
+    scope: Literal["topic", "namespace", "all"]
+    name: str
+    reason: str
+    author: str
+    held_at: AwareDatetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldLift:
+    """Written before a hold is taken away: which one, by whom and why."""
+
+    kind: ClassVar[str] = "tierkeeper/hold-lift/1"
+    hold_key: str
+    hold_sha256: str
+    reason: str
+    author: str
+    lifted_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRelease:
+    """A ledger that a plan releases, and the proof that it goes by. `age_s` is since publication."""
+
+    ledger_id: int
+    ml_name: str
+    topic: str
+    bytes: int
+    age_s: float
+    uid: UUID
+    certificate: str
+    certificate_sha256: str
+    allowed_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotReleased:
+    """A ledger that a plan leaves alone, and all reasons."""
+
+    ledger_id: int
+    ml_name: str
+    bytes: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePlan:
+    """What a release would delete, for people to read before it does; executed to the letter.
+
+    `fleet` counts all closed ledgers of all topics. `tripwire` says why a person must acknowledge
+    the plan, and `acknowledged` who did so and why.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/release-plan/1"
+    instance: str
+    bucket: str
+    planned_at: AwareDatetime
+    release: tuple[PlannedRelease, ...]
+    not_released: tuple[NotReleased, ...]
+    fleet: int
+    tripwire: str | None
+    acknowledged: str | None
+    writer: Writer
+
+
 Record = (
     Claim
     | Attempt
@@ -315,4 +389,7 @@ Record = (
     | Release
     | Scrub
     | Hold
+    | ScopeHold
+    | HoldLift
+    | ReleasePlan
 )

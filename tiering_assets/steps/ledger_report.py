@@ -24,7 +24,6 @@ from tiering_assets.records.models import (
     Attempt,
     Certificate,
     Claim,
-    Hold,
     Outcome,
     Publication,
     Quarantine,
@@ -33,6 +32,7 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.plan import LedgerSight, decide_sight, look_at
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
@@ -79,7 +79,7 @@ class LedgerReport:
     view: LedgerView | None
     attempts: tuple[AttemptReport, ...]
     claim: Claim | None
-    hold: Hold | None
+    hold: str | None
     under_replicated: bool | None
     reasons: tuple[str, ...]
     next_step: str
@@ -106,7 +106,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
     reasons, next_step = _explain(stack, sight, view)
     claim = read_claim(stack, ledger_id)
     live = claim is not None and claim.record.expires_at > stack.objects.server_time()
-    hold = stack.book.read(Hold, keys.hold(ledger_id))
+    holds = read_holds(stack)
     return LedgerReport(
         ledger_id=ledger_id,
         ml_name=ml_name,
@@ -115,7 +115,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
         view=view,
         attempts=tuple(_attempt(stack, a, publications) for a in attempts),
         claim=claim.record if claim is not None and live else None,
-        hold=None if hold is None else hold.record,
+        hold=None if ml_name is None else holds.why(ledger_id, ml_name),
         under_replicated=_under_replicated(stack, ledger_id),
         reasons=reasons,
         next_step=next_step,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
@@ -25,10 +25,12 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records import keys
+from tiering_assets.records.models import Certificate, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
-from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.guarded_delete import delete_ledgers
+from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import (
@@ -40,8 +42,9 @@ from tiering_assets.steps.release_evidence import (
 from tiering_assets.steps.release_reread import reread_before_release
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.topic_change import make_change
+from tiering_assets.steps.topic_change import make_change, undo
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
 from tiering_assets.tiering.topic_edit import Copy, TopicChange
 
@@ -62,6 +65,14 @@ class ReleasePlanItem:
     ml_name: str
     decision: Release | NotYet
     bytes: int
+    certificate: Stored[Certificate] | None = None
+    published_at: datetime | None = None
+    bookies: frozenset[str] = frozenset()
+    finished: bool = False
+
+    @property
+    def goes(self) -> bool:
+        return isinstance(self.decision, Release)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +96,16 @@ class ReleaseWork:
     czxid: int
     due: Mapping[int, Due]
     settled: Mapping[int, ReleaseResult]
+    seen: Seen
 
 
 def plan_release(
     stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
 ) -> list[ReleasePlanItem]:
-    """The dry run: the same evidence and decision as the release itself, and nothing else."""
+    """The dry run: the same evidence and decision as the release itself, and nothing else.
+
+    A ledger that an earlier run released is `finished`, its record still to be written or not.
+    """
     found = stack.topics.read(ml_name)
     if found is None:
         gone = NotYet((f"{topic_of(ml_name)} is gone; nothing is released for a deleted topic",))
@@ -98,45 +113,73 @@ def plan_release(
             ReleasePlanItem(ledger_id=i, ml_name=ml_name, decision=gone, bytes=0)
             for i in ledger_ids
         ]
-    about = gather_topic(stack, ml_name, found[0], _known(stack, shadows))
+    about = gather_topic(stack, ml_name, found[0], _known(stack, shadows), see(stack, ml_name))
     return [
-        _item(stack, ml_name, ledger_id, evidence)
+        _item(stack, ml_name, found[0], ledger_id, evidence)
         for ledger_id, evidence in gather(stack, about, ledger_ids).items()
     ]
 
 
-def _item(stack: Stack, ml_name: str, ledger_id: int, evidence: Evidence) -> ReleasePlanItem:
+def _item(
+    stack: Stack, ml_name: str, topic: ManagedLedger, ledger_id: int, evidence: Evidence
+) -> ReleasePlanItem:
+    finished = _intent_of_finished(stack, topic, ledger_id, evidence) is not None
     return ReleasePlanItem(
         ledger_id=ledger_id,
         ml_name=ml_name,
-        decision=decide_release(evidence.judged, lag=stack.deletion_lag, now=stack.now()),
+        decision=NotYet(("released already",)) if finished else _decide(stack, evidence),
+        finished=finished,
         bytes=0 if evidence.ledger is None else evidence.ledger.metadata.length,
+        certificate=evidence.certificate,
+        published_at=evidence.judged.published_at,
+        bookies=frozenset()
+        if evidence.ledger is None
+        else frozenset(b for s in evidence.ledger.metadata.segments for b in s.bookies),
     )
 
 
+def _decide(stack: Stack, evidence: Evidence) -> Release | NotYet:
+    window = timedelta(seconds=stack.settings.release.withdrawal_window_s)
+    return decide_release(evidence.judged, lag=stack.deletion_lag + window, now=stack.now())
+
+
 def release_topic(
-    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
+    stack: Stack,
+    ml_name: str,
+    ledger_ids: Sequence[int],
+    *,
+    shadows: Shadows | None = None,
+    approval: Approval | None = None,
 ) -> dict[int, ReleaseResult]:
     """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere.
 
     `shadows` is for callers with many topics; without it every topic's node is read to find them.
+    With `approval` only what a plan lists is released, and only as it was planned.
 
     Raises:
         RefusedError: the broker could not read a ledger; the marks were taken back.
         MetadataConflictError: the topic's node is gone, or moved; nothing was deleted.
     """
-    work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows)
+    work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows, approval=approval)
     results = {**work.settled}
     if work.due:
-        make_change(stack, ml_name, TopicChange(marks=copies_of(work.due)), czxid=work.czxid)
+        marks = TopicChange(marks=copies_of(work.due))
+        make_change(stack, ml_name, marks, czxid=work.czxid, seen=work.seen)
         results.update(finish_release(stack, work))
     return results
 
 
 def prepare_release(
-    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
+    stack: Stack,
+    ml_name: str,
+    ledger_ids: Sequence[int],
+    *,
+    shadows: Shadows | None = None,
+    seen: Seen | None = None,
+    approval: Approval | None = None,
 ) -> ReleaseWork:
     """Gather evidence, decide, and write the intent of each ledger that goes."""
+    seen = seen or see(stack, ml_name)
     if not stack.one_metadata_store:
         raise RefusedError(
             "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
@@ -146,7 +189,7 @@ def prepare_release(
     if found is None:
         raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
     topic, node = found
-    about = gather_topic(stack, ml_name, topic, _known(stack, shadows))
+    about = gather_topic(stack, ml_name, topic, _known(stack, shadows), seen)
     _refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
@@ -156,21 +199,31 @@ def prepare_release(
         if finished is not None:
             results[ledger_id] = finished
             continue
-        decision = decide_release(evidence.judged, lag=stack.deletion_lag, now=stack.now())
+        decision = _decide(stack, evidence)
+        moved = None if approval is None else _moved(approval, evidence, decision)
         if isinstance(decision, NotYet):
             results[ledger_id] = decision
+        elif moved is not None:
+            results[ledger_id] = NotYet((moved,))
         elif len(due) >= room:
             results[ledger_id] = NotYet(
                 (f"capped: {room} more ledgers may be released in this run or hour",)
             )
         else:
-            due[ledger_id] = _intend(stack, ml_name, node, evidence, decision)
+            due[ledger_id] = _intend(
+                stack,
+                ml_name,
+                node,
+                evidence,
+                decision,
+                None if approval is None else approval.plan,
+            )
     reach("release.intended")
     read = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
     differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in read.items() if c})
     results.update(differing)
     due = {i: item for i, item in due.items() if i not in differing}
-    return ReleaseWork(ml_name=ml_name, czxid=node.stat.czxid, due=due, settled=results)
+    return ReleaseWork(ml_name=ml_name, czxid=node.stat.czxid, due=due, settled=results, seen=seen)
 
 
 def _known(stack: Stack, shadows: Shadows | None) -> Shadows:
@@ -197,30 +250,56 @@ def _refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
 def _room(stack: Stack) -> int:
     """How many ledgers the caps of this run and of the last hour still allow."""
     limits = stack.settings.release
+    return max(0, min(limits.per_run_max, limits.per_hour_max - recently_intended(stack)))
+
+
+def recently_intended(stack: Stack) -> int:
+    """Ledgers whose release was begun in the last hour."""
     since = stack.objects.server_time() - timedelta(hours=1)
-    intended = stack.book.stored_since("releases/", since, suffix=".intent.json")
-    return max(0, min(limits.per_run_max, limits.per_hour_max - intended))
+    return stack.book.stored_since("releases/", since, suffix=".intent.json")
 
 
 def _finished_before(
     stack: Stack, ml_name: str, topic: ManagedLedger, ledger_id: int, evidence: Evidence
 ) -> Released | None:
-    """A ledger whose node is gone, marked, with an intent of ours: an earlier run deleted it."""
+    intent = _intent_of_finished(stack, topic, ledger_id, evidence)
+    if intent is None:
+        return None
+    if stack.book.read(ReleaseRecord, keys.release(ledger_id, intent.record.uid)) is None:
+        _record(stack, ml_name, intent, notes=("found deleted by an earlier run",))
+    return Released(bytes_released=intent.record.ledger.length, noop=True)
+
+
+def _intent_of_finished(
+    stack: Stack, topic: ManagedLedger, ledger_id: int, evidence: Evidence
+) -> Stored[ReleaseIntent] | None:
+    """A ledger whose node is gone, marked, with an intent of ours: an earlier run deleted it.
+
+    Without an intent somebody else did, and the gate says what is missing.
+    """
     listed = topic.ledger(ledger_id)
     if evidence.ledger is not None or listed is None or listed.offload is None:
         return None
     if not listed.offload.bookkeeper_deleted:
         return None
-    uid = listed.offload.uid
-    intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
-    if intent is None:
-        return None  # deleted by somebody else; the gate says what is missing
-    if stack.book.read(ReleaseRecord, keys.release(ledger_id, uid)) is None:
-        _record(stack, ml_name, intent, notes=("found deleted by an earlier run",))
-    return Released(bytes_released=intent.record.ledger.length, noop=True)
+    return stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, listed.offload.uid))
 
 
-def _intend(stack: Stack, ml_name: str, node: Node, evidence: Evidence, decision: Release) -> Due:
+def _moved(approval: Approval, evidence: Evidence, decision: Release | NotYet) -> str | None:
+    certificate = evidence.certificate
+    if isinstance(decision, NotYet) or certificate is None:
+        return None
+    return approval.difference(evidence.judged.ledger_id, decision.uid, certificate.sha256)
+
+
+def _intend(
+    stack: Stack,
+    ml_name: str,
+    node: Node,
+    evidence: Evidence,
+    decision: Release,
+    plan: str | None,
+) -> Due:
     certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication
     if certificate is None or ledger is None or publication is None:
         raise RefusedError(f"ledger {evidence.judged.ledger_id}: released without its evidence")
@@ -239,6 +318,7 @@ def _intend(stack: Stack, ml_name: str, node: Node, evidence: Evidence, decision
             intended_at=stack.now(),
             writer=stack.writer,
             previous=entry.previous,
+            plan=plan,
         ),
     )
     return Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
@@ -251,16 +331,33 @@ def _without_password(ledger: LedgerNode) -> str:
 
 def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
     """Delete marked ledgers that the broker has just read from their objects, and record it."""
-    certified = {i: (item.uid, item.intent.record.ledger) for i, item in work.due.items()}
+    results = _held_meanwhile(stack, work)
+    due = {i: item for i, item in work.due.items() if i not in results}
+    if not due:
+        return results
+    certified = {i: (item.uid, item.intent.record.ledger) for i, item in due.items()}
     delete_ledgers(stack, work.ml_name, certified, czxid=work.czxid)
     reach("release.deleted")
-    results: dict[int, ReleaseResult] = {}
-    for ledger_id, item in work.due.items():
+    for ledger_id, item in due.items():
         _record(stack, work.ml_name, item.intent)
         results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
     reach("release.recorded")
-    stack.narrate(f"{topic_of(work.ml_name)}: {len(work.due)} ledgers released")
+    stack.narrate(f"{topic_of(work.ml_name)}: {len(due)} ledgers released")
     return results
+
+
+def _held_meanwhile(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
+    """Take back the marks of what a person has held since the gate looked."""
+    holds = read_holds(stack)
+    held = {
+        i: NotYet((f"held since it was begun: {why}",))
+        for i in work.due
+        if (why := holds.why(i, work.ml_name)) is not None
+    }
+    if held:
+        marks = copies_of({i: work.due[i] for i in held})
+        undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid)
+    return {**held}
 
 
 def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:

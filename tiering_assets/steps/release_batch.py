@@ -23,6 +23,7 @@ from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import ml_names_of, survey
 from tiering_assets.steps.tier_topic import tier_topic
+from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.release_audit import find_release_faults
 from tiering_assets.tiering.release_gate import Release as ToRelease
 from tiering_assets.tiering.states import LedgerState
@@ -89,11 +90,12 @@ def release_batch(
     *,
     dry_run: bool = False,
     publish_waiting: bool = False,
+    approval: Approval | None = None,
 ) -> list[ReleaseOutcome]:
     """Release, or with `dry_run` only decide; one outcome per ledger, in id order.
 
     With `publish_waiting`, certified ledgers of a topic that is reloaded anyway are published with
-    the same reload; progress tells which.
+    the same reload; progress tells which. With `approval` only what a plan lists is released.
     """
     wanted = sorted(set(ledger_ids))
     owners = ml_names_of(stack, wanted)
@@ -114,16 +116,25 @@ def release_batch(
                 plan = plan_release(stack, ml_name, ids, shadows=shadows)
                 results.update({item.ledger_id: item.decision for item in plan})
             elif ml_name in waiting:
-                results.update(_with_waiting(stack, ml_name, ids, shadows, waiting[ml_name]))
+                results.update(
+                    _with_waiting(stack, ml_name, ids, shadows, waiting[ml_name], approval)
+                )
             else:
-                results.update(release_topic(stack, ml_name, ids, shadows=shadows))
+                results.update(
+                    release_topic(stack, ml_name, ids, shadows=shadows, approval=approval)
+                )
         except TierkeeperError as error:
             results.update(dict.fromkeys(ids, error))
     return release_outcomes(stack, results, owners)
 
 
 def _with_waiting(
-    stack: Stack, ml_name: str, ledger_ids: list[int], shadows: Shadows, waiting: Waiting
+    stack: Stack,
+    ml_name: str,
+    ledger_ids: list[int],
+    shadows: Shadows,
+    waiting: Waiting,
+    approval: Approval | None,
 ) -> Mapping[int, ReleaseResult]:
     results = tier_topic(
         stack,
@@ -132,6 +143,7 @@ def _with_waiting(
         ledger_ids,
         ml_czxid=waiting.ml_czxid,
         shadows=shadows,
+        approval=approval,
     )
     for ledger_id, result in sorted(results.published.items()):
         said = "published along" if isinstance(result, Published) else f"not published: {result}"

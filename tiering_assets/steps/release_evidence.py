@@ -21,7 +21,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import (
     Attempt,
     Certificate,
-    Hold,
     ObjectFacts,
     Outcome,
     Publication,
@@ -29,7 +28,8 @@ from tiering_assets.records.models import (
     SuiteResult,
 )
 from tiering_assets.records.signature import PublicKeys
-from tiering_assets.steps.disturb import must_wait
+from tiering_assets.steps.disturb import Seen, must_wait
+from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publications import recorded_publications
@@ -39,7 +39,7 @@ from tiering_assets.steps.signing import load_public_keys
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.certificate_facts import gate_faults
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
 
 # Storage classes that a GET answers at once; anything else needs a restore that no broker does.
@@ -71,10 +71,11 @@ class TopicEvidence:
     shadows: tuple[str, ...]
     left_alone: Wait | None
     public_keys: PublicKeys
+    holds: Holds
 
 
 def gather_topic(
-    stack: Stack, ml_name: str, topic: ManagedLedger, shadows: Shadows
+    stack: Stack, ml_name: str, topic: ManagedLedger, shadows: Shadows, seen: Seen
 ) -> TopicEvidence:
     return TopicEvidence(
         ml_name=ml_name,
@@ -83,16 +84,10 @@ def gather_topic(
         store_now=stack.objects.server_time(),
         skips_unreadable_ledgers=_skips_unreadable_ledgers(stack),
         shadows=tuple(shadows.get(topic_of(ml_name), ())),
-        left_alone=_left_alone(stack, ml_name),
+        left_alone=must_wait(stack, ml_name, seen),
         public_keys=load_public_keys(stack.settings),
+        holds=read_holds(stack),
     )
-
-
-def _left_alone(stack: Stack, ml_name: str) -> Wait | None:
-    try:
-        return must_wait(stack, ml_name)
-    except BrokerError as error:
-        return Wait(Reason.LEFT_ALONE, f"whether it may be reloaded is unknown: {error}")
 
 
 def _skips_unreadable_ledgers(stack: Stack) -> bool | None:
@@ -178,7 +173,7 @@ def _evidence(
         if record is None
         else _object_now(None if look.index is None else look.index.head, record.index),
         index_agrees=look.index_now.agrees,
-        hold=_hold(stack, ledger_id),
+        hold=about.holds.why(ledger_id, about.ml_name),
         under_replicated=_under_replicated(stack, ledger_id),
         skips_unreadable_ledgers=about.skips_unreadable_ledgers,
         never_touched=never_touched(about.ml_name, about.topic.properties),
@@ -269,14 +264,6 @@ def _object_now(head: ObjectHead | None, certified: ObjectFacts) -> ObjectNow:
         expires=head.expiration is not None,
         archived=head.storage_class not in READABLE_CLASSES,
     )
-
-
-def _hold(stack: Stack, ledger_id: int) -> str | None:
-    try:
-        found = stack.book.read(Hold, keys.hold(ledger_id))
-    except FormatError as error:
-        return f"a hold record that cannot be read: {error}"
-    return None if found is None else f"{found.record.reason} ({found.record.author})"
 
 
 def _under_replicated(stack: Stack, ledger_id: int) -> bool | None:

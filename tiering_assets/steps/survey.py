@@ -15,6 +15,7 @@ from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records.models import Claim, Publication
+from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.plan import look_at
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
@@ -48,7 +49,7 @@ class _Records:
     certified: set[tuple[int, UUID]]
     quarantined: set[tuple[int, UUID]]
     indexed: set[tuple[int, UUID]]
-    held: set[int]
+    holds: Holds
     claimed: set[int]
     store_now: datetime
 
@@ -91,7 +92,7 @@ def _survey_topic(
             quarantined=uid is not None and (listed.ledger_id, uid) in records.quarantined,
             published=publication is not None,
             lag_elapsed=publication is not None and _lag_elapsed(stack, publication, records),
-            held=listed.ledger_id in records.held,
+            held=records.holds.why(listed.ledger_id, ml_name) is not None,
         )
         yield LedgerView(
             ledger_id=listed.ledger_id,
@@ -147,10 +148,7 @@ def _read_records(stack: Stack) -> _Records:
             for summary in stack.objects.list_objects()
             if (key := parse_key(summary.key)) is not None and key.is_index
         },
-        held={
-            int(key.removeprefix("holds/").removesuffix(".json"))
-            for key in stack.book.keys("holds/")
-        },
+        holds=read_holds(stack),
         claimed={
             stored.record.ledger_id
             for stored in stack.book.iter_records(Claim, "claims/")

@@ -17,6 +17,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication, ReleaseIntent
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.publications import replaced_at
 from tiering_assets.steps.record_book import Stored
@@ -93,6 +94,9 @@ def sweep(stack: Stack, *, execute: bool) -> list[Leaving]:
     _refuse_mass_delete(stack, going, leavings)
     _refuse_old_metadata(stack)
     if execute:
+        held = read_holds(stack).all_held
+        if held is not None:
+            raise RefusedError(f"sweep: everything is held, nothing is deleted: {held}")
         for leaving in leavings:
             if isinstance(leaving.decision, Sweep):
                 _sweep_one(stack, leaving)

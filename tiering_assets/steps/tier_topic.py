@@ -18,6 +18,7 @@ from tiering_assets.steps.release import ReleaseResult
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
+from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.topic_edit import TopicChange
 
 
@@ -47,6 +48,7 @@ def tier_topic(
     *,
     ml_czxid: int,
     shadows: Shadows | None = None,
+    approval: Approval | None = None,
 ) -> TopicResults:
     """Publish certified attempts and release due ledgers of one topic, with one reload for both.
 
@@ -61,7 +63,7 @@ def tier_topic(
         half
         for half in (
             _to_publish(stack, ml_name, certificates, ml_czxid, seen, results.published),
-            _to_release(stack, ml_name, due, shadows, seen, results.released),
+            _to_release(stack, ml_name, due, shadows, seen, approval, results.released),
         )
         if half is not None
     ]
@@ -109,6 +111,7 @@ def _to_release(
     due: Iterable[int],
     shadows: Shadows | None,
     seen: Seen,
+    approval: Approval | None,
     results: dict[int, ReleaseResult],
 ) -> _Half | None:
     ledger_ids = sorted(due)
@@ -119,7 +122,9 @@ def _to_release(
     if not ledger_ids:
         return None
     try:
-        work = release.prepare_release(stack, ml_name, ledger_ids, shadows=shadows, seen=seen)
+        work = release.prepare_release(
+            stack, ml_name, ledger_ids, shadows=shadows, seen=seen, approval=approval
+        )
     except TierkeeperError as error:
         fail(error)
         return None

@@ -15,6 +15,7 @@ import resources.errors as errors
 from resources.errors import BookieError, IntegrityError, MetadataConflictError, TierkeeperError
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.exit_codes import exit_codes, worst
+from tiering_assets.cli.ledger_release_cmd import with_plan
 
 HEAVY = ("pyspark", "dagster", "great_expectations", "boto3", "pandas", "kazoo")
 CLASSES = [
@@ -57,9 +58,24 @@ def test_help_has_examples_that_the_command_line_takes(words):
         assert called in COMMANDS or said[:1] == ["doctor"]
         if called == words:
             # Parses to the end, without running anything.
-            COMMANDS[words].make_context("x", said[len(words) :])
+            whole = with_plan(said) if "release" in words else said
+            COMMANDS[words].make_context("x", whole[len(words) :])
     for shared in ("--json", "--config", "--set", "--log-format", "--verbose"):
         assert shared in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ledger release --due --execute", "ledger release --due --execute now"),
+        ("ledger release --execute --due", "ledger release --execute now --due"),
+        ("ledger release --execute 12 13", "ledger release --execute now 12 13"),
+        ("ledger release --execute plan.json", "ledger release --execute plan.json"),
+        ("orphan sweep --execute", "orphan sweep --execute"),
+    ],
+)
+def test_execute_without_a_plan_means_the_plan_of_now(given, meant):
+    assert with_plan(given.split()) == meant.split()
 
 
 def test_the_exit_codes_of_help_are_those_of_the_error_classes():

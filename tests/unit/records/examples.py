@@ -173,4 +173,42 @@ EXAMPLES: tuple[models.Record, ...] = (
         held_at=AT,
         extra={"ticket": "OPS-17"},
     ),
+    models.ScopeHold(
+        scope="topic", name=ML_NAME, reason="audit 17", author="ops@example.com", held_at=AT
+    ),
+    models.HoldLift(
+        hold_key="holds/42.json",
+        hold_sha256="5" * 64,
+        reason="audit done",
+        author="ops@example.com",
+        lifted_at=AT,
+        writer=WRITER,
+    ),
+    models.ReleasePlan(
+        instance="0f6a2f4e-6b8a-4d25-9c3c-0d3f0b1f7b11",
+        bucket="tiered",
+        planned_at=AT,
+        release=(
+            models.PlannedRelease(
+                ledger_id=42,
+                ml_name=ML_NAME,
+                topic="persistent://public/default/orders",
+                bytes=1000,
+                age_s=14400.5,
+                uid=UID,
+                certificate=f"tierkeeper/i/certificates/42/{UID}.json",
+                certificate_sha256="2" * 64,
+                allowed_by="release.deletion_lag_s = 14400",
+            ),
+        ),
+        not_released=(
+            models.NotReleased(
+                ledger_id=43, ml_name=ML_NAME, bytes=7, reasons=("under a release hold: x",)
+            ),
+        ),
+        fleet=2,
+        tripwire=None,
+        acknowledged=None,
+        writer=WRITER,
+    ),
 )
