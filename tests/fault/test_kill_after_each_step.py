@@ -10,9 +10,11 @@ import pytest
 from resources.devstack.endpoints import environment_of
 from tests.support.fault_lab import YOUNGEST_S, certificate_of, error_of
 from tiering_assets.records import keys
-from tiering_assets.records.models import Release, ReleaseIntent
+from tiering_assets.records.models import Quarantine, Release, ReleaseIntent
 from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.scrub import scrub
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 
@@ -139,6 +141,44 @@ def test_sweep_killed_and_run_again_leaves_nothing(lab, namespace, killed_at, po
         assert certificate_of(outcome).uid != left.attempt.record.uid
         lab.assert_published_once(stack, topic)
     lab.readable(topic, reloaded=True)
+
+
+SCRUB_POINTS = [
+    "scrub.quarantined",
+    "scrub.recorded",
+    "offload.index_put",
+    "verify.certified",
+    "publish.outcome_won",
+    "publish.context_set",
+    "publish.confirmed",
+    "publish.recorded",
+]
+
+
+@pytest.mark.parametrize("point", SCRUB_POINTS)
+def test_a_scrub_killed_and_run_again_heals_the_ledger(lab, namespace, killed_at, point):
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        broken = certificate_of(outcome)
+        lab.older(stack)
+        stack.objects.delete(broken.data.key)
+        killed_at(point, "scrub", ml_name=topic.ml_name)
+        assert stack.ledgers.read(topic.ledger_id) is not None
+
+        lab.older(stack)  # the dead process's claim has run out
+        scrub(stack, [topic.ml_name], deep=True)
+        uid = lab.context_uid(stack, topic)
+        assert uid != broken.uid
+        assert stack.book.read(Quarantine, keys.quarantine(topic.ledger_id, broken.uid))
+        assert (topic.ledger_id, uid) in recorded_publications(stack, topic.ml_name)
+        lab.readable(topic, reloaded=True)
+
+        lab.older(stack)
+        again = scrub(stack, [topic.ml_name], deep=True)
+        assert (again.broken, again.healed) == ([], {})
+        assert lab.context_uid(stack, topic) == uid
+    lab.readable(topic)
 
 
 def cannot_log_in(lab, namespace):

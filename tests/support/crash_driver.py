@@ -46,7 +46,7 @@ class CrashDriver:
     def run(
         self, step: str, environment: dict[str, str], *, crash_at: str = "", **arguments: Any
     ) -> int:
-        """Run `offload`, `release` or `sweep` in a fresh child to its end; return how it ended."""
+        """Run one of the steps in a fresh child to its end; return how it ended."""
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the driver has no pipes")
         request = {
@@ -68,6 +68,7 @@ def _run_step(request: dict[str, Any]) -> int:
     from resources.settings_sources import load_settings
     from tiering_assets.steps.pipeline import offload_batch
     from tiering_assets.steps.release import release_topic
+    from tiering_assets.steps.scrub import scrub
     from tiering_assets.steps.stack import open_stack
     from tiering_assets.steps.sweep import sweep
 
@@ -79,6 +80,9 @@ def _run_step(request: dict[str, Any]) -> int:
         if request["step"] == "release":
             results = release_topic(stack, arguments["ml_name"], arguments["ledger_ids"])
             return 0 if all(type(r).__name__ == "Released" for r in results.values()) else 1
+        if request["step"] == "scrub":
+            scrub(stack, [arguments["ml_name"]], deep=True)
+            return 0
         sweep(stack, execute=True)
         return 0
 

@@ -1,0 +1,97 @@
+"""The layout of a copy that a broker wrote, read from whatever of it is left."""
+
+import struct
+from types import SimpleNamespace
+from uuid import UUID
+
+import pytest
+
+from tests.support.fault_lab import framed
+from tests.support.object_store_sim import SimulatedObjectStore
+from tiering_assets.offload_format.encoder import encode_index
+from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.offload_format.layout import plan_layout_from_sizes
+from tiering_assets.steps.old_layout import OldLayout, find_old_layout
+from tiering_assets.steps.record_book import RecordBook
+
+UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
+LEDGER = 42
+BLOCK = 400
+SIZES = [100, 100, 100, 90, 5]  # two full blocks of two entries, and the rest
+USUAL = 4096
+
+
+@pytest.fixture
+def stack():
+    objects = SimulatedObjectStore()
+    settings = SimpleNamespace(offload=SimpleNamespace(block_bytes=USUAL))
+    return SimpleNamespace(
+        objects=objects, book=RecordBook(objects, "an-instance"), settings=settings
+    )
+
+
+def blocks_of(sizes, block_bytes=BLOCK):
+    return plan_layout_from_sizes(sizes, block_bytes_max=block_bytes)
+
+
+def data_of(blocks, sizes):
+    return b"".join(
+        framed(
+            b.first_entry_id,
+            [bytes(sizes[i]) for i in range(b.first_entry_id, b.last_entry_id + 1)],
+            b.block_length,
+        )
+        for b in blocks
+    )
+
+
+def places(blocks):
+    return tuple((b.first_entry_id, b.offset) for b in blocks)
+
+
+def put(stack, *, data=None, index=None):
+    if data is not None:
+        stack.objects.put(data_key(UID, LEDGER), data)
+    if index is not None:
+        stack.objects.put(index_key(UID, LEDGER), index)
+
+
+def test_the_index_tells_the_layout_and_the_block_size(stack):
+    blocks = blocks_of(SIZES)
+    data = data_of(blocks, SIZES)
+    put(stack, data=data, index=encode_index(blocks, b"m", len(data)))
+    found = find_old_layout(stack, LEDGER, UID)
+    assert found == OldLayout(places(blocks), BLOCK)
+    assert found.kept_by(blocks_of(SIZES, found.block_bytes))
+    assert not found.kept_by(blocks_of(SIZES, BLOCK + 200))
+
+
+@pytest.mark.parametrize("index", [None, b"no index at all"])
+def test_without_an_index_the_block_headers_do(stack, index):
+    blocks = blocks_of(SIZES)
+    put(stack, data=data_of(blocks, SIZES), index=index)
+    assert find_old_layout(stack, LEDGER, UID) == OldLayout(places(blocks), BLOCK)
+
+
+def test_a_truncated_copy_keeps_what_could_be_read(stack):
+    """A broker stopped before entry 2: an index entry for it, but no bytes that the index counts."""
+    sizes = [100, 100, 1000, 5]
+    blocks = blocks_of(sizes)
+    truncated = bytearray(encode_index(blocks[:2], b"m", blocks[2].offset))
+    struct.pack_into(">q", truncated, 8, BLOCK)  # the data object's length as the broker tells it
+    put(stack, data=bytes(2 * BLOCK), index=bytes(truncated))
+    found = find_old_layout(stack, LEDGER, UID)
+    assert found.places == ((0, 0),)
+    assert found.kept_by(blocks_of(sizes, BLOCK))
+
+
+def test_one_block_has_the_usual_size_unless_it_is_larger(stack):
+    small = blocks_of([10, 10], USUAL)
+    put(stack, data=data_of(small, [10, 10]), index=encode_index(small, b"m", 172))
+    assert find_old_layout(stack, LEDGER, UID).block_bytes == USUAL
+
+
+def test_with_nothing_left_nothing_is_known(stack):
+    found = find_old_layout(stack, LEDGER, UID)
+    assert found == OldLayout((), None)
+    assert not found.kept_by(blocks_of(SIZES))
