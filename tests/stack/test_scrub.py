@@ -1,22 +1,30 @@
 """Scrub and rescue on real servers: what is found, what is healed, and what is told to be lost."""
 
+import json
 import time
 from contextlib import suppress
 from dataclasses import replace
 from uuid import uuid4
 
+import dagster as dg
 import pytest
 
 from resources.devstack.traffic import KIB, TopicSpec, iter_messages
+from resources.errors import IntegrityError
 from tests.support.live_topic import client_of, read_payloads, send_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
+from tiering_assets.cli import main as cli_main
+from tiering_assets.definitions import defs
+from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import EntryRange, Publication, Quarantine, Scrub
 from tiering_assets.steps.heal import Healed
+from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.scrub import plan_run, scrub
 from tiering_assets.steps.sweep import find_leavings
+from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
 from tiering_assets.tiering.orphans import Keep, Sweep
@@ -410,3 +418,91 @@ def test_where_the_rescue_comes_too_late_the_lost_entries_are_told(cluster, shor
     assert broken.lost == (EntryRange(2, last),)  # entries 0 and 1 lie before the first chunk
     assert run.healed == {}
     cluster.admin("DELETE", f"/persistent/{spec.topic}?force=true")
+
+
+# ----- by command and by job
+
+
+def test_the_command_and_the_job_say_what_is_broken_and_heal_it(cluster, monkeypatch, capsys):
+    spec = spec_of("edges")
+    cluster.fill(spec)
+    ledger_id, record = published(cluster, spec)
+    for name, value in cluster.running.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TIERKEEPER_DAGSTER_RUNNER", "local")
+    cluster.steps.objects.delete(record.index.key)
+
+    def cli(*words):
+        code = cli_main.run([*words, "--topic", spec.topic, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    code, said = cli("scrub", "run", "--deep", "--plan")
+    assert (code, said["schema"], len(said["looks"])) == (0, "tierkeeper/scrub-plan/1", 1)
+    assert cluster.context_uid(spec, ledger_id) == record.uid  # nothing was done
+    code, said = cli("scrub", "run", "--deep", "--no-heal")
+    assert code == 1
+    assert [one["result"] for one in said["looked"]] == ["broken"]
+    assert cluster.context_uid(spec, ledger_id) == record.uid
+    code, said = cli("scrub", "status")
+    assert (code, [one["broken"] for one in said["ledgers"]]) == (1, [True])
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        config = {"topics": [f"persistent://{spec.topic}"]}
+        done = defs.resolve_job_def("scrub").execute_in_process(
+            instance=instance,
+            run_config={"ops": {SCRUBBED_LEDGERS.to_python_identifier(): {"config": config}}},
+        )
+        assert done.success
+        event = instance.get_latest_materialization_event(SCRUBBED_LEDGERS)
+    facts = {k: v.value for k, v in event.asset_materialization.metadata.items()}
+    assert (facts["ledgers"], facts["broken_ledgers"], facts["lost_ledgers"]) == (1, 0, 0)
+    assert cluster.context_uid(spec, ledger_id) != record.uid
+    code, said = cli("scrub", "status")
+    assert (code, [one["broken"] for one in said["ledgers"]]) == (0, [False])
+    assert read(cluster, spec) == payloads(spec)
+
+
+# ----- a second replica
+
+
+class Noted:
+    """A runner that counts blocks by kind and, if told to, lets another replica differ."""
+
+    def __init__(self, runner, *, differ=False):
+        self._runner, self._differ = runner, differ
+        self.blocks = dict.fromkeys(TaskKind, 0)
+
+    def run(self, tasks, *, progress=None):
+        rows = self._runner.run(tasks, progress=progress)
+        for row in rows:
+            self.blocks[row.kind] += 1
+        return [
+            replace(row, entries_sha256="0" * 64)
+            if self._differ and row.kind is TaskKind.READ_SOURCE
+            else row
+            for row in rows
+        ]
+
+
+@pytest.mark.parametrize(("how_many", "read_twice"), [("off", 0), ("sample", 2), ("all", 3)])
+def test_a_second_replica_is_read_as_wished(cluster, how_many, read_twice):
+    spec = spec_of("replica", messages=150, payload_bytes=100 * KIB)
+    cluster.fill(spec)
+    [ledger_id] = cluster.ledger_ids(spec)
+    settings = replace(cluster.steps.settings)
+    settings = replace(settings, verify=replace(settings.verify, second_replica=how_many))
+    runner = Noted(LocalRunner(settings), differ=how_many == "all")
+    [outcome] = offload_batch(
+        replace(cluster.steps, settings=settings, runner=runner), [ledger_id], publish=False
+    )
+    assert runner.blocks == {
+        TaskKind.COPY: 3,
+        TaskKind.READ_BACK: 3,
+        TaskKind.READ_SOURCE: read_twice,
+    }
+    if how_many == "all":
+        assert isinstance(outcome.error, IntegrityError)
+        assert "replicas differ" in str(outcome.error)
+        assert cluster.ledger_ids(spec, "quarantined") == [ledger_id]
+    else:
+        assert outcome.certificate is not None
