@@ -21,7 +21,7 @@ from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
 from tiering_assets.steps.publish import Published, PublishResult
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import ReleaseResult
-from tiering_assets.steps.resume import Certified, Complete, find_resumable
+from tiering_assets.steps.resume import Certified, Complete, find_certified, find_resumable
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tier_topic import tier_topic
@@ -207,7 +207,14 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
             outcome, wait=Wait(Reason.EXPIRED, f"{record.ml_name} does not list it any more")
         )
     if listed.offload is not None and listed.offload.uid != record.uid:
-        return replace(outcome, wait=Wait(Reason.PUBLISHED, f"by attempt {listed.offload.uid}"))
+        # Two runs may have made a copy each. The publisher of the one that the topic names may have
+        # died before recording it, and the lag of a release only begins with that record.
+        named = find_certified(stack, ledger_id, listed.offload.uid)
+        if named is None:
+            wait = Wait(Reason.PUBLISHED, f"by attempt {listed.offload.uid}")
+            return replace(outcome, wait=wait)
+        czxid = named.attempt.record.ml_czxid
+        return replace(outcome, certificate=named.certificate, ml_czxid=czxid)
     return outcome
 
 

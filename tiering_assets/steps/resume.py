@@ -8,6 +8,7 @@ other is left for clean-up and the ledger gets a new attempt with keys of its ow
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from resources.errors import FormatError
 from tiering_assets.records import keys
@@ -53,6 +54,20 @@ def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
         if complete is None and _objects_there(stack, attempt.record):
             complete = Complete(attempt)
     return complete
+
+
+def find_certified(stack: Stack, ledger_id: int, uid: UUID) -> Certified | None:
+    """This attempt with its proof; None where it has none, or was abandoned or quarantined."""
+    attempt = stack.book.read(Attempt, keys.attempt(ledger_id, uid))
+    if attempt is None:
+        return None
+    outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
+    if outcome is not None and outcome.record.outcome == "abandon":
+        return None
+    if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+        return None
+    certificate = _certificate(stack, ledger_id, attempt)
+    return None if certificate is None else Certified(attempt, certificate)
 
 
 def _certificate(
