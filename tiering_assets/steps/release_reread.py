@@ -86,6 +86,9 @@ def _judge(stack: Stack, stored: Stored[Certificate], rows: list[BlockRow]) -> N
     )
     if outage is not None:
         return _unread(f"block {outage.part_number}: {outage.error}")
+    missing = _without_row(certificate, rows)
+    if missing and not any(r.error for r in rows):  # a task stops at its first bad block
+        return _unread(f"its tasks ended without a row for blocks {missing[:10]}")
     try:
         found = [f"block {r.part_number}: {r.error}" for r in rows if r.error]
         found += _differences(stack, certificate, rows)
@@ -98,6 +101,16 @@ def _judge(stack: Stack, stored: Stored[Certificate], rows: list[BlockRow]) -> N
     said = "; ".join(found[:_NAMED_MAX])
     _quarantine(stack, stored, f"read again before its release: {said}")
     return NotYet((f"read again before the release, the copy differs: {said}; quarantined",))
+
+
+def _without_row(certificate: Certificate, rows: list[BlockRow]) -> list[int]:
+    """Blocks that one of the two kinds of task said nothing about: a lost task is no difference."""
+    wanted = {block.part_number for block in certificate.blocks}
+    seen = [
+        {r.part_number for r in rows if r.kind is kind}
+        for kind in (TaskKind.READ_BACK, TaskKind.READ_SOURCE)
+    ]
+    return sorted(wanted - (seen[0] & seen[1]))
 
 
 def _differences(stack: Stack, certificate: Certificate, rows: list[BlockRow]) -> list[str]:
