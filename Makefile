@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test simulate mutants stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ check: setup lint types unit ## what needs no server: lint, types, unit tests
 
 test: setup ## every test, against the real servers
 	$(BIN)/python -m pytest
+
+simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one
+	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
+
+mutants: setup ## break our own code in known ways; every one must be caught by a simulated schedule
+	$(BIN)/python -m tests.support.mutate
 
 stack-up: setup ## start S3, ZooKeeper, three bookies and a broker; they stay until stack-down
 	$(BIN)/tierkeeper stack up --dir build/stack

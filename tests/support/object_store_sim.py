@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -140,6 +140,25 @@ class SimulatedObjectStore:
                 sha256=None,
             )
 
+    def peek(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
+        """Bytes and user metadata of an object, seen from within the store."""
+        found = self._current(key)
+        return None if found is None else (found.body, found.metadata)
+
+    def peek_head(self, key: str) -> ObjectHead | None:
+        return self._head(key, None)
+
+    def rot(self, key: str, body: bytes) -> None:
+        """Other bytes under the same ETag and times: a disk that lies."""
+        self._objects[key][-1] = replace(self._objects[key][-1], body=body)
+
+    def peek_keys(self) -> list[str]:
+        return [key for key in self._objects if self._current(key) is not None]
+
+    def peek_uploads(self) -> list[tuple[str, str]]:
+        """Key and id of every unfinished upload."""
+        return [(upload.key, upload_id) for upload_id, upload in self._uploads.items()]
+
     # ----- the protocol
 
     def put(
@@ -207,11 +226,12 @@ class SimulatedObjectStore:
 
     def list_objects(self, prefix: str = "") -> Iterator[ObjectSummary]:
         def apply() -> list[ObjectSummary]:
-            found = ((key, self._current(key)) for key in sorted(self._objects))
+            below = sorted(key for key in self._objects if key.startswith(prefix))
+            found = ((key, self._current(key)) for key in below)
             return [
                 ObjectSummary(key=key, size=len(v.body), etag=v.etag, last_modified=v.last_modified)
                 for key, v in found
-                if v is not None and key.startswith(prefix)
+                if v is not None
             ]
 
         return iter(self._call("list_objects", prefix, apply))

@@ -1,0 +1,204 @@
+"""One process's view of the simulated servers: a Stack whose every remote call may go wrong.
+
+Owns: a remote call takes time (others act meanwhile), is told to the monitor before and after it is
+applied, and is where faults strike. The steps, tasks and rules are the real ones; only the servers,
+clocks and ids are simulated, and the expectation library is replaced by the same checks' plain rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, cast
+
+from resources.bookkeeper.reader import LedgerReader
+from resources.errors import EntryUnavailableError, LedgerNotOnBookieError
+from resources.metastore.ledgers import LedgerDirectory
+from resources.metastore.store import MetadataStore
+from resources.metastore.topics import TopicDirectory
+from resources.object_store.store import ObjectStore
+from resources.pulsar.admin import BrokerAdmin
+from resources.settings import BookieSettings, Settings
+from tests.support.sim_cluster import BOOKIE, SimCluster
+from tests.support.sim_judge import judge
+from tests.support.sim_scheduler import Actor
+from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
+from tiering_assets.tasks.runner import LocalRunner, Progress
+from tiering_assets.tasks.worker import Worker
+
+if TYPE_CHECKING:
+    from tests.support.sim_broker import SimBroker
+    from tests.support.sim_world import World
+
+_LOCAL = frozenset({"bucket", "session_id", "close"})
+
+
+class Remote:
+    """A client of one server. `room` names the server in traces and faults."""
+
+    def __init__(self, process: Process, room: str, target: Any) -> None:
+        self._process, self._room, self._target = process, room, target
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if name in _LOCAL:
+            return found
+        process, room = self._process, self._room
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return process.world.call(process, room, name, found, args, kwargs)
+
+        self.__dict__[name] = call
+        return call
+
+
+class Process:
+    """One process of ours: a session, a clock of its own, and a name in the trace."""
+
+    def __init__(self, world: World, name: str, site: Site) -> None:
+        self.world, self.name, self.site = world, name, site
+        self.actor: Actor | None = None
+        self.killed = False
+        self.skew_s = world.rng.uniform(-25, 25)
+        self.metadata = site.cluster.metadata.client(lambda: world.scheduler.now)
+        self.seen_zxid = 0
+        self.began_at = world.scheduler.now
+
+    def clock(self) -> datetime:
+        return self.world.clock(self.skew_s)
+
+    def sleep(self, seconds: float) -> None:
+        self.world.pause(self, seconds)
+
+    def stack(self) -> Stack:
+        world, cluster = self.world, self.site.cluster
+        metadata = cast(MetadataStore, Remote(self, "metadata", self.metadata))
+        objects = cast(ObjectStore, Remote(self, "objects", world.objects))
+        settings = world.settings
+        return Stack(
+            settings=settings,
+            metadata=metadata,
+            ledgers=LedgerDirectory(metadata),
+            topics=TopicDirectory(metadata),
+            objects=objects,
+            book=RecordBook(objects, cluster.instance),
+            broker=cast(BrokerAdmin, Remote(self, "broker", self.site.broker)),
+            runner=Runner(self, settings, objects),
+            instance=cluster.instance,
+            run_id=self.name,
+            now=self.clock,
+            monotonic=lambda: world.scheduler.now,
+            sleep=self.sleep,
+            narrate=lambda line: world.note(self.name, line),
+            judge=judge,
+            open_lengths=self.open_lengths,
+            new_uid=world.new_uid,
+        )
+
+    @contextmanager
+    def open_lengths(
+        self, _settings: BookieSettings, source: LedgerSource
+    ) -> Iterator[Callable[[int], int]]:
+        sums = list(accumulate(map(len, self.read_bookies(source.ledger_id))))
+        yield sums.__getitem__
+
+    def read_bookies(self, ledger_id: int) -> list[bytes]:
+        def read(ledger_id: int) -> list[bytes]:
+            found = self.site.cluster.bookies.get(ledger_id)
+            if found is None:
+                gone = LedgerNotOnBookieError(f"no ledger {ledger_id}")
+                raise EntryUnavailableError(ledger_id, 0, {BOOKIE: gone})
+            return found
+
+        return cast(list[bytes], self.world.call(self, "bookies", "read", read, (ledger_id,), {}))
+
+
+class Site:
+    """A cluster and its broker; two of them may share the bucket."""
+
+    def __init__(self, cluster: SimCluster, broker: SimBroker) -> None:
+        self.cluster, self.broker = cluster, broker
+
+
+class Runner(LocalRunner):
+    """The local runner, on a worker that reads simulated bookies."""
+
+    def __init__(self, process: Process, settings: Settings, objects: ObjectStore) -> None:
+        super().__init__(settings, make_worker=lambda: _Worker(process, settings, objects))
+        self._process = process
+
+    def run(
+        self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
+    ) -> list[BlockRow]:
+        world = self._process.world
+        fault = world.runner_fault(self._process)
+        given = [*tasks, tasks[-1]] if fault == "task run twice" else tasks
+        rows = super().run(given, progress=progress)
+        if fault == "row lost" and rows:
+            del rows[world.rng.randrange(len(rows))]
+        return rows
+
+
+class _Worker(Worker):
+    def __init__(self, process: Process, settings: Settings, objects: ObjectStore) -> None:
+        super().__init__(settings, store=objects, clock=lambda: process.world.scheduler.now)
+        self._process = process
+
+    def reader(self, task: BlockTask) -> LedgerReader:
+        return cast(LedgerReader, _Reader(self._process, task.source.ledger_id))
+
+    def uploader(self) -> Executor:
+        return _Inline()
+
+
+class _Reader:
+    def __init__(self, process: Process, ledger_id: int) -> None:
+        self._process, self._ledger_id = process, ledger_id
+
+    def iter_batches(
+        self, *, first_entry_id: int, last_entry_id: int, replica: int = 0
+    ) -> Iterator[list[tuple[int, bytes, int]]]:
+        del replica  # one bookie has all of a ledger
+        entries = self._process.read_bookies(self._ledger_id)
+        sums = list(accumulate(map(len, entries)))
+        yield [(i, entries[i], sums[i]) for i in range(first_entry_id, last_entry_id + 1)]
+
+
+class _Inline(Executor):
+    """Sends at once: the interleaving is the scheduler's."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - what a future carries
+            done.set_exception(error)
+        return done
+
+
+def stepped(moment: datetime, seconds: float) -> datetime:
+    """A clock that is off by so much."""
+    return moment + timedelta(seconds=seconds)
+
+
+def settings_of_simulation(**release: Any) -> Settings:
+    """Small blocks and short lags; everything else as users have it."""
+    plain = Settings()
+    return replace(
+        plain,
+        store=replace(plain.store, bucket="sim-bucket"),
+        offload=replace(
+            plain.offload, block_bytes=400, read_range_bytes=300, task_bytes=900, claim_ttl_s=120.0
+        ),
+        publish=replace(
+            plain.publish, confirm_timeout_s=4.0, broker_may_release=True, coexist=True
+        ),
+        disturb=replace(plain.disturb, per_topic_hour_max=500),
+        release=replace(plain.release, deletion_lag_s=600.0, guard_age_s=1800.0, **release),
+    )

@@ -1,0 +1,344 @@
+"""One simulated world: a bucket, one or two clusters, clocks, faults, and the calls between them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from resources.errors import (
+    BrokerError,
+    BrokerUnknownError,
+    EntryUnavailableError,
+    MetadataError,
+    MetadataUnknownError,
+    ObjectStoreError,
+    TierkeeperError,
+)
+from resources.metastore.store import Node
+from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.sim_broker import SimBroker
+from tests.support.sim_clients import Process, Site, settings_of_simulation
+from tests.support.sim_cluster import BOOKIE, SimCluster
+from tests.support.sim_faults import WRITES, Faults
+from tests.support.sim_monitor import Monitor
+from tests.support.sim_scheduler import Killed, Scheduler
+from tiering_assets.offload_format.keys import parse_key
+
+T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SESSION_S = 10.0
+
+
+class _Objects(SimulatedObjectStore):
+    """The bucket, with the simulation's clock."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        super().__init__("sim-bucket", part_bytes_min=1)
+
+    @property  # type: ignore[override]
+    def now(self) -> datetime:
+        return self._world.clock(self._world.store_offset_s)
+
+    @now.setter
+    def now(self, moment: datetime) -> None:
+        """The world's clock is the only one."""
+
+
+class World:
+    """`rng` decides everything that is not decided by the code under test."""
+
+    def __init__(self, seed: int, *, traced: bool = False) -> None:
+        self.rng = random.Random(seed)
+        self.scheduler = Scheduler()
+        self.faults = Faults(self.rng)
+        self.store_offset_s = 0.0
+        self.settings = settings_of_simulation()
+        self.objects = _Objects(self)
+        self.sites: list[Site] = []
+        self.processes: list[Process] = []
+        self.monitor = Monitor(self)
+        self.calls = 0
+        self.trace: list[str] | None = [] if traced else None
+        self._history: dict[int, list[tuple[float, str, Any]]] = {}
+
+    # ----- clocks, ids, notes
+
+    def clock(self, offset_s: float) -> datetime:
+        return T0 + timedelta(seconds=self.scheduler.now + offset_s)
+
+    def new_uid(self) -> UUID:
+        return UUID(int=self.rng.getrandbits(128), version=4)
+
+    def note(self, who: str, line: str) -> None:
+        if self.trace is not None:
+            self.trace.append(f"{self.scheduler.now:10.3f} #{self.calls:<5} {who}: {line}")
+
+    def pause(self, process: Process, seconds: float) -> None:
+        if process.killed:
+            raise Killed
+        self.scheduler.pause(seconds)
+        if process.killed:
+            raise Killed
+
+    # ----- layout
+
+    def add_site(self, instance: str, *, lag_s: float | None, bookkeeper_first: bool) -> Site:
+        cluster = SimCluster(instance, lambda: int(self.clock(0).timestamp() * 1000))
+        broker = SimBroker(
+            cluster,
+            self.objects,
+            now=lambda: self.clock(0).timestamp(),
+            pause=self.scheduler.pause,
+            new_uid=self.new_uid,
+            told=lambda what, ml_name: self._told(site, what, ml_name),
+            lag_s=lag_s,
+            bookkeeper_first=bookkeeper_first,
+        )
+        site = Site(cluster, broker)
+        self.sites.append(site)
+        return site
+
+    def _told(self, site: Site, what: str, ml_name: str) -> None:
+        self.note(f"broker {site.cluster.instance}", f"{ml_name} {what}")
+        if what != "unloaded":
+            self.monitor.check_topic(site, ml_name)
+
+    # ----- processes of ours
+
+    def start(
+        self,
+        name: str,
+        at: float,
+        site: Site,
+        act: Callable[[Process], None],
+        *,
+        steps_s: float = 0.0,
+        restarts: int = 1,
+    ) -> None:
+        """Let a process of ours begin at a time; one that is killed is started again later."""
+
+        def live() -> None:
+            process = Process(self, name, site)
+            process.skew_s += steps_s
+            self.processes.append(process)
+            self.note(name, "starts")
+            try:
+                act(process)
+            except TierkeeperError as error:
+                self.note(name, f"{type(error).__name__}: {error}")
+            except Killed:
+                self.note(name, "killed")
+                if restarts:
+                    again = self.scheduler.now + self.rng.choice((5.0, 60.0, 900.0))
+                    self.start(f"{name}'", again, site, act, restarts=restarts - 1)
+                raise
+            finally:
+                process.metadata.close()
+            self.note(name, "ends")
+
+        self.scheduler.spawn(name, at, live)
+
+    # ----- remote calls
+
+    def call(
+        self,
+        process: Process,
+        room: str,
+        method: str,
+        apply: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """One remote call of ours, with whatever goes wrong with it."""
+        faults, rng = self.faults, self.rng
+        fault = faults.pick(room, method) if faults.on else None
+        wait_s = rng.random() * 0.02
+        if fault == "delay":
+            wait_s = rng.uniform(0.5, 15.0)
+        elif fault == "zombie":
+            wait_s = rng.uniform(3600.0, 5000.0)
+        if fault in ("delay", "zombie"):
+            faults.strike(fault)
+        self.pause(process, wait_s)
+        self.calls += 1
+        if self.trace is not None:
+            said = f"{room}.{method} {_said(args, kwargs)}"
+            self.note(process.name, said + (f"  <<{fault}>>" if fault else ""))
+        if room == "metadata" and (wait_s > SESSION_S or fault == "session lost"):
+            if fault == "session lost":
+                faults.strike(fault)
+            process.metadata.drop_session()
+        self._fail_before(process, room, fault)
+        if fault == "stale metadata read" and (old := self._older(process, args[0])) is not None:
+            faults.strike(fault)
+            return old
+        self.monitor.before(process, room, method, args, kwargs)
+        if room == "metadata" and method in WRITES:
+            self._remember(process.site)
+        answer = apply(*args, **kwargs)
+        if method in WRITES:
+            self.monitor.after(process, room, method, args, kwargs)
+        if fault is not None:
+            answer = self._after(process, room, method, fault, answer, args)
+        if isinstance(answer, Node):
+            process.seen_zxid = max(process.seen_zxid, answer.stat.mzxid)
+        return answer
+
+    def _fail_before(self, process: Process, room: str, fault: str | None) -> None:
+        match fault:
+            case "killed before":
+                self._kill(process, fault)
+            case "request lost" | "store answers 503" | "broker fails" | "bookie down":
+                self.faults.strike(fault)
+                raise _error(room, f"simulated: {fault}")
+
+    def _after(
+        self,
+        process: Process,
+        room: str,
+        method: str,
+        fault: str,
+        answer: Any,
+        args: tuple[Any, ...],
+    ) -> Any:
+        strike = self.faults.strike
+        match fault:
+            case "killed after":
+                self._kill(process, fault)
+            case "answer lost":
+                strike(fault)
+                raise _unknown(room, f"simulated: {fault}")
+            case "stale listing" | "partial listing":
+                items = list(answer or ())
+                kept = self._part(items) if fault == "partial listing" else self._stale(items)
+                if len(kept) < len(items):
+                    strike(fault)
+                if method == "list_parts":
+                    return kept if answer is not None else None
+                return iter(kept)
+            case "corrupted read-back" if answer:
+                strike(fault)
+                at = self.rng.randrange(len(answer))
+                return answer[:at] + bytes([answer[at] ^ 1]) + answer[at + 1 :]
+            case "bits rot before verification" if parse_key(args[0]) is not None:
+                found = self.objects.peek(args[0])
+                if found is not None and found[0]:
+                    strike(fault)
+                    self.rot(args[0])
+        return answer
+
+    def rot(self, key: str) -> None:
+        """Flip a bit of an object where it lies; its ETag and times stay."""
+        found = self.objects.peek(key)
+        if found is None:
+            return
+        body = bytearray(found[0])
+        body[self.rng.randrange(len(body))] ^= 1 << self.rng.randrange(8)
+        self.objects.rot(key, bytes(body))
+
+    def _kill(self, process: Process, fault: str) -> None:
+        self.faults.strike(fault)
+        process.killed = True
+        raise Killed
+
+    def runner_fault(self, process: Process) -> str | None:
+        if not self.faults.on or self.rng.random() > 0.06:
+            return None
+        fault = self.rng.choice(("row lost", "task run twice"))
+        self.note(process.name, f"runner <<{fault}>>")
+        return self.faults.strike(fault)
+
+    def _part(self, items: list[Any]) -> list[Any]:
+        return items[: self.rng.randrange(len(items))] if items else items
+
+    def _stale(self, items: list[Any]) -> list[Any]:
+        """A listing from a little earlier: what is new is not in it."""
+        limit = self.objects.now - timedelta(seconds=self.rng.choice((1, 5, 60)))
+        return [i for i in items if getattr(i, "last_modified", T0) <= limit]
+
+    # ----- a metadata server that lags behind
+
+    def _remember(self, site: Site) -> None:
+        """Keep the nodes as they are before a write, for stale reads."""
+        kept = self._history.setdefault(id(site), [])
+        kept.append((self.scheduler.now, "", dict(site.cluster.metadata.nodes)))
+        del kept[:-4]
+
+    def _older(self, process: Process, path: str) -> Node | None:
+        """The node as it was a few seconds ago, never older than this session has seen."""
+        for at, _what, nodes in self._history.get(id(process.site), [])[::-1]:
+            stored = nodes.get(path)
+            if self.scheduler.now - at > SESSION_S or stored is None:
+                return None
+            if stored.stat.mzxid < process.seen_zxid:
+                return None
+            now = process.site.cluster.metadata.nodes.get(path)
+            if now is None or now.stat != stored.stat:
+                return Node(
+                    path=path,
+                    data=stored.data,
+                    stat=stored.stat,
+                    session_id=process.metadata.session_id(),
+                    read_at_s=self.scheduler.now,
+                )
+        return None
+
+    # ----- disasters
+
+    def snapshot(self, site: Site) -> dict[str, Any]:
+        return dict(site.cluster.metadata.nodes)
+
+    def restore(self, site: Site, nodes: dict[str, Any]) -> None:
+        """Metadata goes back in time; every session ends and the broker starts anew."""
+        self.note("operator", f"metadata of {site.cluster.instance} restored")
+        site.cluster.metadata.nodes = dict(nodes)
+        for process in self.processes:
+            if process.site is site:
+                process.metadata.drop_session()
+                process.seen_zxid = 0
+        self._history.clear()
+        site.broker.restart()
+        for _ml_name, topic in self.monitor.topics_of(site):
+            for info in topic.ledgers:
+                context = info.offload
+                if context is not None and not self.monitor.is_good(
+                    site, context.uid, info.ledger_id
+                ):
+                    self.monitor.damaged.add(context.uid)  # retention took what is named again
+                if not self.monitor.readable(site, info):
+                    self.monitor.excused.add((site.cluster.instance, info.ledger_id))
+
+
+_ERRORS: dict[str, type[TierkeeperError]] = {
+    "metadata": MetadataError,
+    "objects": ObjectStoreError,
+    "broker": BrokerError,
+}
+_UNKNOWN: dict[str, type[TierkeeperError]] = {
+    "metadata": MetadataUnknownError,
+    "objects": ObjectStoreError,
+    "broker": BrokerUnknownError,
+}
+
+
+def _error(room: str, text: str) -> TierkeeperError:
+    if room == "bookies":
+        return EntryUnavailableError(0, 0, {BOOKIE: OSError(text)})
+    return _ERRORS[room](text)
+
+
+def _unknown(room: str, text: str) -> TierkeeperError:
+    return _UNKNOWN[room](text)
+
+
+def _said(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    shown = [a if isinstance(a, str | int) else f"{len(a)} bytes" for a in args if _short(a)]
+    shown += [f"{k}={v}" for k, v in kwargs.items() if k not in ("metadata", "body", "sha256")]
+    return " ".join(str(s)[:200] for s in shown)
+
+
+def _short(value: Any) -> bool:
+    return isinstance(value, str | int | bytes | bytearray | memoryview)
