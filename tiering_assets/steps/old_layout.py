@@ -29,15 +29,19 @@ Place = tuple[int, int]  # first entry id, offset
 
 @dataclass(frozen=True, slots=True)
 class OldLayout:
-    """Blocks that could be read, as (first entry id, offset). `block_bytes` is None if unknown."""
+    """Blocks that could be read, as (first entry id, offset). `block_bytes` is None if unknown.
+
+    `known` is False where nothing is left that tells where they lay.
+    """
 
     places: tuple[Place, ...]
     block_bytes: int | None
+    known: bool = True
 
     def kept_by(self, blocks: Sequence[BlockPlan]) -> bool:
         """Whether every readable entry of the old object lies where it did."""
         there = {(block.first_entry_id, block.offset) for block in blocks}
-        return bool(self.places) and there.issuperset(self.places)
+        return self.known and there.issuperset(self.places)
 
 
 def find_old_layout(stack: Stack, ledger_id: int, uid: UUID) -> OldLayout:
@@ -56,10 +60,13 @@ def find_old_layout(stack: Stack, ledger_id: int, uid: UUID) -> OldLayout:
     except FormatError:
         places = [] if data is None else [*_headers(stack, data)]
         end = 0 if data is None else data.size
+        known = bool(places)
     else:
+        known = True  # an index without a readable block: a broker never read an entry of it
         end = fields.data_object_length
         places = [(e.first_entry_id, e.offset) for e in fields.entries if e.offset < end]
-    return OldLayout(tuple(places), _block_bytes(places, end, stack.settings.offload.block_bytes))
+    usual = stack.settings.offload.block_bytes
+    return OldLayout(tuple(places), _block_bytes(places, end, usual), known)
 
 
 def _block_bytes(places: Sequence[Place], end: int, usual: int) -> int | None:

@@ -85,6 +85,16 @@ def test_a_truncated_copy_keeps_what_could_be_read(stack):
     assert found.kept_by(blocks_of(sizes, BLOCK))
 
 
+def test_a_copy_of_which_no_entry_could_be_read_has_no_offsets_to_keep(stack):
+    blocks = blocks_of([1000, 5])
+    truncated = bytearray(encode_index(blocks[:1], b"m", blocks[1].offset))
+    struct.pack_into(">q", truncated, 8, 0)
+    put(stack, data=bytes(BLOCK), index=bytes(truncated))
+    found = find_old_layout(stack, LEDGER, UID)
+    assert found == OldLayout((), None)
+    assert found.kept_by(blocks)
+
+
 def test_one_block_has_the_usual_size_unless_it_is_larger(stack):
     small = blocks_of([10, 10], USUAL)
     put(stack, data=data_of(small, [10, 10]), index=encode_index(small, b"m", 172))
@@ -93,5 +103,5 @@ def test_one_block_has_the_usual_size_unless_it_is_larger(stack):
 
 def test_with_nothing_left_nothing_is_known(stack):
     found = find_old_layout(stack, LEDGER, UID)
-    assert found == OldLayout((), None)
+    assert found == OldLayout((), None, known=False)
     assert not found.kept_by(blocks_of(SIZES))
