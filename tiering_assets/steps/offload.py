@@ -29,8 +29,9 @@ from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.plan import LedgerPlan
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import Work, find_unfinished
 from tiering_assets.steps.stack import Stack
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.tiering.verification import rows_by_part
 
@@ -40,18 +41,25 @@ SEND_ROUNDS_MAX = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedAttempt:
-    """Both objects of an attempt are in the bucket. `rows` are what its copy tasks reported."""
+    """Both objects of an attempt are in the bucket. `rows` are what its copy tasks reported.
+
+    None where an earlier run had completed the data object: verification asks the bookies again.
+    """
 
     plan: LedgerPlan
     attempt: Stored[Attempt]
-    rows: Mapping[int, BlockRow]
+    rows: Mapping[int, BlockRow] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reserved:
     plan: LedgerPlan
     attempt: Stored[Attempt]
-    task: BlockTask
+    task: BlockTask | None
+
+    @property
+    def upload_id(self) -> str | None:
+        return None if self.task is None else self.task.upload_id
 
 
 def copy_ledgers(
@@ -65,18 +73,47 @@ def copy_ledgers(
             reserved.append(_reserve(stack, plan))
         except TierkeeperError as error:
             results[plan.ledger_id] = error
-    rows = _run(stack, [r.task for r in reserved])
+    rows = _run(stack, [r.task for r in reserved if r.task is not None])
     for item in reserved:
         uid = str(item.attempt.record.uid)
         try:
             results[item.plan.ledger_id] = _finish(stack, item, rows.get(uid, []))
         except TierkeeperError as error:
-            give_up(stack, item.attempt, reason=str(error), upload_id=item.task.upload_id)
+            give_up(stack, item.attempt, reason=str(error), upload_id=item.upload_id)
             results[item.plan.ledger_id] = error
     return results
 
 
 def _reserve(stack: Stack, plan: LedgerPlan) -> _Reserved:
+    """Go on with an attempt whose run died, or make a new one."""
+    left = find_unfinished(stack, Work(plan.facts, plan.block_bytes, plan.object_bytes))
+    if left is None:
+        return _new_attempt(stack, plan)
+    attempt = left.attempt
+    stack.narrate(
+        f"ledger {plan.ledger_id}: going on with attempt {attempt.record.uid}: "
+        + (
+            "its data object is complete"
+            if left.upload_id is None
+            else f"{len(left.parts)} of {len(plan.blocks)} parts are there"
+        )
+    )
+    if left.upload_id is None:
+        return _Reserved(plan=plan, attempt=attempt, task=None)
+    listed = tuple(
+        ListedPart(
+            part_number=part.part_number,
+            size=part.size,
+            etag=part.etag,
+            sha256="" if part.sha256 is None else part.sha256.hex(),
+        )
+        for part in left.parts
+    )
+    task = _copy_task(stack, plan, attempt.record, left.upload_id)
+    return _Reserved(plan=plan, attempt=attempt, task=replace(task, listed=listed))
+
+
+def _new_attempt(stack: Stack, plan: LedgerPlan) -> _Reserved:
     uid = stack.new_uid()
     key = data_key(uid, plan.ledger_id)
     attempt = stack.book.create(
@@ -97,21 +134,25 @@ def _reserve(stack: Stack, plan: LedgerPlan) -> _Reserved:
         ),
     )
     reach("offload.attempt_recorded")
-    metadata = object_metadata(stack, plan, role="data")
     upload_id = None
     if len(plan.blocks) > 1:
+        metadata = object_metadata(stack, plan, role="data")
         upload_id = stack.objects.create_upload(key, metadata=metadata)
     reach("offload.upload_created")
-    task = BlockTask(
+    task = _copy_task(stack, plan, attempt.record, upload_id)
+    return _Reserved(plan=plan, attempt=attempt, task=task)
+
+
+def _copy_task(stack: Stack, plan: LedgerPlan, record: Attempt, upload_id: str | None) -> BlockTask:
+    return BlockTask(
         kind=TaskKind.COPY,
-        attempt=str(uid),
+        attempt=str(record.uid),
         source=plan.source,
-        data_key=key,
+        data_key=record.data_key,
         blocks=plan.blocks,
         upload_id=upload_id,
-        user_metadata=metadata,
+        user_metadata=object_metadata(stack, plan, role="data"),
     )
-    return _Reserved(plan=plan, attempt=attempt, task=task)
 
 
 def object_metadata(stack: Stack, plan: LedgerPlan, *, role: str) -> dict[str, str]:
@@ -141,6 +182,8 @@ def _run(stack: Stack, tasks: Sequence[BlockTask]) -> dict[str, list[BlockRow]]:
 def _narrate(stack: Stack, row: BlockRow) -> None:
     if row.error:
         stack.narrate(f"ledger {row.ledger_id} block {row.part_number}: {row.error}")
+    elif not row.sent:
+        stack.narrate(f"ledger {row.ledger_id} block {row.part_number}: was sent before")
     else:
         stack.narrate(
             f"ledger {row.ledger_id} block {row.part_number}: {row.block_length / 1e6:.1f} MB "
@@ -150,10 +193,12 @@ def _narrate(stack: Stack, row: BlockRow) -> None:
 
 def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAttempt:
     plan, record = item.plan, item.attempt.record
-    good = _all_blocks(plan, rows)
-    reach("offload.parts_sent")
-    if item.task.upload_id is not None:
-        _complete(stack, item, good)
+    good = None
+    if item.task is not None:
+        good = _all_blocks(plan, rows)
+        reach("offload.parts_sent")
+        if item.task.upload_id is not None:
+            _complete(stack, item, item.task, good)
     reach("offload.completed")
     index = encode_index(plan.blocks, plan.index_metadata, plan.object_bytes)
     _put_index(stack, record, index, object_metadata(stack, plan, role="index"))
@@ -182,10 +227,10 @@ def revive(row: BlockRow, message: str) -> TierkeeperError:
     return ObjectStoreError(message) if row.retryable else IntegrityError(message)
 
 
-def _complete(stack: Stack, item: _Reserved, rows: Mapping[int, BlockRow]) -> None:
+def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]) -> None:
     """Complete with ListParts' own ETags after its sizes and checksums equal the accepted rows."""
-    record, upload_id = item.attempt.record, item.task.upload_id or ""
-    parts = _settle_parts(stack, item, rows, upload_id)
+    record, upload_id = item.attempt.record, task.upload_id or ""
+    parts = _settle_parts(stack, item, task, rows)
     try:
         stack.objects.complete_upload(record.data_key, upload_id, parts)
     except ObjectStoreError as error:
@@ -207,10 +252,10 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
 
 
 def _settle_parts(
-    stack: Stack, item: _Reserved, rows: Mapping[int, BlockRow], upload_id: str
+    stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]
 ) -> Sequence[Part]:
     """What the store lists, once it equals the rows; parts that differ are sent again."""
-    record = item.attempt.record
+    record, upload_id = item.attempt.record, task.upload_id or ""
     ledger_id = record.ledger.ledger_id
     for _round in range(SEND_ROUNDS_MAX):
         listed = stack.objects.list_parts(record.data_key, upload_id)
@@ -225,7 +270,7 @@ def _settle_parts(
         stack.narrate(f"ledger {ledger_id}: sending {len(match.send_again)} parts again")
         wanted = set(match.send_again)
         again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
-        rows = {**rows, **_send_again(stack, item.plan, replace(item.task, blocks=again))}
+        rows = {**rows, **_send_again(stack, item.plan, replace(task, blocks=again, listed=()))}
     raise IntegrityError(
         f"ledger {ledger_id}: parts of {record.data_key} in the store differ from what was sent, "
         f"{SEND_ROUNDS_MAX} times"

@@ -1,8 +1,9 @@
 """What earlier runs left of a ledger: an attempt to publish, to verify, or nothing to go on with.
 
 Owns: work that is proven is never done again, and nothing unproven is trusted. An attempt with a
-certificate goes on to publication; one with both objects is verified against the bookies anew; any
-other is left for clean-up and the ledger gets a new attempt with keys of its own.
+certificate goes on to publication; one with both objects is verified against the bookies anew; one
+whose run died in mid-copy goes on with the parts that are there; any other is left for clean-up and
+the ledger gets a new attempt with keys of its own.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import FormatError
+from resources.object_store.store import Part
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine
+from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, Outcome, Quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 
@@ -30,6 +32,27 @@ class Complete:
     """Both objects are there; whether they are right is not known."""
 
     attempt: Stored[Attempt]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What makes two attempts the same work: their objects' bytes are equal."""
+
+    ledger: LedgerFacts
+    block_bytes: int
+    object_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """An attempt whose run died while copying, for the same work.
+
+    Without an upload its data object is complete and only the index object is missing.
+    """
+
+    attempt: Stored[Attempt]
+    upload_id: str | None
+    parts: tuple[Part, ...] = ()
 
 
 def attempts_of(stack: Stack, ledger_id: int) -> list[Stored[Attempt]]:
@@ -54,6 +77,44 @@ def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
         if complete is None and _objects_there(stack, attempt.record):
             complete = Complete(attempt)
     return complete
+
+
+def find_unfinished(stack: Stack, wanted: Work) -> Unfinished | None:
+    """The newest attempt at exactly this work that nobody gave up and that left something to go on with."""
+    for attempt in reversed(attempts_of(stack, wanted.ledger.ledger_id)):
+        record = attempt.record
+        ledger_id, uid = record.ledger.ledger_id, record.uid
+        if (record.ledger, record.block_bytes, record.object_bytes) != (
+            wanted.ledger,
+            wanted.block_bytes,
+            wanted.object_bytes,
+        ):
+            continue
+        if stack.book.read(Outcome, keys.outcome(ledger_id, uid)) is not None:
+            continue
+        if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+            continue
+        data = stack.objects.head(record.data_key)
+        if data is not None:
+            if data.size == record.object_bytes and stack.objects.head(record.index_key) is None:
+                return Unfinished(attempt, None)
+            continue
+        upload = _fullest_upload(stack, record)
+        if upload is not None:
+            return Unfinished(attempt, *upload)
+    return None
+
+
+def _fullest_upload(stack: Stack, record: Attempt) -> tuple[str, tuple[Part, ...]] | None:
+    """The upload with most parts: a create whose answer was lost leaves an empty one beside it."""
+    found: list[tuple[str, tuple[Part, ...]]] = []
+    for upload in stack.objects.list_uploads(record.data_key):
+        if upload.key != record.data_key:
+            continue
+        parts = stack.objects.list_parts(record.data_key, upload.upload_id)
+        if parts is not None:
+            found.append((upload.upload_id, tuple(parts)))
+    return max(found, key=lambda one: (len(one[1]), one[0]), default=None)
 
 
 def find_certified(stack: Stack, ledger_id: int, uid: UUID) -> Certified | None:

@@ -1,7 +1,7 @@
 """Copy task: bookies -> digest check -> frames in a reused buffer -> one part of the upload.
 
 Owns: a part is sent only after every entry of its block passed its digest and the block's payload
-bytes equal the plan. One block is encoded while the one before it is being sent; there are two
+bytes equal the plan; one that an earlier run sent is not sent again if its checksum is right. One block is encoded while the one before it is being sent; there are two
 buffers, however large the ledger.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future
-from hashlib import sha256
+from hashlib import md5, sha256
 
 from resources.bookkeeper.reader import LedgerReader
 from resources.errors import IntegrityError, ObjectExistsError, TierkeeperError
@@ -73,7 +73,10 @@ def _send(
     """Send one block; its seconds are those of encoding and sending it, not of waiting its turn."""
     began = worker.clock()
     digest = sha256(body).digest()
-    if task.upload_id is None:
+    listed = _listed_before(task, block, body, digest)
+    if listed is not None:
+        etag = listed
+    elif task.upload_id is None:
         etag = _put_whole(task, worker, body, digest)
     else:
         etag = worker.store.upload_part(
@@ -90,8 +93,29 @@ def _send(
         sha256=digest.hex(),
         etag=etag,
         entries_sha256=entries_sha256,
+        sent=listed is None,
         seconds=encoded_s + worker.clock() - began,
     )
+
+
+def _listed_before(
+    task: BlockTask, block: BlockPlan, body: memoryview, digest: bytes
+) -> str | None:
+    """ETag of the same part from an earlier run; None when it has to be sent.
+
+    A store that lists no SHA-256 is believed by an ETag that is the body's MD5, as S3's is for a part
+    without a key of the customer's.
+    """
+    for part in task.listed:
+        if part.part_number != block.part_number or part.size != len(body):
+            continue
+        if part.sha256:
+            same = part.sha256 == digest.hex()
+        else:
+            same = part.etag.strip('"').lower() == md5(body, usedforsecurity=False).hexdigest()
+        if same:
+            return part.etag
+    return None
 
 
 def _put_whole(task: BlockTask, worker: Worker, body: memoryview, digest: bytes) -> str:

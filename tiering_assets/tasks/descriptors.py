@@ -71,8 +71,21 @@ class LedgerSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPart:
+    """A part that an earlier run sent, as the store lists it. `sha256` is hex, empty if unlisted."""
+
+    part_number: int
+    size: int
+    etag: str
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockTask:
-    """Some blocks of one attempt. `upload_id` is None where one block is a plain PUT."""
+    """Some blocks of one attempt. `upload_id` is None where one block is a plain PUT.
+
+    `listed` are parts that need not be sent again if their checksum is right.
+    """
 
     kind: TaskKind
     attempt: str
@@ -82,6 +95,7 @@ class BlockTask:
     upload_id: str | None = None
     user_metadata: dict[str, str] | None = None
     version_id: str | None = None
+    listed: tuple[ListedPart, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -94,7 +108,8 @@ class BlockRow:
     """What one task says of one block. `error` is empty when all other fields are facts.
 
     `sha256` is of the block's bytes (empty for READ_SOURCE, which frames nothing);
-    `entries_sha256` is the running digest over (id, length, payload) of its verified entries.
+    `entries_sha256` is the running digest over (id, length, payload) of its verified entries. `sent`
+    is False for a part that the store had already.
     """
 
     kind: TaskKind
@@ -109,6 +124,7 @@ class BlockRow:
     seconds: float
     etag: str = ""  # of the part, as the store answered after checking its SHA-256
     header: str = ""  # hex of the block header as it was read back
+    sent: bool = True
     error: str = ""
     error_class: str = ""
     retryable: bool = False

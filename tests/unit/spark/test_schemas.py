@@ -35,6 +35,7 @@ BLOCK_ROWS = st.builds(
     error_class=st.text(),
     retryable=st.booleans(),
     etag=st.text(),
+    sent=st.booleans(),
 )
 
 
@@ -57,6 +58,7 @@ def test_block_rows_have_one_typed_column_a_field():
         "error_class": t.StringType,
         "retryable": t.BooleanType,
         "etag": t.StringType,
+        "sent": t.BooleanType,
     }
     assert not any(field.nullable for field in schema.fields)
 

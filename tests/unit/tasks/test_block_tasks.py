@@ -16,7 +16,13 @@ from resources.errors import ObjectStoreError
 from resources.settings import BookieSettings, OffloadSettings, Settings
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import PASSWORD, SimBookies, SimLedger
-from tiering_assets.tasks.descriptors import BlockRow, TaskKind, decode_task, encode_task
+from tiering_assets.tasks.descriptors import (
+    BlockRow,
+    ListedPart,
+    TaskKind,
+    decode_task,
+    encode_task,
+)
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
 
@@ -89,6 +95,36 @@ def test_each_part_is_sent_once(bookies, objects, run):
     copied(objects, ledger, run)
     sent = [key for method, key in objects.calls if method == "upload_part"]
     assert len(sent) == len(ledger.blocks)
+
+
+@pytest.mark.parametrize("with_checksums", [True, False], ids=["SHA-256", "MD5 ETag"])
+def test_only_parts_that_are_not_listed_with_the_right_checksum_are_sent(
+    bookies, objects, run, with_checksums
+):
+    ledger = SimLedger.store(bookies, 5, payloads(100), block_bytes=BLOCK)
+    assert len(ledger.blocks) > 4
+    upload_id = objects.create_upload(ledger.key, metadata={})
+    first = run(ledger.task(upload_id=upload_id, blocks=ledger.blocks[:3]))
+    junk = b"x" * ledger.blocks[1].block_length
+    objects.upload_part(
+        ledger.key, upload_id, part_number=2, body=junk, sha256=hashlib.sha256(junk).digest()
+    )
+    listed = tuple(
+        ListedPart(
+            part_number=part.part_number,
+            size=part.size,
+            etag=part.etag,
+            sha256=part.sha256.hex() if with_checksums and part.sha256 else "",
+        )
+        for part in objects.list_parts(ledger.key, upload_id)
+    )
+    rows = run(replace(ledger.task(upload_id=upload_id), listed=listed))
+    assert [row.sent for row in rows] == [False, True, False] + [True] * (len(rows) - 3)
+    assert [replace(row, seconds=0) for row in rows if not row.sent] == [
+        replace(row, seconds=0, sent=False) for row in (first[0], first[2])
+    ]
+    objects.complete_upload(ledger.key, upload_id, objects.list_parts(ledger.key, upload_id))
+    assert objects.get(ledger.key).body == ledger.object_bytes()
 
 
 def test_a_row_has_the_etag_that_the_store_lists(bookies, objects, run):
