@@ -33,6 +33,7 @@ from resources.object_store.store import (
     Buffer,
     ObjectHead,
     ObjectSummary,
+    ObjectVersion,
     Part,
     StoredObject,
     Upload,
@@ -166,6 +167,25 @@ class S3ObjectStore:
                 client.delete_object(Bucket=self.bucket, Key=key, **_version_of(version_id))
         except ObjectNotFoundError:
             self._must_be_absent("DELETE", key)
+
+    def list_versions(self, key: str) -> list[ObjectVersion]:
+        with self._connection.translated("LIST versions", key) as client:
+            pages = client.get_paginator("list_object_versions").paginate(
+                Bucket=self.bucket, Prefix=key
+            )
+        found: list[ObjectVersion] = []
+        for page in self._connection.pages("LIST versions", key, pages):
+            found.extend(
+                ObjectVersion(version_id=_version(item), size=item["Size"])
+                for item in page.get("Versions", ())
+                if item["Key"] == key
+            )
+            found.extend(
+                ObjectVersion(version_id=_version(marker), size=0, is_marker=True)
+                for marker in page.get("DeleteMarkers", ())
+                if marker["Key"] == key
+            )
+        return found
 
     def list_objects(self, prefix: str = "") -> Iterator[ObjectSummary]:
         with self._connection.translated("LIST", prefix) as client:

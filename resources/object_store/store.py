@@ -68,6 +68,18 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectVersion:
+    """One version of a key, current or not; `is_marker` hides the versions before it.
+
+    `version_id` is None in a bucket that never had versions.
+    """
+
+    version_id: str | None
+    size: int
+    is_marker: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BucketFacts:
     """What the bucket itself says. None for a field means that the store did not answer it."""
 
@@ -110,6 +122,9 @@ class ObjectStore(Protocol):
 
     def delete(self, key: str, *, version_id: str | None = None) -> None:
         """Delete; an absent key counts as done."""
+
+    def list_versions(self, key: str) -> list[ObjectVersion]:
+        """Every version of exactly this key, delete markers included; empty when there is none."""
 
     def list_objects(self, prefix: str = "") -> Iterator[ObjectSummary]:
         """In key order, every page."""

@@ -117,6 +117,8 @@ def test_a_publisher_whose_attempt_was_quarantined_meanwhile_stops(lab, namespac
     with lab.open() as sleeper:
         [outcome] = offload_batch(sleeper, [topic.ledger_id], publish=False)
         record = certificate_of(outcome)
+        assert outcome.certificate is not None
+        assert outcome.ml_czxid is not None
         sleeper.book.create(
             keys.quarantine(topic.ledger_id, record.uid),
             Quarantine(

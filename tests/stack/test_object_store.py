@@ -12,6 +12,7 @@ import pytest
 from botocore.config import Config
 
 from resources.errors import ObjectExistsError, ObjectStoreError, SettingsError
+from resources.object_store.deletion import delete_object
 from resources.object_store.records import RecordStore
 from resources.object_store.s3 import S3ObjectStore
 from resources.settings import StoreSettings
@@ -106,6 +107,15 @@ def test_a_versioned_bucket_gives_the_version_asked_for(store, plain_client):
     store.delete("k")
     assert store.head("k") is None
     assert store.head("k", version_id=second.version_id).size == 4
+    listed = store.list_versions("k")
+    assert {v.version_id: v.size for v in listed if not v.is_marker} == {
+        first.version_id: 3,
+        second.version_id: 4,
+    }
+    assert [v.is_marker for v in listed].count(True) == 1
+    deleted = delete_object(store, "k")
+    assert (deleted.bytes_freed, deleted.bytes_stay) == (7, 0)
+    assert store.list_versions("k") == []
 
 
 def test_records_live_on_the_real_store(store):

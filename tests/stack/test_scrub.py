@@ -109,6 +109,7 @@ def test_a_clean_fleet_has_no_findings_and_budgets_stop_and_resume(cluster):
         [looked] = run.looked
         assert (looked.candidate.ledger_id, looked.findings) == (large, ())
         assert [look.candidate.ledger_id for look in run.deferred] == [small]
+        assert looked.checked is not None
         read_blocks.append(looked.checked.blocks_read)
         assert run.bytes_read <= 5 * MIB
         older(cluster)
@@ -454,6 +455,8 @@ def test_the_command_and_the_job_say_what_is_broken_and_heal_it(cluster, monkeyp
         )
         assert done.success
         event = instance.get_latest_materialization_event(SCRUBBED_LEDGERS)
+    assert event is not None
+    assert event.asset_materialization is not None
     facts = {k: v.value for k, v in event.asset_materialization.metadata.items()}
     assert (facts["ledgers"], facts["broken_ledgers"], facts["lost_ledgers"]) == (1, 0, 0)
     assert cluster.context_uid(spec, ledger_id) != record.uid

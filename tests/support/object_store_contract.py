@@ -142,6 +142,13 @@ class ObjectStoreContract:
         except ObjectStoreError as error:
             assert "version" in str(error)  # noqa: PT017 - both answers are right
 
+    def test_the_versions_of_a_key_are_its_own(self, store):
+        assert store.list_versions("w") == []
+        store.put("w", b"123")
+        store.put("w2", b"1")
+        [version] = store.list_versions("w")
+        assert (version.size, version.is_marker) == (3, False)
+
     def test_a_listing_holds_each_key_under_the_prefix_once(self, store):
         keys = {f"l/{n:03d}/x.json" for n in range(25)} | {"l/a b.json", "l/ü+%.json"}
         for key in keys | {"m/other"}:

@@ -24,6 +24,7 @@ from resources.object_store.store import (
     Buffer,
     ObjectHead,
     ObjectSummary,
+    ObjectVersion,
     Part,
     StoredObject,
     Upload,
@@ -211,6 +212,15 @@ class SimulatedObjectStore:
         if len(body) != length:
             raise ObjectStoreError(f"GET of {key!r}: {len(body)} of {length} bytes came")
         return body
+
+    def list_versions(self, key: str) -> list[ObjectVersion]:
+        def found() -> list[ObjectVersion]:
+            return [
+                ObjectVersion(version_id=v.version_id, size=len(v.body), is_marker=v.deleted)
+                for v in reversed(self._objects.get(key, []))
+            ]
+
+        return self._call("list_versions", key, found)
 
     def delete(self, key: str, *, version_id: str | None = None) -> None:
         def apply() -> None:

@@ -79,6 +79,7 @@ class SimBroker:
         self.topics: dict[str, _Loaded] = {}
         self.loading: set[str] = set()
         self.owned_until = -1.0
+        self.blind_until = -1.0  # its offloader cannot reach the bucket
         self._now, self._pause, self._new_uid, self._told = now, pause, new_uid, told
         self._metadata = cluster.metadata.client(now)
 
@@ -297,6 +298,8 @@ class SimBroker:
             if not self.cluster.has_node(info.ledgerId):
                 return None
             return self.cluster.bookies.get(info.ledgerId)
+        if self._now() < self.blind_until:
+            return None
         try:
             return entries_of(self.objects, _uid(info), info.ledgerId)
         except FormatError:

@@ -21,7 +21,7 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.store import MetadataStore
 from resources.metastore.topics import TopicDirectory
 from resources.object_store.store import ObjectStore
-from resources.pulsar.admin import BrokerAdmin
+from resources.pulsar.admin import BrokerAdmin, TopicLoad
 from resources.settings import BookieSettings, Settings
 from tests.support.sim_cluster import BOOKIE, SimCluster
 from tests.support.sim_judge import judge
@@ -65,10 +65,16 @@ class Process:
         self.world, self.name, self.site = world, name, site
         self.actor: Actor | None = None
         self.killed = False
+        self.steady = False  # nothing strikes an operator's own commands
         self.skew_s = world.rng.uniform(-25, 25)
         self.metadata = site.cluster.metadata.client(lambda: world.scheduler.now)
         self.seen_zxid = 0
         self.began_at = world.scheduler.now
+        # What the monitor remembers of this process: numbers of calls, and what it asked a broker.
+        self.listed_at = -1
+        self.read_at: dict[str, int] = {}
+        self.located: dict[str, TopicLoad] = {}
+        self.rehearsed: set[tuple[int, int]] = set()
 
     def clock(self) -> datetime:
         return self.world.clock(self.skew_s)
@@ -124,6 +130,7 @@ class Site:
 
     def __init__(self, cluster: SimCluster, broker: SimBroker) -> None:
         self.cluster, self.broker = cluster, broker
+        self.restored = False  # its metadata went back in time
 
 
 class Runner(LocalRunner):

@@ -43,6 +43,7 @@ BY_SCHEDULE: Final = (
     "broker offloads",
     "broker releases",
     "broker restarts",
+    "broker cannot read objects",
     "foreign object",
     "object damaged after publication",
 )
@@ -55,6 +56,7 @@ WRITES = frozenset(
     }
 )  # fmt: skip
 _LISTS = frozenset({"list_objects", "list_uploads", "list_parts"})
+_EAGER: Final = {"list_objects": 5, "list_uploads": 8, "list_parts": 8, "get": 2, "get_range": 2}
 _COMMON = ("request lost", "delay", "zombie", "killed before", "killed after")
 
 
@@ -68,7 +70,6 @@ class Faults:
         scale = rng.choice((0.3, 1.0, 1.0, 2.5))
         self._write_p = 0.02 * scale
         self._read_p = 0.003 * scale
-        self.reads_fail = rng.random() < 0.5
 
     def strike(self, name: str) -> str:
         """Count one injection."""
@@ -78,7 +79,8 @@ class Faults:
     def pick(self, room: str, method: str) -> str | None:
         """The fault of this call, counted, or None."""
         writes = method in WRITES
-        if self.rng.random() >= (self._write_p if writes else self._read_p):
+        p = self._write_p if writes else self._read_p * _EAGER.get(method, 1)
+        if self.rng.random() >= p:
             return None
         kinds = [*_COMMON]
         if writes:

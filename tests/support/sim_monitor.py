@@ -17,6 +17,7 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
+from resources.pulsar.admin import TopicLoad
 from tests.support.sim_objects import decode_pair
 from tiering_assets.offload_format.keys import data_key, index_key, parse_key
 from tiering_assets.records import keys
@@ -46,6 +47,7 @@ class Monitor:
         self.damaged: set[UUID] = set()
         self._published_at: dict[tuple[str, int, str], float] = {}
         self._quarantined_at: dict[tuple[str, int, str], float] = {}
+        self._stood: set[tuple[str, int, str]] = set()
         self._attempts: dict[str, str] = {}  # data key -> process that made the attempt
         self._disturbed: set[tuple[str, str]] = set()
         self._held_at: dict[tuple[str, int], float] = {}
@@ -62,6 +64,10 @@ class Monitor:
         self, process: Process, room: str, method: str, args: tuple[Any, ...], kwargs: Any
     ) -> None:
         match room, method:
+            case "metadata", "get":
+                process.read_at[args[0]] = self.world.calls
+            case "objects", "list_objects" if not args or not args[0]:
+                process.listed_at = self.world.calls
             case "metadata", "check_and_delete" | "delete":
                 self._before_delete(process, method, args, kwargs)
             case "metadata", "set":
@@ -72,10 +78,12 @@ class Monitor:
             case "objects", "abort_upload":
                 self._before_abort(process, args[0])
             case "objects", "put" | "complete_upload":
-                self._before_put(args[0], kwargs)
+                self._before_put(method, args[0], kwargs)
             case "broker", "unload_topic":
                 if (process.name, args[0]) not in self._disturbed:
                     self.report("I16", f"{args[0]} unloaded without a record of it")
+            case _:
+                pass
 
     def after(
         self, process: Process, room: str, method: str, args: tuple[Any, ...], kwargs: Any
@@ -89,6 +97,8 @@ class Monitor:
                 self.check_all()
             case "objects", "put":
                 self._after_put(process, args[0], bytes(args[1]))
+            case _:
+                pass
 
     def _before_delete(
         self, process: Process, method: str, args: tuple[Any, ...], kwargs: Any
@@ -155,6 +165,11 @@ class Monitor:
             self.report(
                 "I5", f"ledger {ledger_id} deleted {now - published:.0f} s after publishing"
             )
+        topic_name = "persistent://{}/{}/{}".format(*ml_name.replace("/persistent", "").split("/"))
+        ends = {(ledger_id, 0), (ledger_id, len(cluster.written[ledger_id]) - 1)}
+        known_idle = process.located.get(topic_name) is TopicLoad.NOT_LOADED
+        if not known_idle and not ends <= process.rehearsed:
+            self.report("I2", f"ledger {ledger_id} deleted, its broker was not asked to read it")
         held = self._held_at.get((instance, ledger_id))
         if held is not None and held < process.began_at:
             self.report("I11", f"ledger {ledger_id} deleted under a hold")
@@ -182,6 +197,9 @@ class Monitor:
         outcome = self._record(instance, keys.outcome(ledger_id, uid))
         if outcome is None or outcome["outcome"] != "abandon":
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
+        owner = managed_ledger_path(attempt["ml_name"])
+        if process.read_at.get(owner, -1) < process.listed_at:
+            self.report("I9", f"{key} deleted, {owner} was not read after the listing")
         if self._record(instance, keys.release_intent(ledger_id, uid)) is not None:
             self.report("I9", f"{key} deleted, a release was intended from it")
         head = self.world.objects.peek_head(f"tierkeeper/{instance}/{keys.attempt(ledger_id, uid)}")
@@ -222,9 +240,16 @@ class Monitor:
         if not own and certificate is None and (outcome or {}).get("outcome") != "abandon":
             self.report("I13", f"upload of {key} aborted by {process.name}, nobody abandoned it")
 
-    def _before_put(self, key: str, kwargs: Mapping[str, Any]) -> None:
-        if parse_key(key) is not None and not kwargs.get("if_absent", True):
+    def _before_put(self, method: str, key: str, kwargs: Mapping[str, Any]) -> None:
+        unconditional = (
+            method == "put" and not kwargs.get("if_absent") and not kwargs.get("if_match")
+        )
+        if not unconditional:
+            return
+        if parse_key(key) is not None:
             self.report("I6", f"{key} written unconditionally")
+        elif key.startswith("tierkeeper/"):
+            self.report("I12", f"record {key} written unconditionally")
 
     def _after_put(self, process: Process, key: str, body: bytes) -> None:
         instance = process.site.cluster.instance
@@ -238,6 +263,10 @@ class Monitor:
             case "certificates":
                 record = json.loads(body)
                 self._judge_certificate(process.site, UUID(record["uid"]), record)
+            case "releases" if not key.endswith(".intent.json"):
+                ledger_id = json.loads(body)["ledger_id"]
+                if process.site.cluster.has_node(ledger_id) and not process.site.restored:
+                    self.report("I8", f"ledger {ledger_id} recorded as released, its node is there")
             case "quarantines":
                 record = json.loads(body)
                 name = (instance, record["ledger_id"], record["uid"])
@@ -245,10 +274,14 @@ class Monitor:
             case "publications":
                 for one in json.loads(body)["ledgers"]:
                     name = (instance, one["ledger_id"], one["uid"])
+                    if name not in self._stood:
+                        self.report("I10", f"{name} recorded as published, no node ever named it")
                     self._published_at.setdefault(name, self.world.scheduler.now)
             case "disturbances":
                 tenant, namespace, _p, name = json.loads(body)["ml_name"].split("/")
                 self._disturbed.add((process.name, f"persistent://{tenant}/{namespace}/{name}"))
+            case _:
+                pass
 
     def _judge_certificate(self, site: Site, uid: UUID, record: Mapping[str, Any]) -> None:
         ledger_id = record["ledger"]["ledger_id"]
@@ -277,6 +310,8 @@ class Monitor:
                 continue
             if had is not None and self._attempt_of(ours, info.ledger_id, had.uid) is None:
                 self.report("I7", f"{path}: the context of {had.uid}, not ours, was changed")
+            if has is not None and has.complete:
+                self._stood.add((ours, info.ledger_id, str(has.uid)))
             if has is None or not has.complete or (had is not None and had.uid == has.uid):
                 continue
             broken = not self.is_good(process.site, has.uid, info.ledger_id)

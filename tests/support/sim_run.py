@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from resources.errors import MetadataError, ObjectStoreError, TierkeeperError
+from resources.errors import MetadataError, ObjectStoreError, RefusedError, TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.object_store import records
 from tests.support.sim_clients import Process, Site
@@ -124,7 +124,7 @@ def _schedule(world: World, site: Site) -> None:
         offloads.append(offloads[0] + rng.uniform(0, 0.5))
     if first:
         offloads.append(rng.uniform(600, FAULTS_S))
-    releases = [rng.uniform(700, 1500), rng.uniform(1500, FAULTS_S)]
+    releases = [offloads[0] + rng.uniform(60, 1200), rng.uniform(1500, FAULTS_S)]
     if rng.random() < 0.4:
         world.faults.strike("duplicate run")
         releases.append(releases[0] + rng.uniform(0, 0.5))
@@ -140,7 +140,7 @@ def _schedule(world: World, site: Site) -> None:
     for kind, times, act in kinds:
         for number, at in enumerate(times):
             steps_s = 0.0
-            if rng.random() < 0.03:
+            if rng.random() < 0.08:
                 world.faults.strike("worker clock steps")
                 steps_s = rng.choice((-86400.0, -700.0, 700.0, 86400.0))
             world.start(f"{name}-{kind}-{number}", at, site, act, steps_s=steps_s)
@@ -151,13 +151,23 @@ def _schedule(world: World, site: Site) -> None:
         world.scheduler.spawn(
             f"{name}-collection-{number}", rng.uniform(0, FAULTS_S), site.cluster.collect
         )
-    if rng.random() < 0.35:
-        _spawn_operator(world, site, rng.uniform(0, FAULTS_S))
+    if rng.random() < 0.15:
+        at = rng.choice((*offloads, *releases)) + rng.uniform(-1.0, 0.5)
+        lasts_s = rng.choice((5.0, 8.0, 300.0))
+        _spawn_blindness(world, site, at, lasts_s)
+        if rng.random() < 0.5:
+            at += rng.uniform(4.0, lasts_s + 4.0)
+            _spawn_broker(world, site, f"{site.cluster.instance}-broker-then", at, "offload")
+    if rng.random() < 0.4:
+        soon = rng.choice(releases) - rng.uniform(0, 300)
+        _spawn_operator(world, site, rng.choice((soon, rng.uniform(0, FAULTS_S))))
 
 
-def _spawn_broker(world: World, site: Site, name: str, at: float) -> None:
+def _spawn_broker(world: World, site: Site, name: str, at: float, what: str | None = None) -> None:
     rng, broker = world.rng, site.broker
-    what = rng.choice(("traffic", "traffic", "traffic", "trim", "offload", "release", "restart"))
+    what = what or rng.choice(
+        ("traffic", "traffic", "traffic", "trim", "offload", "release", "restart")
+    )
     payloads, ahead = _payloads(rng), rng.uniform(0.0, 1.0)
     stops_after = rng.choice((0, 1, 9, 9))
 
@@ -186,9 +196,17 @@ def _spawn_broker(world: World, site: Site, name: str, at: float) -> None:
     world.scheduler.spawn(name, at, act)
 
 
+def _spawn_blindness(world: World, site: Site, at: float, seconds: float) -> None:
+    def act() -> None:
+        world.faults.strike("broker cannot read objects")
+        site.broker.blind_until = world.clock(seconds).timestamp()
+
+    world.scheduler.spawn("blindness", at, act)
+
+
 def _spawn_operator(world: World, site: Site, at: float) -> None:
     rng, broker = world.rng, site.broker
-    what = rng.choice(("restore", "remake", "hold", "clock", "foreign", "damage"))
+    what = rng.choice(("restore", "remake", "hold", "clock", "clock", "foreign", "damage"))
     back_s, steps_s = rng.uniform(0.1, 900.0), rng.choice((-86400.0, -700.0, 700.0, 86400.0))
 
     def act() -> None:
@@ -224,6 +242,7 @@ def _spawn_operator(world: World, site: Site, at: float) -> None:
 
 def _hold(world: World, site: Site) -> None:
     process = Process(world, "operator", site)
+    process.steady = True
     for ledger_id in sorted(site.cluster.written)[:1]:
         hold = Hold(
             ledger_id=ledger_id,
@@ -322,6 +341,8 @@ def _round(world: World, name: str) -> None:
             try:
                 act(process)
             except TierkeeperError as error:
+                if site.restored and isinstance(error, RefusedError):
+                    continue  # metadata went back in time: a person must look
                 world.monitor.report("progress", f"{process.name}: {type(error).__name__}: {error}")
             world.scheduler.now += 1300.0
 
@@ -345,12 +366,12 @@ def _judge_end(world: World, site: Site) -> None:
     monitor, cluster = world.monitor, site.cluster
     for ml_name, topic in monitor.topics_of(site):
         monitor.check_topic(site, ml_name)
-        for info in topic.ledgers:
+        for info in () if site.restored else topic.ledgers:
             reason = _unfinished(world, site, info)
             if reason is not None:
                 monitor.report("progress", f"ledger {info.ledger_id} of {ml_name}: {reason}")
     prefix = f"tierkeeper/{cluster.instance}/"
-    for key, upload_id in world.objects.peek_uploads():
+    for key, upload_id in () if site.restored else world.objects.peek_uploads():
         parsed = parse_key(key)
         if parsed is not None and world.objects.peek(
             f"{prefix}{keys.attempt(parsed.ledger_id, parsed.uid)}"

@@ -38,7 +38,7 @@ class _Objects(SimulatedObjectStore):
         self._world = world
         super().__init__("sim-bucket", part_bytes_min=1)
 
-    @property  # type: ignore[override]
+    @property
     def now(self) -> datetime:
         return self._world.clock(self._world.store_offset_s)
 
@@ -154,7 +154,7 @@ class World:
     ) -> Any:
         """One remote call of ours, with whatever goes wrong with it."""
         faults, rng = self.faults, self.rng
-        fault = faults.pick(room, method) if faults.on else None
+        fault = faults.pick(room, method) if faults.on and not process.steady else None
         wait_s = rng.random() * 0.02
         if fault == "delay":
             wait_s = rng.uniform(0.5, 15.0)
@@ -183,6 +183,10 @@ class World:
             self.monitor.after(process, room, method, args, kwargs)
         if fault is not None:
             answer = self._after(process, room, method, fault, answer, args)
+        if method == "locate":
+            process.located[args[0]] = answer.load
+        elif method == "read_entry":
+            process.rehearsed.add((args[1], args[2]))
         if isinstance(answer, Node):
             process.seen_zxid = max(process.seen_zxid, answer.stat.mzxid)
         return answer
@@ -194,6 +198,8 @@ class World:
             case "request lost" | "store answers 503" | "broker fails" | "bookie down":
                 self.faults.strike(fault)
                 raise _error(room, f"simulated: {fault}")
+            case _:
+                pass
 
     def _after(
         self,
@@ -228,6 +234,8 @@ class World:
                 if found is not None and found[0]:
                     strike(fault)
                     self.rot(args[0])
+            case _:
+                pass
         return answer
 
     def rot(self, key: str) -> None:
@@ -300,6 +308,7 @@ class World:
                 process.metadata.drop_session()
                 process.seen_zxid = 0
         self._history.clear()
+        site.restored = True
         site.broker.restart()
         for _ml_name, topic in self.monitor.topics_of(site):
             for info in topic.ledgers:

@@ -45,6 +45,10 @@ def outcome(ledger_id: int, uid: UUID) -> str:
     return f"outcomes/{ledger_id}/{uid}.json"
 
 
+def swept(ledger_id: int, uid: UUID) -> str:
+    return f"sweeps/{ledger_id}/{uid}.json"
+
+
 def publications_of(ml_name: str) -> str:
     return f"publications/{topic_hash(ml_name)}/"
 

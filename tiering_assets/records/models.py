@@ -171,6 +171,28 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """Written after an abandoned attempt's uploads and objects were deleted.
+
+    `bytes_stay` are in versions that the store would not delete (object lock); `why_stay` is its
+    answer. None for both counts where an earlier run had deleted them and died.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/swept/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    objects: tuple[str, ...]
+    uploads: int
+    bytes_freed: int | None
+    bytes_stay: int | None
+    why_stay: str
+    swept_at: AwareDatetime
+    writer: Writer
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLedger:
     """One ledger of a publication, with the digests of its certificate and outcome records."""
 
@@ -382,6 +404,7 @@ Record = (
     | Certificate
     | Quarantine
     | Outcome
+    | Swept
     | Publication
     | Canary
     | Disturbance

@@ -60,3 +60,4 @@ def drop_claim(stack: Stack, ledger_id: int) -> None:
         stack.book.replace(found, ended)
     except ObjectConflictError:
         return
+    reach("offload.claim_dropped")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from resources.errors import BrokerError, RefusedError
 from resources.pulsar.admin import TopicLoad
+from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import record_disturbance
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -31,6 +32,7 @@ def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str:
     if place.load is TopicLoad.NOT_LOADED:
         return NOT_LOADED
     record_disturbance(stack, ml_name, place.broker, why)
+    reach("reload.recorded")
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
     while True:
         try:

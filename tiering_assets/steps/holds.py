@@ -16,6 +16,7 @@ from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundErr
 from resources.pulsar.retention import Retention
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, HoldLift, ScopeHold
+from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -130,10 +131,12 @@ def lift_hold(stack: Stack, key: str, *, reason: str, author: str) -> None:
             writer=stack.writer,
         ),
     )
+    reach("hold.lift_recorded")
     try:
         stack.objects.delete(stack.book.prefix + key)
     except ObjectNotFoundError:
         return  # somebody lifted it at the same time
+    reach("hold.lifted")
 
 
 def what_a_hold_cannot_stop(stack: Stack, ml_name: str) -> list[str]:

@@ -199,7 +199,6 @@ def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAt
         reach("offload.parts_sent")
         if item.task.upload_id is not None:
             _complete(stack, item, item.task, good)
-    reach("offload.completed")
     index = encode_index(plan.blocks, plan.index_metadata, plan.object_bytes)
     _put_index(stack, record, index, object_metadata(stack, plan, role="index"))
     reach("offload.index_put")
@@ -235,6 +234,7 @@ def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int,
         stack.objects.complete_upload(record.data_key, upload_id, parts)
     except ObjectStoreError as error:
         _resolve_complete(stack, record, error)
+    reach("offload.completed")
     _abort_strays(stack, record)
 
 
@@ -247,6 +247,7 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
     try:
         for upload_id in uploads_of(stack, record.uid, ledger_id):
             stack.objects.abort_upload(record.data_key, upload_id)
+            reach("offload.strays_aborted")
     except ObjectStoreError as error:
         stack.narrate(f"ledger {ledger_id}: uploads of {record.data_key} stay for now: {error}")
 
@@ -327,8 +328,11 @@ def give_up(stack: Stack, attempt: Stored[Attempt], *, reason: str, upload_id: s
     """
     record = attempt.record
     try:
-        if win_outcome(stack, attempt, "abandon", reason=reason[:500]) and upload_id is not None:
+        won = win_outcome(stack, attempt, "abandon", reason=reason[:500])
+        reach("offload.abandoned")
+        if won is not None and upload_id is not None:
             stack.objects.abort_upload(record.data_key, upload_id)
+            reach("offload.upload_aborted")
     except TierkeeperError as error:
         stack.narrate(
             f"ledger {record.ledger.ledger_id}: attempt {record.uid} stays to be collected: {error}"

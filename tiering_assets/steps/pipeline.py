@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from resources.errors import TierkeeperError
-from tiering_assets.records.models import Certificate
+from resources.errors import ObjectStoreError, TierkeeperError
+from resources.metastore.ledgers import LedgerNode
+from tiering_assets.records import keys
+from tiering_assets.records.models import Certificate, Outcome, Quarantine
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
@@ -21,6 +23,7 @@ from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
 from tiering_assets.steps.publish import Published, PublishResult
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import ReleaseResult
+from tiering_assets.steps.release_reread import reread_copies
 from tiering_assets.steps.resume import Certified, Complete, find_certified, find_resumable
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
@@ -215,7 +218,28 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
             return replace(outcome, wait=wait)
         czxid = named.attempt.record.ml_czxid
         return replace(outcome, certificate=named.certificate, ml_czxid=czxid)
+    if listed.offload is None and sight.node is not None:
+        return _reread_withdrawn(stack, outcome, found.certificate, sight.node)
     return outcome
+
+
+def _reread_withdrawn(
+    stack: Stack, outcome: LedgerOutcome, certificate: Stored[Certificate], node: LedgerNode
+) -> LedgerOutcome:
+    """A copy that was about to be published, or was withdrawn because no broker could read it.
+
+    If it is the copy that is broken, it must not go out again: as the topic's first ledger it would
+    keep all others from being published, run after run.
+    """
+    ledger_id, uid = outcome.ledger_id, certificate.record.uid
+    if stack.book.read(Outcome, keys.outcome(ledger_id, uid)) is None:
+        return outcome
+    waiting = reread_copies(stack, {ledger_id: (certificate, node)}, before="publication")
+    if ledger_id not in waiting:
+        return outcome
+    if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is None:
+        raise ObjectStoreError(f"ledger {ledger_id}: {waiting[ledger_id]}")
+    return replace(outcome, wait=Wait(Reason.QUARANTINED, str(waiting[ledger_id])))
 
 
 def _publish(

@@ -179,8 +179,8 @@ def _win_all(
                 f"offload the ledger again"
             )
         else:
+            reach("publish.outcome_won")
             won[ledger_id] = Won(certificate=certificate, outcome=outcome)
-    reach("publish.outcome_won")
     return won, lost
 
 
@@ -287,3 +287,4 @@ def _record_canary(stack: Stack, work: PublicationWork, certificate: Certificate
     stored, ours = stack.book.create_or_read(keys.canary(work.ml_name), canary)
     if not ours and stored.record.policy_digest != work.place:
         stack.book.replace(stored, canary)
+    reach("publish.canary_recorded")

@@ -218,7 +218,7 @@ def prepare_release(
                 decision,
                 None if approval is None else approval.plan,
             )
-    reach("release.intended")
+            reach("release.intended")
     read = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
     differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in read.items() if c})
     results.update(differing)
@@ -341,7 +341,6 @@ def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
     for ledger_id, item in due.items():
         _record(stack, work.ml_name, item.intent)
         results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
-    reach("release.recorded")
     stack.narrate(f"{topic_of(work.ml_name)}: {len(due)} ledgers released")
     return results
 
@@ -387,3 +386,4 @@ def _record(
             notes=notes,
         ),
     )
+    reach("release.recorded")

@@ -19,6 +19,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
+from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.release import ReleasePlanItem, plan_release, recently_intended
 from tiering_assets.steps.release_batch import ReleaseOutcome, release_batch
 from tiering_assets.steps.shadows import find_shadows
@@ -137,6 +138,7 @@ def execute_plan(
     _refuse_whole(stack, plan)
     if plan.release:
         stack.book.create_or_read(keys.release_plan(written.digest), plan)
+        reach("release.planned")
     approval = Approval(
         plan=written.digest,
         ledgers={p.ledger_id: (p.uid, p.certificate_sha256) for p in plan.release},

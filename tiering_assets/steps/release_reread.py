@@ -20,6 +20,7 @@ from resources.metastore.ledgers import LedgerNode
 from resources.settings import Settings
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Quarantine
+from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.plan import resolve_all
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.reverify import plan_of
@@ -48,6 +49,14 @@ def reread_before_release(stack: Stack, due: Due) -> dict[int, NotYet]:
         f"no key is configured: reading {len(due)} ledgers, "
         f"{sum(stored.record.data.size for stored, _node in due.values())} bytes, and their bookies"
     )
+    return reread_copies(stack, due, before="release")
+
+
+def reread_copies(stack: Stack, due: Due, *, before: str) -> dict[int, NotYet]:
+    """Those of these ledgers whose copy differs (quarantined now) or could not be read.
+
+    `before` is what the copies are read again for.
+    """
     waiting: dict[int, NotYet] = {}
     tasks: list[BlockTask] = []
     for ledger_id, (stored, node) in due.items():
@@ -60,7 +69,7 @@ def reread_before_release(stack: Stack, due: Due) -> dict[int, NotYet]:
         rows[row.ledger_id].append(row)
     for ledger_id, (stored, _node) in due.items():
         if ledger_id not in waiting:
-            reason = _judge(stack, stored, rows[ledger_id])
+            reason = _judge(stack, stored, rows[ledger_id], before)
             if reason is not None:
                 waiting[ledger_id] = reason
     return waiting
@@ -79,7 +88,9 @@ def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[Blo
     return [*pieces, *(replace(p, kind=TaskKind.READ_SOURCE, version_id=None) for p in pieces)]
 
 
-def _judge(stack: Stack, stored: Stored[Certificate], rows: list[BlockRow]) -> NotYet | None:
+def _judge(
+    stack: Stack, stored: Stored[Certificate], rows: list[BlockRow], before: str
+) -> NotYet | None:
     certificate = stored.record
     outage = next(
         (r for r in rows if r.error and (r.retryable or r.kind is TaskKind.READ_SOURCE)), None
@@ -99,8 +110,8 @@ def _judge(stack: Stack, stored: Stored[Certificate], rows: list[BlockRow]) -> N
     if not found:
         return None
     said = "; ".join(found[:_NAMED_MAX])
-    _quarantine(stack, stored, f"read again before its release: {said}")
-    return NotYet((f"read again before the release, the copy differs: {said}; quarantined",))
+    _quarantine(stack, stored, f"read again before its {before}: {said}")
+    return NotYet((f"read again before the {before}, the copy differs: {said}; quarantined",))
 
 
 def _without_row(certificate: Certificate, rows: list[BlockRow]) -> list[int]:
@@ -129,7 +140,7 @@ def _differences(stack: Stack, certificate: Certificate, rows: list[BlockRow]) -
 
 
 def _unread(why: object) -> NotYet:
-    return NotYet((f"could not be read again before the release: {why}",))
+    return NotYet((f"could not be read again: {why}",))
 
 
 def _quarantine(stack: Stack, stored: Stored[Certificate], reason: str) -> None:
@@ -146,3 +157,4 @@ def _quarantine(stack: Stack, stored: Stored[Certificate], reason: str) -> None:
             previous=record.previous,
         ),
     )
+    reach("release.quarantined")

@@ -30,9 +30,11 @@ from resources.settings_sources import require_store
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.records.models import SuiteResult, Writer
+from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
+from tiering_assets.tasks.worker import Worker
 
 Narrate = Callable[[str], None]
 Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
@@ -122,7 +124,8 @@ def open_stack(
             objects=objects,
             book=RecordBook(objects, instance),
             broker=HttpBrokerAdmin(settings.broker),
-            runner=runner or LocalRunner(settings),
+            runner=runner
+            or LocalRunner(settings, make_worker=lambda: Worker(settings, reached=reach)),
             instance=instance,
             run_id=run_id or uuid4().hex[:12],
             narrate=narrate or (lambda _line: None),

@@ -138,10 +138,10 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> None:
     reach("sweep.abandoned")
     for upload_id in leaving.uploads:
         stack.objects.abort_upload(record.data_key, upload_id)
-    reach("sweep.aborted")
+        reach("sweep.aborted")
     for key in leaving.objects:
         stack.objects.delete(key)
-    reach("sweep.deleted")
+        reach("sweep.deleted")
     stack.narrate(f"ledger {record.ledger.ledger_id}: swept attempt {record.uid}")
 
 
@@ -152,6 +152,7 @@ def _abort_if_certified(stack: Stack, leaving: Leaving) -> None:
         return
     for upload_id in leaving.uploads:
         stack.objects.abort_upload(record.data_key, upload_id)
+        reach("sweep.stray_aborted")
 
 
 def _refuse_mass_delete(stack: Stack, going: list[Leaving], fleet: list[Leaving]) -> None:

@@ -101,6 +101,7 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None
         czxid=czxid,
         applied=lambda info: undo_change(info, change) is None,
     )
+    _reach(change, publish="publish.context_removed", release="release.marks_removed")
     reload_topic(stack, ml_name, why=f"taken back: {_said(change)}")
     _reach(change, publish="publish.withdrawn", release="release.unmarked")
 

@@ -320,4 +320,5 @@ def _quarantined(stack: Stack, item: ToVerify, error: TierkeeperError) -> Tierke
             previous=item.attempt.sha256,
         ),
     )
+    reach("verify.quarantined")
     return error

@@ -82,6 +82,8 @@ def _send(
         etag = worker.store.upload_part(
             task.data_key, task.upload_id, part_number=block.part_number, body=body, sha256=digest
         ).etag
+    if listed is None:
+        worker.reached("copy.part_sent")
     return BlockRow(
         kind=task.kind,
         attempt=task.attempt,

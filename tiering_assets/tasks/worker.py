@@ -22,7 +22,10 @@ from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, fail
 
 
 class Worker:
-    """Connections and settings of one worker; use as a context manager."""
+    """Connections and settings of one worker; use as a context manager.
+
+    `reached` is told of the points where a test may kill the process (steps/crash_points.py).
+    """
 
     def __init__(
         self,
@@ -30,8 +33,10 @@ class Worker:
         *,
         store: ObjectStore | None = None,
         clock: Callable[[], float] = time.perf_counter,
+        reached: Callable[[str], None] = lambda _point: None,
     ) -> None:
         self.settings = settings
+        self.reached = reached
         self.store = store or S3ObjectStore(settings.store)
         self.clock = clock
         self._exit = ExitStack()

@@ -95,6 +95,19 @@ EXAMPLES: tuple[models.Record, ...] = (
         writer=WRITER,
         previous="2" * 64,
     ),
+    models.Swept(
+        ledger_id=42,
+        uid=UID,
+        ml_name=ML_NAME,
+        objects=(DATA_KEY,),
+        uploads=1,
+        bytes_freed=1248,
+        bytes_stay=0,
+        why_stay="",
+        swept_at=AT,
+        writer=WRITER,
+        previous="3" * 64,
+    ),
     models.Publication(
         ml_name=ML_NAME,
         ledgers=(

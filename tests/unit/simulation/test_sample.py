@@ -21,7 +21,7 @@ def test_no_schedule_of_the_sample_breaks_an_invariant(outcomes):
 
 
 def test_the_sample_works_and_is_disturbed(outcomes):
-    coverage = sum((outcome.coverage for outcome in outcomes), Counter())
+    coverage: Counter[str] = sum((outcome.coverage for outcome in outcomes), Counter())
     assert sum(outcome.released for outcome in outcomes) > SAMPLE
     assert len(coverage) > len(NAMES) * 0.8
     assert set(coverage) <= set(NAMES)

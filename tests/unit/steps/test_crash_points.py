@@ -8,42 +8,45 @@ from pathlib import Path
 
 import pytest
 
-from tiering_assets.steps.crash_points import POINTS, VARIABLE, reach
+from tiering_assets.steps.crash_points import POINTS, VARIABLE, _Countdown, reach
 
-STEPS = Path(__file__).parents[3] / "tiering_assets" / "steps"
+PRODUCT = Path(__file__).parents[3] / "tiering_assets"
 PROGRAM = (
     "import atexit, sys\n"
     "from tiering_assets.steps.crash_points import reach\n"
     "atexit.register(print, 'cleaned up')\n"
     "print('before', flush=True)\n"
     "try:\n"
-    "    reach(sys.argv[1])\n"
+    "    for point in sys.argv[1:]:\n"
+    "        reach(point)\n"
     "finally:\n"
     "    print('after', flush=True)\n"
 )
 
 
 def points_in(path):
-    """Names given to reach("…") and, for a change of both kinds, to _reach(…, publish="…", …)."""
+    """Names given to reach("…"), to a worker's reached("…"), and, for a change of both kinds, to
+    _reach(…, publish="…", …).
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        if not isinstance(node, ast.Call):
             continue
-        if node.func.id not in ("reach", "_reach"):
+        if ast.unparse(node.func) not in ("reach", "_reach", "worker.reached"):
             continue
         named = [*node.args, *(keyword.value for keyword in node.keywords)]
         yield from (value.value for value in named if isinstance(value, ast.Constant))
 
 
 def reached_by_steps():
-    return Counter(point for path in STEPS.glob("*.py") for point in points_in(path))
+    return Counter(point for path in PRODUCT.rglob("*.py") for point in points_in(path))
 
 
-def run(point, *, crash_at=None):
+def run(*points, crash_at=None):
     environment = {k: v for k, v in os.environ.items() if k != VARIABLE}
     if crash_at is not None:
         environment[VARIABLE] = crash_at
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, point],
+        [sys.executable, "-c", PROGRAM, *points],
         env=environment,
         capture_output=True,
         text=True,
@@ -62,7 +65,7 @@ def test_no_point_is_listed_twice():
 
 @pytest.mark.parametrize("point", POINTS)
 def test_without_the_variable_nothing_happens(point, monkeypatch):
-    monkeypatch.setattr("tiering_assets.steps.crash_points._wanted", "")
+    monkeypatch.setattr("tiering_assets.steps.crash_points._wanted", _Countdown(""))
     reach(point)
 
 
@@ -70,6 +73,12 @@ def test_with_the_variable_the_process_dies_at_that_point_and_cleans_nothing_up(
     died = run("publish.context_set", crash_at="publish.context_set")
     assert died.returncode == -signal.SIGKILL
     assert died.stdout == "before\n"
+
+
+def test_the_second_time_is_one_that_is_passed_once():
+    twice = ["copy.part_sent", "offload.parts_sent", "copy.part_sent"]
+    assert run(*twice, crash_at="copy.part_sent:2").returncode == -signal.SIGKILL
+    assert run(*twice, crash_at="copy.part_sent:3").returncode == 0
 
 
 def test_other_points_are_passed_on_the_way():

@@ -113,14 +113,19 @@ def test_a_broken_context_is_replaced_mark_and_all_and_no_other(state):
     edited = apply_change(before, change, {1: context(sound)})
     assert edited is not None
     found = decode_managed_ledger(encode_managed_ledger(edited))
-    offload = found.ledger(1).offload
+    replaced = found.ledger(1)
+    assert replaced is not None
+    offload = replaced.offload
+    assert offload is not None
     assert (offload.uid, offload.complete, offload.bookkeeper_deleted) == (sound, True, False)
     assert [found.ledger(i) for i in (2, 3)] == [before.ledger(i) for i in (2, 3)]
     assert is_applied(found, change)
     assert apply_change(found, change, {1: context(sound)}) is None
     undone = undo_change(found, change)
     assert undone is not None
-    assert undone.ledger(1).offload is None  # readers are on the bookies, not on the broken object
+    taken_back = undone.ledger(1)
+    assert taken_back is not None
+    assert taken_back.offload is None  # readers are on the bookies, not on the broken object
     assert undo_change(before, change) is None
 
 

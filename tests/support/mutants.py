@@ -1,0 +1,368 @@
+"""Mistakes that we could have made: named replacements of our own functions, one rule broken each.
+
+Owns the list that `make mutants` and the sample in tests/unit/simulation run. A mutant replaces
+functions while its context is open and is told nothing of the simulator: the invariants have to
+notice it. A replacement that names a function which is gone fails loudly, it does not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+from unittest.mock import patch
+
+from resources.errors import MetadataConflictError, MetadataUnknownError
+from resources.metastore import cas
+from resources.object_store.records import RecordStore
+from resources.pulsar.admin import TopicLoad
+from tiering_assets.offload_format.block import HEADER_BYTES
+from tiering_assets.records import keys
+from tiering_assets.records.models import Outcome
+from tiering_assets.steps import (
+    confirm,
+    guarded_delete,
+    node_edit,
+    outcome,
+    pipeline,
+    publish,
+    release,
+    release_evidence,
+    survey,
+    sweep,
+    topic_change,
+    verify,
+)
+from tiering_assets.steps.holds import Holds
+from tiering_assets.steps.record_book import RecordBook, Stored
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tasks import copy
+from tiering_assets.tasks.descriptors import TaskKind
+from tiering_assets.tiering import publication, release_gate, topic_edit
+from tiering_assets.tiering.orphans import Sweep, decide_sweep
+
+Change = tuple[Any, str, Any]
+
+
+def _nothing(*_args: Any, **_kwargs: Any) -> None:
+    return None
+
+
+# ----- copies
+
+
+def _believe_the_copy(stack: Any, items: Any, found: Any) -> Any:
+    """The rows of the copy, taken for rows of a read-back."""
+    read = _read(stack, [item for item in items if item.source_rows is None], found)
+    for item in items:
+        if item.source_rows is None:
+            continue
+        record = item.attempt.record
+        rows = list(item.source_rows.values())
+        offsets = {block.part_number: block.offset for block in item.plan.blocks}
+        back = [
+            replace(
+                row,
+                kind=TaskKind.READ_BACK,
+                header=stack.objects.get_range(
+                    record.data_key, start=offsets[row.part_number], length=HEADER_BYTES
+                ).hex(),
+            )
+            for row in rows
+        ]
+        read[str(record.uid)] = {TaskKind.READ_BACK: back, TaskKind.READ_SOURCE: rows}
+    return read
+
+
+_read = verify._read
+
+
+class _Overwriting:
+    """A store client whose creates overwrite."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put(self, key: str, body: Any, **options: Any) -> Any:
+        return self._store.put(key, body, **{**options, "if_absent": False})
+
+
+def _put_anyway(task: Any, worker: Any, body: Any, digest: bytes) -> str:
+    del digest
+    return str(
+        _Overwriting(worker.store).put(task.data_key, body, metadata=task.user_metadata).etag
+    )
+
+
+def _encode_without_last(block: Any, reader: Any, encoder: Any, digest: Any) -> Any:
+    entries = block.entries - 1 if block.entries > 1 else block.entries
+    shorter = replace(
+        block,
+        last_entry_id=block.first_entry_id + entries - 1,
+        payload_bytes=sum(
+            len(e[1])
+            for batch in reader.iter_batches(
+                first_entry_id=block.first_entry_id,
+                last_entry_id=block.first_entry_id + entries - 1,
+            )
+            for e in batch
+        ),
+    )
+    return _encode(shorter, reader, encoder, digest)
+
+
+_encode = copy._encode
+
+
+# ----- publishing
+
+
+def _any_uid_is_ours(topic: Any, wanted: Mapping[int, Any], *rest: Any) -> Any:
+    plan = _plan_publication(topic, wanted, *rest)
+    other = [i for i, wait in plan.waiting.items() if wait.detail.startswith("by attempt")]
+    waiting = {i: wait for i, wait in plan.waiting.items() if i not in other}
+    return replace(plan, already=(*plan.already, *other), waiting=waiting)
+
+
+_plan_publication = publication.plan_publication
+
+
+def _either_outcome(stack: Any, after: Any, wanted: Any, *, reason: str) -> Any:
+    won = _win_outcome(stack, after, wanted, reason=reason)
+    if won is None:
+        record = after.record
+        key = keys.outcome(record.ledger.ledger_id, record.uid)
+        return stack.book.require(Outcome, key)
+    return won
+
+
+_win_outcome = outcome.win_outcome
+
+
+def _take_for_unloaded(stack: Any, ml_name: str, *, why: str) -> str:
+    place = stack.broker.locate(topic_of(ml_name))
+    if place.load is not TopicLoad.LOADED:
+        return confirm.NOT_LOADED
+    return _reload_topic(stack, ml_name, why=why)
+
+
+_reload_topic = confirm.reload_topic
+
+
+def _write_over(store: Any, path: str, edit: Any, **options: Any) -> Any:
+    """BadVersion? The same bytes again, with the version that is there now."""
+
+    class Stubborn:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def set(self, path: str, data: bytes, *, expected_version: int, session_id: Any) -> Any:
+            try:
+                return store.set(
+                    path, data, expected_version=expected_version, session_id=session_id
+                )
+            except MetadataConflictError:
+                version = store.get(path).stat.version
+                return store.set(path, data, expected_version=version)
+
+    return cas.edit_node(Stubborn(), path, edit, **options)  # type: ignore[arg-type]
+
+
+def _undo_any(topic: Any, change: Any) -> Any:
+    message = topic.message_copy()
+    touched = False
+    for info in message.ledgerInfo:
+        if info.ledgerId in change.contexts and info.HasField("offloadContext"):
+            info.ClearField("offloadContext")
+            touched = True
+        if info.ledgerId in change.marks and info.offloadContext.bookkeeperDeleted:
+            info.offloadContext.ClearField("bookkeeperDeleted")
+            touched = True
+    return topic.with_message(message) if touched else None
+
+
+# ----- releasing
+
+
+def _delete_one_by_one(stack: Any, ml_name: str, certified: Any, *, czxid: int) -> None:
+    guarded_delete._look(stack, ml_name, certified, czxid)
+    for ledger_id, (_uid, facts) in certified.items():
+        found = guarded_delete._expect(stack, ledger_id, facts)
+        stack.metadata.delete(found.path, expected_version=found.version)
+
+
+_delete_ledgers = guarded_delete.delete_ledgers
+
+
+def _delete_unknown_is_done(stack: Any, ml_name: str, certified: Any, *, czxid: int) -> None:
+    try:
+        _delete_ledgers(stack, ml_name, certified, czxid=czxid)
+    except MetadataUnknownError:
+        return
+
+
+def _without_marks(stack: Any, ml_name: str, change: Any, **options: Any) -> Any:
+    return _make_change(stack, ml_name, replace(change, marks={}), **options)
+
+
+_make_change = topic_change.make_change
+
+
+def _complete_is_enough(topic: Any, ledger_id: int, uid: Any) -> bool:
+    listed = topic.ledger(ledger_id)
+    return bool(listed and listed.offload and listed.offload.complete and listed.offload.uid == uid)
+
+
+class _Forgetful:
+    """A book that says that it wrote."""
+
+    def __init__(self, book: Any) -> None:
+        self._book = book
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._book, name)
+
+    def create_or_read(self, key: str, record: Any) -> Any:
+        return Stored(key, record, "0" * 64, datetime.now(UTC), ""), True
+
+
+def _intend_silently(stack: Any, *args: Any) -> Any:
+    return _intend(replace(stack, book=_Forgetful(stack.book)), *args)
+
+
+_intend = release._intend
+
+
+def _lag_by_our_clock(**times: Any) -> bool:
+    return bool(times["now"] - times["recorded_at"] > times["lag"])
+
+
+def _lag_by_the_stores_clock(**times: Any) -> bool:
+    return bool(times["store_now"] - times["stored_at"] > times["lag"])
+
+
+def _no_lag(evidence: Any, uid: Any, lag: Any, now: Any) -> list[str]:
+    return [r for r in _publication(evidence, uid, lag, now) if not r.startswith("deletion lag")]
+
+
+_publication = release_gate._publication
+
+
+# ----- clean-up and records
+
+
+def _sweep_young(evidence: Any, *, guard_age: Any) -> Any:
+    return decide_sweep(replace(evidence, claimed_live=False), guard_age=guard_age * 0)
+
+
+def _sweep_anything(evidence: Any, *, guard_age: Any) -> Any:
+    if evidence.store_now - evidence.attempt_stored_at <= guard_age:
+        return decide_sweep(evidence, guard_age=guard_age)
+    return Sweep(evidence.ledger_id, evidence.uid, True)
+
+
+def _contexts_before_listing(stack: Any) -> Any:
+    """Metadata first, listing after: what is published in between is not seen."""
+    known = {name: sweep._contexts(stack, name) for name in stack.topics.iter_managed_ledgers()}
+
+    def remembered(_stack: Any, ml_name: str) -> Any:
+        return known.get(ml_name, frozenset())
+
+    with patch.object(sweep, "_contexts", remembered):
+        return _find_leavings(stack)
+
+
+_find_leavings = sweep.find_leavings
+
+
+def _sweep_objects_alone(stack: Any, leaving: Any) -> None:
+    _sweep_one(stack, replace(leaving, uploads=()))
+
+
+_sweep_one = sweep._sweep_one
+
+
+def _put_record(
+    self: RecordStore,
+    full: str,
+    body: bytes,
+    *,
+    if_absent: bool = False,
+    if_match: str | None = None,
+) -> None:
+    del if_absent
+    self._store.put(full, body, if_match=if_match, content_type="application/json")
+
+
+def _book_of_all(self: RecordBook, objects: Any, instance: str) -> None:
+    del instance
+    _open_book(self, objects, "shared")
+
+
+_open_book = RecordBook.__init__
+
+
+def _lag(by: Callable[..., bool]) -> tuple[Change, ...]:
+    return ((release_gate, "lag_elapsed", by), (survey, "lag_elapsed", by))
+
+
+# fmt: off
+MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
+    "the read-back is skipped": ((verify, "_read", _believe_the_copy),),
+    "what was read back is not compared": (
+        (verify, "_compare", _nothing),
+    ),
+    "a copy stops one entry early": ((copy, "_encode", _encode_without_last),),
+    "objects are written unconditionally": ((copy, "_put_whole", _put_anyway),),
+    "uids are compared loosely when publishing": (
+        (publish, "plan_publication", _any_uid_is_ours),
+        (topic_change, "plan_publication", _any_uid_is_ours),
+        (topic_edit, "plan_publication", _any_uid_is_ours),
+    ),
+    "a lost outcome is published": ((publish, "win_outcome", _either_outcome),),
+    "a copy of an older run is never confirmed": ((pipeline, "find_certified", _nothing),),
+    "no unload after the write": (
+        (topic_change, "reload_topic", lambda *_args, **_kwargs: "unload acknowledged"),
+    ),
+    "an unknown topic is taken for unloaded": ((topic_change, "reload_topic", _take_for_unloaded),),
+    "unloads leave no record": ((confirm, "record_disturbance", _nothing),),
+    "BadVersion is ignored": ((node_edit, "edit_node", _write_over),),
+    "undoing compares no uid": ((topic_change, "undo_change", _undo_any),),
+    "the rehearsal is skipped": ((topic_change, "rehearse", _nothing),),
+    "the lag is not waited for": ((release_gate, "_publication", _no_lag),),
+    "the lag is taken from our clock alone": _lag(_lag_by_our_clock),
+    "the lag is taken from the store's clock alone": _lag(_lag_by_the_stores_clock),
+    "ledgers are deleted without the topic's version": (
+        (release, "delete_ledgers", _delete_one_by_one),
+    ),
+    "an unknown delete is taken for done": ((release, "delete_ledgers", _delete_unknown_is_done),),
+    "ledgers are deleted without a mark": (
+        (release, "make_change", _without_marks),
+        (guarded_delete, "is_marked", _complete_is_enough),
+    ),
+    "no release intent": ((release, "_intend", _intend_silently),),
+    "holds are ignored": ((Holds, "why", _nothing),),
+    "quarantines are ignored": ((release_evidence, "_quarantine", _nothing),),
+    "clean-up writes no outcome": ((sweep, "win_outcome", lambda *_args, **_kwargs: True),),
+    "clean-up reads metadata before it lists": ((sweep, "find_leavings", _contexts_before_listing),),
+    "clean-up knows no guard age": ((sweep, "decide_sweep", _sweep_young),),
+    "clean-up takes what is published": ((sweep, "decide_sweep", _sweep_anything),),
+    "clean-up forgets uploads": ((sweep, "_sweep_one", _sweep_objects_alone),),
+    "records are overwritten": ((RecordStore, "_put", _put_record),),
+    "two instances share their records": ((RecordBook, "__init__", _book_of_all),),
+}
+# fmt: on
+
+
+@contextmanager
+def mutated(name: str) -> Iterator[None]:
+    """Our code with one mistake in it."""
+    with ExitStack() as patches:
+        for owner, attribute, change in MUTANTS[name]:
+            patches.enter_context(patch.object(owner, attribute, change))
+        yield
