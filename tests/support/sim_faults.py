@@ -37,6 +37,7 @@ BY_SCHEDULE: Final = (
     "store clock steps",
     "metadata restored",
     "two instances in one bucket",
+    "bucket keeps versions",
     "topic made again",
     "hold set",
     "ledger trimmed",
@@ -55,8 +56,11 @@ WRITES = frozenset(
         "set", "create", "check_and_delete", "unload_topic",
     }
 )  # fmt: skip
-_LISTS = frozenset({"list_objects", "list_uploads", "list_parts"})
-_EAGER: Final = {"list_objects": 5, "list_uploads": 8, "list_parts": 8, "get": 2, "get_range": 2}
+_LISTS = frozenset({"list_objects", "list_uploads", "list_parts", "list_versions"})
+_EAGER: Final = {
+    "list_objects": 5, "list_uploads": 8, "list_parts": 8, "list_versions": 8,
+    "get": 2, "get_range": 2,
+}  # fmt: skip
 _COMMON = ("request lost", "delay", "zombie", "killed before", "killed after")
 
 

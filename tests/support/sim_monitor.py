@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -46,6 +47,7 @@ class Monitor:
         self.excused: set[tuple[str, int]] = set()
         self.damaged: set[UUID] = set()
         self._published_at: dict[tuple[str, int, str], float] = {}
+        self._publications: dict[tuple[str, int, str], str] = {}  # the first record's key
         self._quarantined_at: dict[tuple[str, int, str], float] = {}
         self._stood: set[tuple[str, int, str]] = set()
         self._attempts: dict[str, str] = {}  # data key -> process that made the attempt
@@ -74,7 +76,7 @@ class Monitor:
                 stored = process.site.cluster.metadata.nodes.get(args[0])
                 self._node_before = None if stored is None else stored.data
             case "objects", "delete":
-                self._before_object_delete(process, args[0])
+                self._before_object_delete(process, args[0], kwargs.get("version_id"))
             case "objects", "abort_upload":
                 self._before_abort(process, args[0])
             case "objects", "put" | "complete_upload":
@@ -174,9 +176,10 @@ class Monitor:
         if held is not None and held < process.began_at:
             self.report("I11", f"ledger {ledger_id} deleted under a hold")
 
-    def _before_object_delete(self, process: Process, key: str) -> None:
-        if self.world.objects.peek(key) is None:
-            return
+    def _before_object_delete(self, process: Process, key: str, version_id: str | None) -> None:
+        current = self.world.objects.peek_head(key)
+        if current is None or version_id not in (None, current.version_id):
+            return  # an old version, or one that is hidden already
         parsed = parse_key(key)
         if parsed is None:
             self.report("I16", f"{key} deleted, which is a record or foreign")
@@ -195,7 +198,8 @@ class Monitor:
                 ):
                     self.report("I9", f"{key} deleted, a context of {ml_name} names it")
         outcome = self._record(instance, keys.outcome(ledger_id, uid))
-        if outcome is None or outcome["outcome"] != "abandon":
+        abandoned = outcome is not None and outcome["outcome"] == "abandon"
+        if not abandoned and not self._is_replaced(site, uid, ledger_id):
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
         owner = managed_ledger_path(attempt["ml_name"])
         if process.read_at.get(owner, -1) < process.listed_at:
@@ -208,6 +212,20 @@ class Monitor:
             self.report("I9", f"{key} deleted within the guard age")
         if not key.endswith("-index") and self._is_last_copy(site, uid, ledger_id):
             self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
+
+    def _is_replaced(self, site: Site, uid: UUID, ledger_id: int) -> bool:
+        """A damaged copy may go an hour after another one was confirmed in its place."""
+        instance = site.cluster.instance
+        if self._record(instance, keys.quarantine(ledger_id, uid)) is None:
+            return False
+        topic = self._topic(site, site.cluster.owner[ledger_id])
+        listed = None if topic is None else topic.ledger(ledger_id)
+        context = None if listed is None else listed.offload
+        if context is None or not context.complete or context.uid == uid:
+            return False
+        key = self._publications.get((instance, ledger_id, str(context.uid)))
+        head = None if key is None else self.world.objects.peek_head(key)
+        return head is not None and (head.server_date - head.last_modified).total_seconds() > 3600
 
     def _is_last_copy(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         cluster = site.cluster
@@ -277,6 +295,7 @@ class Monitor:
                     if name not in self._stood:
                         self.report("I10", f"{name} recorded as published, no node ever named it")
                     self._published_at.setdefault(name, self.world.scheduler.now)
+                    self._publications.setdefault(name, key)
             case "disturbances":
                 tenant, namespace, _p, name = json.loads(body)["ml_name"].split("/")
                 self._disturbed.add((process.name, f"persistent://{tenant}/{namespace}/{name}"))
@@ -298,7 +317,7 @@ class Monitor:
         before, self._node_before = self._node_before, None
         if before is None or not path.startswith("/managed-ledgers/"):
             return
-        old, new = decode_managed_ledger(before), decode_managed_ledger(data)
+        old, new = _decoded(before), _decoded(data)
         if _without_contexts(old) != _without_contexts(new):
             self.report("I7", f"{path}: more than contexts was changed")
         ours = process.site.cluster.instance
@@ -345,7 +364,7 @@ class Monitor:
         if loaded is None:
             return
         listed = {info.ledger_id for info in topic.ledgers}
-        for info in decode_managed_ledger(loaded.message.SerializeToString()).ledgers:
+        for info in _decoded(loaded.message.SerializeToString()).ledgers:
             if info.ledger_id in listed and not self.readable(site, info):
                 self.report(
                     "I1", f"a reader of ledger {info.ledger_id} of {ml_name} stalls: {info}"
@@ -402,7 +421,7 @@ class Monitor:
 
     def _topic(self, site: Site, ml_name: str) -> ManagedLedger | None:
         stored = site.cluster.metadata.nodes.get(managed_ledger_path(ml_name))
-        return None if stored is None else decode_managed_ledger(stored.data)
+        return None if stored is None else _decoded(stored.data)
 
     def _attempt_of(self, instance: str, ledger_id: int, uid: UUID) -> Mapping[str, Any] | None:
         return self._record(instance, keys.attempt(ledger_id, uid))
@@ -416,6 +435,11 @@ class Monitor:
 
         found = self.world.objects.peek(f"tierkeeper/{instance}/{key}")
         return None if found is None else sha256(found[0]).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _decoded(data: bytes) -> ManagedLedger:
+    return decode_managed_ledger(data)
 
 
 def _without_contexts(topic: ManagedLedger) -> bytes:

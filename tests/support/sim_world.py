@@ -34,9 +34,9 @@ SESSION_S = 10.0
 class _Objects(SimulatedObjectStore):
     """The bucket, with the simulation's clock."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, versioning: bool) -> None:
         self._world = world
-        super().__init__("sim-bucket", part_bytes_min=1)
+        super().__init__("sim-bucket", part_bytes_min=1, versioning=versioning)
 
     @property
     def now(self) -> datetime:
@@ -56,7 +56,10 @@ class World:
         self.faults = Faults(self.rng)
         self.store_offset_s = 0.0
         self.settings = settings_of_simulation()
-        self.objects = _Objects(self)
+        versioning = self.rng.random() < 0.2
+        if versioning:
+            self.faults.strike("bucket keeps versions")
+        self.objects = _Objects(self, versioning=versioning)
         self.sites: list[Site] = []
         self.processes: list[Process] = []
         self.monitor = Monitor(self)
@@ -222,7 +225,7 @@ class World:
                 kept = self._part(items) if fault == "partial listing" else self._stale(items)
                 if len(kept) < len(items):
                     strike(fault)
-                if method == "list_parts":
+                if isinstance(answer, list) or answer is None:
                     return kept if answer is not None else None
                 return iter(kept)
             case "corrupted read-back" if answer:
