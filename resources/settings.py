@@ -147,6 +147,15 @@ class VerifySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QualitySettings:
+    suites: str = _setting(
+        "",
+        "JSON files of Great Expectations suites over the columns of docs/quality.md, separated by "
+        "commas; a ledger that fails one is held, and none lets a ledger go",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScrubSettings:
     requests_max: int = _setting(20_000, "requests to the store that one scrub run may make")
     bytes_max: int = _setting(
@@ -192,6 +201,7 @@ class Settings:
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     sign: SignSettings = field(default_factory=SignSettings)
     verify: VerifySettings = field(default_factory=VerifySettings)
+    quality: QualitySettings = field(default_factory=QualitySettings)
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     dagster: DagsterSettings = field(default_factory=DagsterSettings)

@@ -13,7 +13,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import publish_topic
-from tiering_assets.steps.release import plan_release
+from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.tiering.reasons import Reason
 from tiering_assets.tiering.release_gate import NotYet
 

@@ -14,6 +14,8 @@ from tiering_assets.quality.checks import suite_digest as _suite_digest
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.findings import FailedCheck
 from tiering_assets.quality.index_frame import IndexRow, read_rows
+from tiering_assets.quality.ledger_checks import LEDGER_SUITES, ledger_suite_digest
+from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records.models import SuiteResult
 
 suite_digest = cache(_suite_digest)
@@ -41,7 +43,27 @@ def _result(rows: list[IndexRow]) -> SuiteResult:
     )
 
 
-def _holds(check: Check, row: IndexRow) -> bool:
+def judge_ledgers(rows: Sequence[LedgerRow]) -> dict[int, tuple[SuiteResult, ...]]:
+    """As quality.ledger_suites.validate_ledgers."""
+    return {
+        row.ledger_id: tuple(_suite(name, checks, row) for name, checks in LEDGER_SUITES.items())
+        for row in rows
+    }
+
+
+def _suite(name: str, checks: Sequence[Check], row: LedgerRow) -> SuiteResult:
+    failed = tuple(check.name for check in checks if not _holds(check, row))
+    return SuiteResult(
+        name=name,
+        digest=ledger_suite_digest(name),
+        success=not failed,
+        evaluated=len(checks),
+        successful=len(checks) - len(failed),
+        failed=failed,
+    )
+
+
+def _holds(check: Check, row: IndexRow | LedgerRow) -> bool:
     value = getattr(row, check.column)
     match check.rule:
         case OneOf(values):

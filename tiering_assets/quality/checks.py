@@ -1,4 +1,4 @@
-"""The expectations that every index object must meet, as one table.
+"""The expectations that every index object must meet, as one table; and what such tables are made of.
 
 Owns which columns of the index frame are compared and how. Each check has a damage that it alone
 reports, so none repeats another; a unit test holds one such damage per line. A value that could not
@@ -11,6 +11,7 @@ Great Expectations nor pandas.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -111,19 +112,29 @@ CHECKS_BY_NAME: Final = {check.name: check for check in CHECKS}
 
 def suite_json() -> dict[str, Any]:
     """The table as a Great Expectations suite; `meta.check` names the check an expectation is of."""
+    return rendered(SUITE_NAME, CHECKS)
+
+
+def suite_digest() -> str:
+    """SHA-256 of the suite's canonical JSON: sorted keys, no white space, UTF-8."""
+    return digest_of(suite_json())
+
+
+def rendered(name: str, checks: Iterable[Check]) -> dict[str, Any]:
+    """Any table of checks as a Great Expectations suite."""
     return {
-        "name": SUITE_NAME,
+        "name": name,
         "expectations": [
             {"type": kind, "kwargs": kwargs, "meta": {"check": check.name}}
-            for check in CHECKS
+            for check in checks
             for kind, kwargs in _expectations(check)
         ],
     }
 
 
-def suite_digest() -> str:
-    """SHA-256 of the suite's canonical JSON: sorted keys, no white space, UTF-8."""
-    canonical = json.dumps(suite_json(), sort_keys=True, separators=(",", ":"))
+def digest_of(suite: dict[str, Any]) -> str:
+    """SHA-256 of a suite's canonical JSON."""
+    canonical = json.dumps(suite, sort_keys=True, separators=(",", ":"))
     return sha256(canonical.encode()).hexdigest()
 
 

@@ -67,11 +67,16 @@ def findings(facts: IndexFacts, result: SuiteResult) -> tuple[str, ...]:
 
 def _sentence(check: Check, row: IndexRow) -> str:
     part = f" part {row.part}" if check.per_block and row.part else ""
+    return f"ledger {row.ledger_id}{part}: {sentence_of(check, row)}"
+
+
+def sentence_of(check: Check, row: object) -> str:
+    """What a check found in a row, which has its columns as attributes."""
     expected, found = _expected(check, row), _shown(getattr(row, check.column))
-    return f"ledger {row.ledger_id}{part}: {check.text}: expected {expected}, found {found}"
+    return f"{check.text}: expected {expected}, found {found}"
 
 
-def _expected(check: Check, row: IndexRow) -> str:
+def _expected(check: Check, row: object) -> str:
     match check.rule:
         case OneOf(values):
             return " or ".join(map(_shown, values))

@@ -36,7 +36,7 @@ from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.plan import LedgerSight, decide_sight, look_at
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import plan_release
+from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import LedgerView, ml_names_of, survey

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
@@ -25,8 +25,8 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.guarded_delete import delete_ledgers
@@ -58,24 +58,6 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleasePlanItem:
-    """What a run would do with one ledger, and why not where it would not."""
-
-    ledger_id: int
-    ml_name: str
-    decision: Release | NotYet
-    bytes: int
-    certificate: Stored[Certificate] | None = None
-    published_at: datetime | None = None
-    bookies: frozenset[str] = frozenset()
-    finished: bool = False
-
-    @property
-    def goes(self) -> bool:
-        return isinstance(self.decision, Release)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
     """A ledger that the gate lets go, with its intent record written."""
 
@@ -99,46 +81,8 @@ class ReleaseWork:
     seen: Seen
 
 
-def plan_release(
-    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
-) -> list[ReleasePlanItem]:
-    """The dry run: the same evidence and decision as the release itself, and nothing else.
-
-    A ledger that an earlier run released is `finished`, its record still to be written or not.
-    """
-    found = stack.topics.read(ml_name)
-    if found is None:
-        gone = NotYet((f"{topic_of(ml_name)} is gone; nothing is released for a deleted topic",))
-        return [
-            ReleasePlanItem(ledger_id=i, ml_name=ml_name, decision=gone, bytes=0)
-            for i in ledger_ids
-        ]
-    about = gather_topic(stack, ml_name, found[0], _known(stack, shadows), see(stack, ml_name))
-    return [
-        _item(stack, ml_name, found[0], ledger_id, evidence)
-        for ledger_id, evidence in gather(stack, about, ledger_ids).items()
-    ]
-
-
-def _item(
-    stack: Stack, ml_name: str, topic: ManagedLedger, ledger_id: int, evidence: Evidence
-) -> ReleasePlanItem:
-    finished = _intent_of_finished(stack, topic, ledger_id, evidence) is not None
-    return ReleasePlanItem(
-        ledger_id=ledger_id,
-        ml_name=ml_name,
-        decision=NotYet(("released already",)) if finished else _decide(stack, evidence),
-        finished=finished,
-        bytes=0 if evidence.ledger is None else evidence.ledger.metadata.length,
-        certificate=evidence.certificate,
-        published_at=evidence.judged.published_at,
-        bookies=frozenset()
-        if evidence.ledger is None
-        else frozenset(b for s in evidence.ledger.metadata.segments for b in s.bookies),
-    )
-
-
-def _decide(stack: Stack, evidence: Evidence) -> Release | NotYet:
+def decide_now(stack: Stack, evidence: Evidence) -> Release | NotYet:
+    """The gate's decision, with the withdrawal window on top of the lag."""
     window = timedelta(seconds=stack.settings.release.withdrawal_window_s)
     return decide_release(evidence.judged, lag=stack.deletion_lag + window, now=stack.now())
 
@@ -199,7 +143,7 @@ def prepare_release(
         if finished is not None:
             results[ledger_id] = finished
             continue
-        decision = _decide(stack, evidence)
+        decision = decide_now(stack, evidence)
         moved = None if approval is None else _moved(approval, evidence, decision)
         if isinstance(decision, NotYet):
             results[ledger_id] = decision
@@ -262,7 +206,7 @@ def recently_intended(stack: Stack) -> int:
 def _finished_before(
     stack: Stack, ml_name: str, topic: ManagedLedger, ledger_id: int, evidence: Evidence
 ) -> Released | None:
-    intent = _intent_of_finished(stack, topic, ledger_id, evidence)
+    intent = intent_of_finished(stack, topic, ledger_id, evidence)
     if intent is None:
         return None
     if stack.book.read(ReleaseRecord, keys.release(ledger_id, intent.record.uid)) is None:
@@ -270,7 +214,7 @@ def _finished_before(
     return Released(bytes_released=intent.record.ledger.length, noop=True)
 
 
-def _intent_of_finished(
+def intent_of_finished(
     stack: Stack, topic: ManagedLedger, ledger_id: int, evidence: Evidence
 ) -> Stored[ReleaseIntent] | None:
     """A ledger whose node is gone, marked, with an intent of ours: an earlier run deleted it.

@@ -6,9 +6,10 @@ a good answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from uuid import UUID
 
 from resources.errors import BrokerError, FormatError, MetadataError
@@ -17,6 +18,8 @@ from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
 from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
+from tiering_assets.quality.ledger_frame import LedgerRow, ledger_rows
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
     Attempt,
@@ -37,6 +40,7 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.signing import load_public_keys
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.suite_evidence import Verdicts, judge_ledgers
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.certificate_facts import gate_faults
 from tiering_assets.tiering.reasons import Wait
@@ -50,13 +54,17 @@ READABLE_CLASSES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One ledger's evidence with the records and nodes that the release itself needs."""
+    """One ledger's evidence with the records and nodes that the release itself needs.
+
+    `suites` are the results of ours and, behind them, of users' suites.
+    """
 
     judged: ReleaseEvidence
     certificate: Stored[Certificate] | None
     publication: Stored[Publication] | None
     ledger: LedgerNode | None
     marked: bool
+    suites: tuple[SuiteResult, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,31 +108,102 @@ def _skips_unreadable_ledgers(stack: Stack) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """One ledger before the expectation suite has judged its index."""
+    """One ledger before the expectation suites have judged it.
+
+    `row` is None where certificate, publication or ledger is not there: the gate needs no suite to
+    refuse that.
+    """
 
     context: OffloadContext | None
     publication: Stored[Publication] | None
     certificate: Stored[Certificate] | None
     certificate_faults: tuple[str, ...]
+    attempt: Stored[Attempt] | None
+    outcome: Stored[Outcome] | None
     ledger: LedgerNode | None
     data: ObjectHead | None
     index: StoredObject | None
     index_now: IndexNow
+    row: LedgerRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """Ledgers of one topic, looked at and not judged yet."""
+
+    about: TopicEvidence
+    looks: Mapping[int, _Look]
 
 
 def gather(stack: Stack, about: TopicEvidence, ledger_ids: Iterable[int]) -> dict[int, Evidence]:
-    """Everything about some ledgers. Only a metadata store that cannot be read is an error.
+    """Everything about some ledgers. Only a metadata store that cannot be read is an error."""
+    [evidence] = judge_all(stack, [look_at_ledgers(stack, about, ledger_ids)])
+    return evidence
 
-    The suite judges all their indexes together: one validation costs a quarter of a second, however
-    many they are.
-    """
+
+def look_at_ledgers(stack: Stack, about: TopicEvidence, ledger_ids: Iterable[int]) -> Looked:
     looks = {ledger_id: _look(stack, about, ledger_id) for ledger_id in ledger_ids}
-    facts = [look.index_now.facts for look in looks.values() if look.index_now.facts is not None]
-    suites = stack.judge(facts) if facts else {}
-    return {
-        ledger_id: _evidence(stack, about, ledger_id, look, suites.get(ledger_id))
+    copies = [
+        _copy_facts(stack, about, ledger_id, look, look.certificate)
         for ledger_id, look in looks.items()
-    }
+        if look.certificate is not None and look.publication is not None and look.ledger is not None
+    ]
+    topic = TopicFacts(
+        ml_name=about.ml_name,
+        ledgers=about.topic.ledgers,
+        published=frozenset(ledger_id for ledger_id, _uid in about.publications),
+    )
+    for row in ledger_rows(topic, copies):
+        looks[row.ledger_id] = replace(looks[row.ledger_id], row=row)
+    return Looked(about=about, looks=looks)
+
+
+def judge_all(stack: Stack, looked: Sequence[Looked]) -> list[dict[int, Evidence]]:
+    """The evidence of several topics' ledgers, in their order, judged by every suite together."""
+    looks = [look for one in looked for look in one.looks.values()]
+    verdicts = judge_ledgers(
+        stack,
+        [look.index_now.facts for look in looks if look.index_now.facts is not None],
+        [look.row for look in looks if look.row is not None],
+    )
+    return [
+        {
+            ledger_id: _evidence(
+                stack, one.about, ledger_id, look, verdicts.get(ledger_id, Verdicts())
+            )
+            for ledger_id, look in one.looks.items()
+        }
+        for one in looked
+    ]
+
+
+def _copy_facts(
+    stack: Stack,
+    about: TopicEvidence,
+    ledger_id: int,
+    look: _Look,
+    certificate: Stored[Certificate],
+) -> CopyFacts:
+    index = look.index
+    return CopyFacts(
+        ledger_id=ledger_id,
+        node=None if look.ledger is None else facts_of(look.ledger),
+        attempt=None if look.attempt is None else look.attempt.record,
+        attempt_sha256="" if look.attempt is None else look.attempt.sha256,
+        attempt_stored_at=None if look.attempt is None else look.attempt.stored_at,
+        certificate=certificate.record,
+        certificate_sha256=certificate.sha256,
+        certificate_stored_at=certificate.stored_at,
+        outcome=None if look.outcome is None else look.outcome.record,
+        outcome_sha256="" if look.outcome is None else look.outcome.sha256,
+        publication=None if look.publication is None else look.publication.record,
+        publication_stored_at=None if look.publication is None else look.publication.stored_at,
+        data=look.data,
+        index=None if index is None else index.head,
+        index_sha256="" if index is None else sha256(index.body).hexdigest(),
+        store_now=about.store_now,
+        skew_s=stack.settings.publish.clock_skew_max_s,
+    )
 
 
 def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
@@ -134,11 +213,19 @@ def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
     certificate, faults = (None, []) if uid is None else _certificate(stack, about, ledger_id, uid)
     data, index = _objects(stack, certificate)
     record = None if certificate is None else certificate.record
+    publication = None if uid is None else about.publications.get((ledger_id, uid))
+    attempt, outcome = (
+        (None, None)
+        if record is None or publication is None
+        else _neighbours(stack, ledger_id, record.uid)
+    )
     return _Look(
         context=context,
-        publication=None if uid is None else about.publications.get((ledger_id, uid)),
+        publication=publication,
         certificate=certificate,
         certificate_faults=tuple(faults),
+        attempt=attempt,
+        outcome=outcome,
         ledger=stack.ledgers.read(ledger_id),
         data=data,
         index=index,
@@ -147,12 +234,11 @@ def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
 
 
 def _evidence(
-    stack: Stack, about: TopicEvidence, ledger_id: int, look: _Look, suite: SuiteResult | None
+    stack: Stack, about: TopicEvidence, ledger_id: int, look: _Look, verdicts: Verdicts
 ) -> Evidence:
     context, publication, certificate = look.context, look.publication, look.certificate
     uid = None if context is None else context.uid
     record = None if certificate is None else certificate.record
-    suites = () if record is None or suite is None else (suite, *record.suites)
     judged = ReleaseEvidence(
         ledger_id=ledger_id,
         context_uid=uid,
@@ -163,9 +249,11 @@ def _evidence(
         store_now=about.store_now,
         certified_uid=None if record is None else record.uid,
         certificate_faults=look.certificate_faults,
-        chain_intact=_chain_intact(stack, certificate, publication),
+        chain_intact=_chain_intact(look),
         quarantine=None if uid is None else _quarantine(stack, ledger_id, uid),
-        suite_passed=bool(suites) and all(one.success for one in suites),
+        suite_passed=record is not None and verdicts.passed(record.suites),
+        suite_findings=verdicts.suite_findings,
+        user_findings=verdicts.user_findings,
         certified_facts=None if record is None else record.ledger,
         facts_now=None if look.ledger is None else facts_of(look.ledger),
         data=None if record is None else _object_now(look.data, record.data),
@@ -186,6 +274,7 @@ def _evidence(
         publication=publication,
         ledger=look.ledger,
         marked=context is not None and context.bookkeeper_deleted,
+        suites=verdicts.suites,
     )
 
 
@@ -215,21 +304,27 @@ def _quarantine(stack: Stack, ledger_id: int, uid: UUID) -> str | None:
     return None if found is None else found.record.reason
 
 
-def _chain_intact(
-    stack: Stack,
-    certificate: Stored[Certificate] | None,
-    publication: Stored[Publication] | None,
-) -> bool:
+def _neighbours(
+    stack: Stack, ledger_id: int, uid: UUID
+) -> tuple[Stored[Attempt] | None, Stored[Outcome] | None]:
+    """The records before and behind a certificate; None for what is not there or not readable."""
+    try:
+        return (
+            stack.book.read(Attempt, keys.attempt(ledger_id, uid)),
+            stack.book.read(Outcome, keys.outcome(ledger_id, uid)),
+        )
+    except FormatError:
+        return None, None
+
+
+def _chain_intact(look: _Look) -> bool:
     """Attempt -> certificate -> outcome -> publication, each naming the digest of the one before."""
+    certificate, publication = look.certificate, look.publication
+    attempt, outcome = look.attempt, look.outcome
     if certificate is None or publication is None:
         return False
     record = certificate.record
     ledger_id, uid = record.ledger.ledger_id, record.uid
-    try:
-        attempt = stack.book.read(Attempt, keys.attempt(ledger_id, uid))
-        outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
-    except FormatError:
-        return False
     entry = next(
         (p for p in publication.record.ledgers if (p.ledger_id, p.uid) == (ledger_id, uid)), None
     )

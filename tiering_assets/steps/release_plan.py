@@ -17,11 +17,12 @@ from pathlib import Path
 from resources.errors import FormatError, RefusedError, SettingsError, TierkeeperError
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
-from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan
+from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.release import ReleasePlanItem, plan_release, recently_intended
+from tiering_assets.steps.release import recently_intended
 from tiering_assets.steps.release_batch import ReleaseOutcome, release_batch
+from tiering_assets.steps.release_preview import ReleasePlanItem, plan_releases
 from tiering_assets.steps.shadows import find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import survey
@@ -37,13 +38,15 @@ class Written:
     """A plan and the digest of exactly its bytes, which names it.
 
     `finished` are ledgers that an earlier run released, and `errors` those of topics that could not
-    be looked at; both are among the plan's `not_released`.
+    be looked at; both are among the plan's `not_released`. `suites` is what the expectation suites
+    said of the others while it was made.
     """
 
     plan: ReleasePlan
     digest: str
     finished: tuple[int, ...] = ()
     errors: Mapping[int, TierkeeperError] = field(default_factory=dict)
+    suites: Mapping[int, tuple[SuiteResult, ...]] = field(default_factory=dict)
 
 
 def make_plan(
@@ -53,16 +56,17 @@ def make_plan(
 
     `acknowledged` is who accepts a plan that trips the mass-delete tripwire, and why.
     """
-    shadows = find_shadows(stack)
     items: list[ReleasePlanItem] = []
     errors: dict[int, TierkeeperError] = {}
-    for ml_name, ledger_ids in sorted(topics.items()):
-        wanted = sorted(ledger_ids)
-        try:
-            items += plan_release(stack, ml_name, wanted, shadows=shadows)
-        except TierkeeperError as error:
-            errors.update(dict.fromkeys(wanted, error))
-            items += [_unknown(ml_name, ledger_id, error) for ledger_id in wanted]
+    wanted = {ml_name: sorted(ids) for ml_name, ids in sorted(topics.items())}
+    planned = plan_releases(stack, wanted, shadows=find_shadows(stack))
+    for ml_name, ledger_ids in wanted.items():
+        found = planned[ml_name]
+        if isinstance(found, TierkeeperError):
+            errors.update(dict.fromkeys(ledger_ids, found))
+            items += [_unknown(ml_name, ledger_id, found) for ledger_id in ledger_ids]
+        else:
+            items += found
     capped = apply_caps(
         filter(None, map(_candidate, items)), _caps(stack), last_hour=recently_intended(stack)
     )
@@ -87,6 +91,7 @@ def make_plan(
         digest=record_digest(encode_record(plan)),
         finished=tuple(item.ledger_id for item in staying if item.finished),
         errors=errors,
+        suites={item.ledger_id: item.suites for item in items if item.suites},
     )
 
 

@@ -28,7 +28,10 @@ from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
 from resources.settings import Settings
 from resources.settings_sources import require_store
 from tiering_assets.quality.facts import IndexFacts
+from tiering_assets.quality.ledger_frame import LedgerRow
+from tiering_assets.quality.ledger_suites import validate_ledgers
 from tiering_assets.quality.suites import validate_indexes
+from tiering_assets.quality.user_suites import UserSuite, load_user_suites
 from tiering_assets.records.models import SuiteResult, Writer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import RecordBook
@@ -38,6 +41,7 @@ from tiering_assets.tasks.worker import Worker
 
 Narrate = Callable[[str], None]
 Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
+JudgeLedgers = Callable[[Sequence[LedgerRow]], dict[int, tuple[SuiteResult, ...]]]
 
 
 @functools.cache
@@ -68,6 +72,8 @@ class Stack:
     sleep: Callable[[float], None] = time.sleep
     narrate: Narrate = field(default=lambda _line: None)
     judge: Judge = validate_indexes
+    judge_ledgers: JudgeLedgers = validate_ledgers
+    user_suites: tuple[UserSuite, ...] = ()
     open_lengths: OpenLengths = stored_lengths
     new_uid: Callable[[], UUID] = uuid4
 
@@ -101,6 +107,7 @@ def open_stack(
 ) -> Iterator[Stack]:
     """Connect to everything and close it again. Errors name the server and the setting."""
     require_store(settings)
+    user_suites = load_user_suites(settings.quality.suites)
     if settings.metadata.bookkeeper_store not in ("", settings.metadata.store):
         raise SettingsError(
             "metadata.bookkeeper_store differs from metadata.store: releasing needs one store for "
@@ -129,4 +136,5 @@ def open_stack(
             instance=instance,
             run_id=run_id or uuid4().hex[:12],
             narrate=narrate or (lambda _line: None),
+            user_suites=user_suites,
         )

@@ -27,7 +27,11 @@ class ObjectNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseEvidence:
-    """Everything the gate judges. None means "not there" or "could not be learned"."""
+    """Everything the gate judges. None means "not there" or "could not be learned".
+
+    `suite_passed` is of all our suites, `suite_findings` says why not. What users' suites say can
+    only be `user_findings`, each of which holds the ledger.
+    """
 
     ledger_id: int
     context_uid: UUID | None
@@ -41,6 +45,8 @@ class ReleaseEvidence:
     chain_intact: bool
     quarantine: str | None
     suite_passed: bool
+    suite_findings: tuple[str, ...]
+    user_findings: tuple[str, ...]
     certified_facts: LedgerFacts | None
     facts_now: LedgerFacts | None
     data: ObjectNow | None
@@ -108,8 +114,9 @@ def _certificate(evidence: ReleaseEvidence, uid: UUID) -> list[str]:
     reasons.extend(evidence.certificate_faults)
     if evidence.quarantine is not None:
         reasons.append(f"a check of this attempt failed: {evidence.quarantine}")
-    if not evidence.suite_passed:
-        reasons.append("the expectation suite does not pass now")
+    reasons.extend(evidence.suite_findings)
+    if not evidence.suite_passed and not evidence.suite_findings:
+        reasons.append("the expectation suites do not pass now")
     if evidence.facts_now is None:
         reasons.append("the ledger's BookKeeper metadata cannot be read")
     elif evidence.facts_now != evidence.certified_facts:
@@ -157,6 +164,7 @@ def _surroundings(evidence: ReleaseEvidence) -> list[str]:
         reasons.append(
             f"its shadow topics read the bookie copy and nothing else: {', '.join(evidence.shadows)}"
         )
+    reasons.extend(evidence.user_findings)
     if evidence.never_touched is not None:
         reasons.append(evidence.never_touched)
     if evidence.left_alone is not None:

@@ -38,6 +38,8 @@ READY = ReleaseEvidence(
     chain_intact=True,
     quarantine=None,
     suite_passed=True,
+    suite_findings=(),
+    user_findings=(),
     certified_facts=FACTS,
     facts_now=FACTS,
     data=GOOD,
@@ -94,7 +96,16 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"certified_uid": OTHER}, UNCERTIFIED),
     ({"chain_intact": False}, "the chain of records behind the certificate is broken"),
     ({"quarantine": "entry 7 rots"}, "a check of this attempt failed: entry 7 rots"),
-    ({"suite_passed": False}, "the expectation suite does not pass now"),
+    ({"suite_passed": False}, "the expectation suites do not pass now"),
+    (
+        {"suite_passed": False, "suite_findings": ("suite topic_coverage/1: context_bucket: …",)},
+        "suite topic_coverage/1: context_bucket: …",
+    ),
+    (
+        {"suite_findings": ("suite certificates/1: data_size: …",)},
+        "suite certificates/1: data_size: …",
+    ),
+    ({"user_findings": ("held by suite user/age: …",)}, "held by suite user/age: …"),
     ({"facts_now": None}, "the ledger's BookKeeper metadata cannot be read"),
     (
         {"certified_facts": None},
@@ -232,3 +243,12 @@ def test_release_only_past_the_lag_on_both_clocks(now_s, store_s, recorded_s, st
     )
     past = now_s - recorded_s > LAG.total_seconds() and store_s - stored_s > LAG.total_seconds()
     assert (decide(evidence, now=NOW + timedelta(seconds=now_s)) == Release(UID)) is past
+
+
+def test_no_user_suite_lets_a_ledger_go_that_the_gate_refuses():
+    """A passed one leaves no trace in the evidence, and a failed one only adds its reason."""
+    for change, reason in SINGLE_CHANGES:
+        if "user_findings" in change or reason == UNPUBLISHED:
+            continue
+        held = replace(READY, **change, user_findings=("held by suite user/age: …",))
+        assert set(decide(held).reasons) == {reason, "held by suite user/age: …"}
