@@ -24,7 +24,8 @@ from resources.object_store.store import ObjectStore
 from resources.pulsar.admin import BrokerAdmin, TopicLoad
 from resources.settings import BookieSettings, Settings
 from tests.support.sim_cluster import BOOKIE, SimCluster
-from tests.support.sim_judge import judge
+from tests.support.sim_faults import Fate
+from tests.support.sim_judge import judge, judge_ledgers
 from tests.support.sim_scheduler import Actor
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.steps.stack import Stack
@@ -65,6 +66,7 @@ class Process:
         self.world, self.name, self.site = world, name, site
         self.actor: Actor | None = None
         self.killed = False
+        self.fates: list[Fate] = []
         self.steady = False  # nothing strikes an operator's own commands
         self.skew_s = world.rng.uniform(-25, 25)
         self.metadata = site.cluster.metadata.client(lambda: world.scheduler.now)
@@ -103,6 +105,7 @@ class Process:
             sleep=self.sleep,
             narrate=lambda line: world.note(self.name, line),
             judge=judge,
+            judge_ledgers=judge_ledgers,
             open_lengths=self.open_lengths,
             new_uid=world.new_uid,
         )

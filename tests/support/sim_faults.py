@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tiering_assets.offload_format.keys import parse_key
 
 # Struck at single remote calls.
 AT_CALLS: Final = (
@@ -45,6 +49,8 @@ BY_SCHEDULE: Final = (
     "broker releases",
     "broker restarts",
     "broker cannot read objects",
+    "copied twice, both publishers dead",
+    "withdrawn by two runs",
     "foreign object",
     "object damaged after publication",
 )
@@ -57,11 +63,41 @@ WRITES = frozenset(
     }
 )  # fmt: skip
 _LISTS = frozenset({"list_objects", "list_uploads", "list_parts", "list_versions"})
+# How much likelier than others a call is struck, as some are rare and matter much.
 _EAGER: Final = {
-    "list_objects": 5, "list_uploads": 8, "list_parts": 8, "list_versions": 8,
-    "get": 2, "get_range": 2,
+    ("objects", "list_objects"): 5, ("objects", "list_uploads"): 8, ("objects", "list_parts"): 8,
+    ("objects", "list_versions"): 8, ("objects", "get"): 2, ("objects", "get_range"): 2,
+    ("objects", "complete_upload"): 4, ("metadata", "get"): 3, ("metadata", "set"): 3,
+    ("metadata", "check_and_delete"): 6,
 }  # fmt: skip
+# Each seed has one of these struck again and again, so that rare faults meet each other.
+_FAVOURITES: Final = (
+    None,
+    ("objects", "put"), ("objects", "complete_upload"), ("objects", "upload_part"),
+    ("objects", "delete"), ("objects", "abort_upload"), ("objects", "get"), ("objects", "head"),
+    ("objects", "get_range"), ("objects", "list_objects"), ("objects", "list_versions"),
+    ("metadata", "set"), ("metadata", "check_and_delete"), ("metadata", "get"),
+    ("broker", "unload_topic"), ("broker", "read_entry"), ("broker", "locate"),
+    ("bookies", "read"),
+)  # fmt: skip
 _COMMON = ("request lost", "delay", "zombie", "killed before", "killed after")
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What a schedule has in store for one process: a fault at its first call of a kind.
+
+    `naming` is part of what the call is about, as "-ledger-" is of every data and index object's key.
+    """
+
+    room: str
+    methods: tuple[str, ...]
+    fault: str
+    wait_s: float = 0.0
+    naming: str = ""
+
+    def __call__(self, room: str, method: str, args: Sequence[Any]) -> bool:
+        return room == self.room and method in self.methods and self.naming in str(args[:1])
 
 
 class Faults:
@@ -74,16 +110,20 @@ class Faults:
         scale = rng.choice((0.3, 1.0, 1.0, 2.5))
         self._write_p = 0.02 * scale
         self._read_p = 0.003 * scale
+        self._favourite = rng.choice(_FAVOURITES)
 
     def strike(self, name: str) -> str:
         """Count one injection."""
         self.counts[name] += 1
         return name
 
-    def pick(self, room: str, method: str) -> str | None:
-        """The fault of this call, counted, or None."""
+    def pick(self, room: str, method: str, args: Sequence[Any]) -> str | None:
+        """The fault of this call, not yet counted, or None."""
         writes = method in WRITES
-        p = self._write_p if writes else self._read_p * _EAGER.get(method, 1)
+        p = self._write_p if writes else self._read_p
+        p *= _EAGER.get((room, method), 1)
+        if self._favourite == (room, method):
+            p = min(0.2, p * 8)
         if self.rng.random() >= p:
             return None
         kinds = [*_COMMON]
@@ -95,12 +135,12 @@ class Faults:
                 kinds += ["stale listing", "partial listing"] * 2
             if method == "get_range":
                 kinds += ["corrupted read-back"] * 3
-            if method in ("complete_upload", "put"):
-                kinds += ["bits rot before verification"]
+            if method in ("complete_upload", "put") and parse_key(args[0]) is not None:
+                kinds += ["bits rot before verification"] * 6
         elif room == "metadata":
             kinds.append("session lost")
             if method == "get":
-                kinds += ["stale metadata read"] * 4
+                kinds += ["stale metadata read"] * 8
         elif room == "bookies":
             kinds += ["bookie down"] * 3
         elif room == "broker":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,7 @@ from resources.metastore.ledger_info import LedgerInfo
 from resources.object_store import records
 from resources.object_store.records import StoredRecord
 from tests.support.sim_clients import Process, Site
+from tests.support.sim_faults import Fate
 from tests.support.sim_monitor import Found
 from tests.support.sim_scheduler import NoProgress
 from tests.support.sim_world import World
@@ -145,6 +146,13 @@ def _payloads(rng: random.Random) -> list[bytes]:
 
 
 def _schedule(world: World, site: Site) -> None:
+    scripted = world.rng.random()
+    if scripted < 0.03:
+        _copied_twice(world, site)
+        return
+    if scripted < 0.06:
+        _withdrawn_twice(world, site)
+        return
     rng, first = world.rng, site is world.sites[0]
     offloads = [rng.uniform(0, 600)]
     if rng.random() < 0.5:
@@ -189,6 +197,35 @@ def _schedule(world: World, site: Site) -> None:
     if rng.random() < 0.4:
         soon = rng.choice(releases) - rng.uniform(0, 300)
         _spawn_operator(world, site, rng.choice((soon, rng.uniform(0, FAULTS_S))))
+
+
+def _copied_twice(world: World, site: Site) -> None:
+    """A copier sleeps, another copies anew and dies; the first wakes, publishes and dies as well."""
+    rng, name = world.rng, site.cluster.instance
+    world.faults.strike("copied twice, both publishers dead")
+    sending = ("put", "create_upload", "upload_part")
+    asleep = Fate("objects", sending, "delay", rng.uniform(300.0, 600.0), naming="-ledger-")
+    last = rng.choice((("metadata", "set"), ("broker", "unload_topic"), ("broker", "read_entry")))
+    dies = Fate(last[0], (last[1],), "killed after")
+    certified = Fate("objects", ("put",), "killed after", naming="/certificates/")
+    world.start(f"{name}-slow", 1.0, site, run_offload, fates=(asleep, dies), restarts=0)
+    at = rng.uniform(130.0, 200.0)
+    world.start(f"{name}-other", at, site, run_offload, fates=(certified,), restarts=0)
+
+
+def _withdrawn_twice(world: World, site: Site) -> None:
+    """Two runs find what one published unreadable; the broker offloads between their undoing it."""
+    rng, name = world.rng, site.cluster.instance
+    world.faults.strike("withdrawn by two runs")
+    site.broker.bookkeeper_first = False
+    telling = ("unload_topic", "read_entry")
+    asleep = Fate("broker", telling, "delay", rng.uniform(126.0, 136.0))
+    world.start(f"{name}-slow", 1.0, site, run_offload, fates=(asleep,))
+    world.start(f"{name}-other", 124.0 + rng.random(), site, run_offload)
+    _spawn_blindness(world, site, 0.0, 600.0)
+    for number in range(30):
+        at = 124.0 + number * 0.5 + rng.random() * 0.5
+        _spawn_broker(world, site, f"{name}-broker-{number}", at, "offload")
 
 
 def _spawn_broker(world: World, site: Site, name: str, at: float, what: str | None = None) -> None:
@@ -345,27 +382,41 @@ def _settle(world: World) -> None:
     for site in world.sites:
         site.cluster.collect()
         _finish_broker_offloads(site)
-    after = _state(world)
-    for number in range(ROUNDS_MAX):
-        before = after
-        _round(world, f"settle-{number}")
-        after = _state(world)
-        if after == before or world.monitor.found:
-            break
-    else:
-        gone, new = before - after, after - before
-        world.monitor.report("I12", f"running again changed {sorted(gone)} to {sorted(new)}")
+    offload, release, clean = (
+        ("offload", run_offload),
+        ("release", run_release_along),
+        ("sweep", run_sweep),
+    )
+    # Nothing that is due may need a clean-up to get done.
+    _until_nothing_changes(world, (offload, release))
+    for site in world.sites:
+        _judge_progress(world, site)
+    before = _state(world)
+    _round(world, "clean", (clean,))
+    if _state(world) != before and not world.monitor.found:
+        _until_nothing_changes(world, (offload, release, clean))
     for site in world.sites:
         _judge_end(world, site)
 
 
-def _round(world: World, name: str) -> None:
+Kind = tuple[str, Callable[[Process], None]]
+
+
+def _until_nothing_changes(world: World, kinds: Sequence[Kind]) -> None:
+    before = after = _state(world)
+    for number in range(ROUNDS_MAX):
+        before = after
+        _round(world, f"settle-{number}", kinds)
+        after = _state(world)
+        if after == before or world.monitor.found:
+            return
+    gone, new = before - after, after - before
+    world.monitor.report("I12", f"running again changed {sorted(gone)} to {sorted(new)}")
+
+
+def _round(world: World, name: str, kinds: Sequence[Kind]) -> None:
     for site in world.sites:
-        for kind, act in (
-            ("offload", run_offload),
-            ("release", run_release_along),
-            ("sweep", run_sweep),
-        ):
+        for kind, act in kinds:
             process = Process(world, f"{site.cluster.instance}-{name}-{kind}", site)
             try:
                 act(process)
@@ -391,14 +442,19 @@ def _finish_broker_offloads(site: Site) -> None:
                 continue
 
 
-def _judge_end(world: World, site: Site) -> None:
-    monitor, cluster = world.monitor, site.cluster
-    for ml_name, topic in monitor.topics_of(site):
-        monitor.check_topic(site, ml_name)
-        for info in () if site.restored else topic.ledgers:
+def _judge_progress(world: World, site: Site) -> None:
+    monitor = world.monitor
+    for ml_name, topic in () if site.restored else monitor.topics_of(site):
+        for info in topic.ledgers:
             reason = _unfinished(world, site, info)
             if reason is not None:
                 monitor.report("progress", f"ledger {info.ledger_id} of {ml_name}: {reason}")
+
+
+def _judge_end(world: World, site: Site) -> None:
+    monitor, cluster = world.monitor, site.cluster
+    for ml_name, _topic in monitor.topics_of(site):
+        monitor.check_topic(site, ml_name)
     prefix = f"tierkeeper/{cluster.instance}/"
     for key, upload_id in () if site.restored else world.objects.peek_uploads():
         parsed = parse_key(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,7 @@ from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_broker import SimBroker
 from tests.support.sim_clients import Process, Site, settings_of_simulation
 from tests.support.sim_cluster import BOOKIE, SimCluster
-from tests.support.sim_faults import WRITES, Faults
+from tests.support.sim_faults import WRITES, Fate, Faults
 from tests.support.sim_monitor import Monitor
 from tests.support.sim_scheduler import Killed, Scheduler
 from tiering_assets.offload_format.keys import parse_key
@@ -106,6 +106,7 @@ class World:
 
     def _told(self, site: Site, what: str, ml_name: str) -> None:
         self.note(f"broker {site.cluster.instance}", f"{ml_name} {what}")
+        self._remember(site)
         if what != "unloaded":
             self.monitor.check_topic(site, ml_name)
 
@@ -120,12 +121,14 @@ class World:
         *,
         steps_s: float = 0.0,
         restarts: int = 1,
+        fates: Sequence[Fate] = (),
     ) -> None:
         """Let a process of ours begin at a time; one that is killed is started again later."""
 
         def live() -> None:
             process = Process(self, name, site)
             process.skew_s += steps_s
+            process.fates = list(fates)
             self.processes.append(process)
             self.note(name, "starts")
             try:
@@ -157,12 +160,16 @@ class World:
     ) -> Any:
         """One remote call of ours, with whatever goes wrong with it."""
         faults, rng = self.faults, self.rng
-        fault = faults.pick(room, method) if faults.on and not process.steady else None
+        fault = faults.pick(room, method, args) if faults.on and not process.steady else None
         wait_s = rng.random() * 0.02
         if fault == "delay":
             wait_s = rng.uniform(0.5, 15.0)
         elif fault == "zombie":
             wait_s = rng.uniform(3600.0, 5000.0)
+        fate = next((one for one in process.fates if one(room, method, args)), None)
+        if fate is not None:
+            process.fates.remove(fate)
+            fault, wait_s = fate.fault, fate.wait_s
         if fault in ("delay", "zombie"):
             faults.strike(fault)
         self.pause(process, wait_s)
@@ -174,7 +181,7 @@ class World:
             if fault == "session lost":
                 faults.strike(fault)
             process.metadata.drop_session()
-        self._fail_before(process, room, fault)
+        self._fail_before(process, room, method, fault)
         if fault == "stale metadata read" and (old := self._older(process, args[0])) is not None:
             faults.strike(fault)
             return old
@@ -194,12 +201,14 @@ class World:
             process.seen_zxid = max(process.seen_zxid, answer.stat.mzxid)
         return answer
 
-    def _fail_before(self, process: Process, room: str, fault: str | None) -> None:
+    def _fail_before(self, process: Process, room: str, method: str, fault: str | None) -> None:
         match fault:
             case "killed before":
                 self._kill(process, fault)
             case "request lost" | "store answers 503" | "broker fails" | "bookie down":
                 self.faults.strike(fault)
+                if fault == "request lost" and method in WRITES and self.rng.random() < 0.5:
+                    raise _unknown(room, f"simulated: {fault}")  # nobody can tell whether
                 raise _error(room, f"simulated: {fault}")
             case _:
                 pass
@@ -267,16 +276,16 @@ class World:
 
     def _stale(self, items: list[Any]) -> list[Any]:
         """A listing from a little earlier: what is new is not in it."""
-        limit = self.objects.now - timedelta(seconds=self.rng.choice((1, 5, 60)))
+        limit = self.objects.now - timedelta(seconds=self.rng.choice((1, 60, 3600)))
         return [i for i in items if getattr(i, "last_modified", T0) <= limit]
 
     # ----- a metadata server that lags behind
 
     def _remember(self, site: Site) -> None:
-        """Keep the nodes as they are before a write, for stale reads."""
+        """Keep the nodes as they are before a write of ours or after a broker's, for stale reads."""
         kept = self._history.setdefault(id(site), [])
         kept.append((self.scheduler.now, "", dict(site.cluster.metadata.nodes)))
-        del kept[:-4]
+        del kept[:-8]
 
     def _older(self, process: Process, path: str) -> Node | None:
         """The node as it was a few seconds ago, never older than this session has seen."""

@@ -55,14 +55,21 @@ def make_change(
     contexts = _contexts(stack, change.wanted)
     waiting: dict[int, Wait] = {}
 
-    def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
+    def note_waiting(topic_info: ManagedLedger) -> None:
         waiting.clear()
         waiting.update(plan_publication(topic_info, change.wanted, change.replacing).waiting)
+
+    def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
+        note_waiting(topic_info)
         return apply_change(topic_info, change, contexts)
 
-    edited = edit_topic(
-        stack, ml_name, edit, czxid=czxid, applied=lambda info: is_applied(info, change)
-    )
+    def applied(topic_info: ManagedLedger) -> bool:
+        note_waiting(
+            topic_info
+        )  # while our answer was lost, another may have taken a ledger's place
+        return is_applied(topic_info, change)
+
+    edited = edit_topic(stack, ml_name, edit, czxid=czxid, applied=applied)
     going = change.without(waiting)
     _reach(going, publish="publish.context_set", release="release.marked")
     if not going:
