@@ -41,7 +41,7 @@ GRAPH = {
         {"pulsar"},
         {"offload_contexts"},
         True,
-        {"released_safely"},
+        {"expectation_suites", "released_safely"},
     ),
     "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
     "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
@@ -112,7 +112,7 @@ def test_checks_are_partitioned_and_never_blocking():
     """Blocking holds only inside one run, and an unpartitioned check lets other ledgers through."""
     graph = defs.resolve_asset_graph()
     specs = [graph.get_check_spec(key) for key in graph.asset_check_keys]
-    assert len(specs) == 3
+    assert len(specs) == 4
     assert {spec.blocking for spec in specs} == {False}
     assert [spec.partitions_def for spec in specs] == [ledger_partitions] * 3
 

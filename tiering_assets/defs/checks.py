@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 READ_BACK_EQUAL = dg.AssetCheckKey(OFFLOADED_OBJECTS, "read_back_equal")
 INDEX_SUITE = dg.AssetCheckKey(INDEX_OBJECTS, "index_suite")
+EXPECTATION_SUITES = dg.AssetCheckKey(DELETED_BOOKIE_LEDGERS, "expectation_suites")
 RELEASED_SAFELY = dg.AssetCheckKey(DELETED_BOOKIE_LEDGERS, "released_safely")
 
 _ABOUT = {
@@ -38,6 +39,10 @@ _ABOUT = {
     INDEX_SUITE: (
         "Great Expectations suite over the index object, read leniently and joined with HEAD "
         "sizes, block headers read back and both metadata trees."
+    ),
+    EXPECTATION_SUITES: (
+        "Great Expectations suites over index, ledger list, records and objects, ours and users', "
+        "as the newest release run found them; the release job evaluates it (docs/quality.md)."
     ),
     RELEASED_SAFELY: (
         "The records of the release follow each other: certificate, then intent after the "
@@ -88,7 +93,12 @@ def log_read_back(
 
 
 def log_suites(
-    context: Context, ledger_id: int, suites: Iterable[SuiteResult], *, noop: bool = False
+    context: Context,
+    ledger_id: int,
+    suites: Iterable[SuiteResult],
+    *,
+    noop: bool = False,
+    check: dg.AssetCheckKey = INDEX_SUITE,
 ) -> bool:
     """Log what the suites found; True when all passed and there was one."""
     found = list(suites)
@@ -96,7 +106,7 @@ def log_suites(
     passed = bool(found) and all(suite.success for suite in found)
     log_evaluation(
         context,
-        INDEX_SUITE,
+        check,
         partition=partition_key(ledger_id),
         passed=passed,
         description=", ".join(failed) or f"{sum(s.evaluated for s in found)} expectations met",

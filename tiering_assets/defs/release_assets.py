@@ -16,7 +16,7 @@ from tiering_assets.defs.batches import (
     chosen_ids,
     reasons_table,
 )
-from tiering_assets.defs.checks import log_release_audit
+from tiering_assets.defs.checks import EXPECTATION_SUITES, log_release_audit, log_suites
 from tiering_assets.defs.metadata import bucket_path, materialization, topic_text
 from tiering_assets.defs.partitions import (
     DELETED_BOOKIE_LEDGERS,
@@ -79,6 +79,7 @@ def release_ledgers(
             wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
         written, unknown = _plan(stack, admission.ledger_ids, config.acknowledge or None)
+        _log_suites(context, written)
         outcomes = unknown + (
             planned_outcomes(written)
             if dry_run
@@ -132,6 +133,13 @@ def _plan(
         if i not in owners
     ]
     return make_plan(stack, topics, acknowledged=acknowledged), unknown
+
+
+def _log_suites(context: dg.AssetExecutionContext, written: "Written") -> None:
+    """What the expectation suites said of each ledger while the plan was made."""
+    add_partitions(context.instance, list(written.suites))
+    for ledger_id, suites in written.suites.items():
+        log_suites(context, ledger_id, suites, check=EXPECTATION_SUITES)
 
 
 def _plan_metadata(

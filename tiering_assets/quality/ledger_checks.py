@@ -36,28 +36,32 @@ def _at_least(other: str, *, optional: bool = False) -> Above:
     return Above(other=other, or_equal=True, optional=optional)
 
 
+def _just(value: str | int | bool) -> OneOf:
+    return OneOf((value,), never_missing=True)
+
+
 # fmt: off
 COVERAGE_CHECKS: Final[tuple[Check, ...]] = (
     # The list by itself and against what was published.
-    _ledger("listed_once", "times_listed", OneOf((1,)), "times that the topic lists the ledger"),
+    _ledger("listed_once", "times_listed", _just(1), "times that the topic lists the ledger"),
     _ledger("list_ascends", "ledger_id", Above(other="previous_listed"), "ledger id after the one before in the topic's list"),
-    _ledger("listed_closed", "listed_closed", OneOf((True,)), "whether the topic has closed the ledger"),
-    _ledger("no_ledger_lost", "unlisted_before", OneOf(("",)), "published ledgers that the topic's list lacks right before this one"),
+    _ledger("listed_closed", "listed_closed", _just(True), "whether the topic has closed the ledger"),
+    _ledger("no_ledger_lost", "unlisted_before", _just(""), "published ledgers that the topic's list lacks right before this one"),
     _ledger("listed_entries", "certified_entries", _at_least("listed_entries", optional=True), "certified entries for those the topic counts"),
     _ledger("listed_bytes", "certified_payload_bytes", _at_least("listed_bytes", optional=True), "certified payload bytes for those the topic counts"),
     # The context.
     _ledger("context_attempt", "context_uid", Equal("certified_uid"), "attempt in the offload context"),
-    _ledger("context_complete", "context_complete", OneOf((True,)), "whether the offload context is complete"),
+    _ledger("context_complete", "context_complete", _just(True), "whether the offload context is complete"),
     _ledger("context_bucket", "context_bucket", Equal("certified_bucket"), "bucket in the offload context"),
-    _ledger("attempt_not_shared", "ledgers_of_attempt", OneOf((1,)), "ledgers of the topic whose context names this attempt"),
-    _ledger("published_once", "times_published", OneOf((1,)), "times that the publication names the ledger"),
+    _ledger("attempt_not_shared", "ledgers_of_attempt", _just(1), "ledgers of the topic whose context names this attempt"),
+    _ledger("published_once", "times_published", _just(1), "times that the publication names the ledger"),
     # BookKeeper's node, and the entries that blocks cover.
     _ledger("node_last_entry_id", "node_last_entry_id", Equal("certified_last_entry_id"), "last entry id in BookKeeper"),
     _ledger("node_length", "node_bytes", Equal("certified_ledger_bytes"), "ledger length in BookKeeper"),
     _ledger("node_identity", "node_identity", Equal("certified_identity"), "digest type, creation time and czxid in BookKeeper"),
-    _ledger("no_entry_missing", "entries_missing", OneOf((0,)), "entries that no block covers"),
-    _ledger("no_entry_twice", "entries_twice", OneOf((0,)), "entries that two blocks cover"),
-    _ledger("no_entry_beyond", "entries_beyond", OneOf((0,)), "entries that blocks cover behind the ledger's last"),
+    _ledger("no_entry_missing", "entries_missing", _just(0), "entries that no block covers"),
+    _ledger("no_entry_twice", "entries_twice", _just(0), "entries that two blocks cover"),
+    _ledger("no_entry_beyond", "entries_beyond", _just(0), "entries that blocks cover behind the ledger's last"),
 )
 
 CERTIFICATE_CHECKS: Final[tuple[Check, ...]] = (
@@ -68,9 +72,9 @@ CERTIFICATE_CHECKS: Final[tuple[Check, ...]] = (
     _ledger("certified_payload", "certified_payload_bytes", Equal("certified_ledger_bytes"), "certified payload bytes"),
     _ledger("blocks_payload", "blocks_payload_bytes", Equal("certified_ledger_bytes"), "payload bytes of the certified blocks summed"),
     _ledger("blocks_length", "blocks_bytes", Equal("certified_data_bytes"), "lengths of the certified blocks summed"),
-    _ledger("digests_present", "digests_missing", OneOf((0,)), "digests that the certificate lacks"),
+    _ledger("digests_present", "digests_missing", _just(0), "digests that the certificate lacks"),
     _ledger("data_digest", "certified_data_sha256", Equal("blocks_sha256"), "data digest in the certificate"),
-    _ledger("suites_passed", "suites_failed", OneOf(("",)), "suites that had failed when it was certified"),
+    _ledger("suites_passed", "suites_failed", _just(""), "suites that had failed when it was certified"),
     # Against the attempt that it closes.
     _ledger("attempt_ledger", "attempt_ledger", Equal("certified_ledger"), "ledger in the attempt's record"),
     _ledger("attempt_uid", "attempt_uid", Equal("certified_uid"), "attempt in the attempt's record"),
@@ -85,7 +89,7 @@ CERTIFICATE_CHECKS: Final[tuple[Check, ...]] = (
     _ledger("chain_certificate", "outcome_previous", Equal("certificate_sha256"), "digest of the certificate in the outcome"),
     _ledger("chain_outcome", "published_previous", Equal("outcome_sha256"), "digest of the outcome in the publication"),
     _ledger("chain_publication", "published_certificate", Equal("certificate_sha256"), "digest of the certificate in the publication"),
-    _ledger("outcome", "outcome", OneOf(("publish",)), "outcome of the attempt"),
+    _ledger("outcome", "outcome", _just("publish"), "outcome of the attempt"),
     _ledger("outcome_uid", "outcome_uid", Equal("certified_uid"), "attempt in the outcome"),
     _ledger("published_topic", "published_topic", Equal("topic"), "topic in the publication"),
     # The objects now.

@@ -102,7 +102,7 @@ class LedgerRow(NamedTuple):
 
     # The outcome and the publication.
     certificate_sha256: str
-    outcome: str | None  # publish or abandon
+    outcome: str  # publish or abandon; "" where there is none
     outcome_uid: str | None
     outcome_previous: str | None
     outcome_sha256: str
@@ -250,7 +250,7 @@ def _row(topic: TopicFacts, listed: _Listed, copy: CopyFacts) -> LedgerRow:
         attempt_sha256=copy.attempt_sha256,
         started_ms=started,
         certificate_sha256=copy.certificate_sha256,
-        outcome=None if outcome is None else outcome.outcome,
+        outcome="" if outcome is None else outcome.outcome,
         outcome_uid=None if outcome is None else str(outcome.uid),
         outcome_previous=None if outcome is None else outcome.previous,
         outcome_sha256=copy.outcome_sha256,
