@@ -266,7 +266,7 @@ def _sweep_anything(evidence: Any, *, guard_age: Any) -> Any:
     return Sweep(evidence.ledger_id, evidence.uid, True)
 
 
-def _contexts_before_listing(stack: Any) -> Any:
+def _contexts_before_listing(stack: Any, **options: Any) -> Any:
     """Metadata first, listing after: what is published in between is not seen."""
     known = {name: sweep._contexts(stack, name) for name in stack.topics.iter_managed_ledgers()}
 
@@ -274,14 +274,18 @@ def _contexts_before_listing(stack: Any) -> Any:
         return known.get(ml_name, frozenset())
 
     with patch.object(sweep, "_contexts", remembered):
-        return _find_leavings(stack)
+        return _sweep(stack, **options)
 
 
-_find_leavings = sweep.find_leavings
+_sweep = sweep.sweep
 
 
-def _sweep_objects_alone(stack: Any, leaving: Any) -> None:
-    _sweep_one(stack, replace(leaving, uploads=()))
+def _say_it_is_written(*_args: Any, **_kwargs: Any) -> Any:
+    return Stored("", None, "0" * 64, datetime.now(UTC), "")
+
+
+def _sweep_objects_alone(stack: Any, leaving: Any) -> Any:
+    return _sweep_one(stack, replace(leaving, uploads=()))
 
 
 _sweep_one = sweep._sweep_one
@@ -348,8 +352,8 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "no release intent": ((release, "_intend", _intend_silently),),
     "holds are ignored": ((Holds, "why", _nothing),),
     "quarantines are ignored": ((release_evidence, "_quarantine", _nothing),),
-    "clean-up writes no outcome": ((sweep, "win_outcome", lambda *_args, **_kwargs: True),),
-    "clean-up reads metadata before it lists": ((sweep, "find_leavings", _contexts_before_listing),),
+    "clean-up writes no outcome": ((sweep, "win_outcome", _say_it_is_written),),
+    "clean-up reads metadata before it lists": ((sweep, "sweep", _contexts_before_listing),),
     "clean-up knows no guard age": ((sweep, "decide_sweep", _sweep_young),),
     "clean-up takes what is published": ((sweep, "decide_sweep", _sweep_anything),),
     "clean-up forgets uploads": ((sweep, "_sweep_one", _sweep_objects_alone),),

@@ -28,10 +28,10 @@ from tests.support.sim_world import World
 from tiering_assets.offload_format.keys import ObjectKey, data_key, parse_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
+from tiering_assets.steps import sweep
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.record_book import RecordBook, Stored
 from tiering_assets.steps.release_batch import due_ledgers, release_batch
-from tiering_assets.steps.sweep import sweep
 
 _PASSING = re.compile(r"^tierkeeper/[^/]+/(claims|disturbances)/")
 FAULTS_S = 5400.0  # how long runs are started; zombies may wake later
@@ -369,7 +369,7 @@ def _release(process: Process, *, due: list[int], along: bool) -> None:
 
 
 def run_sweep(process: Process) -> None:
-    sweep(process.stack(), execute=True)
+    sweep.sweep(process.stack(), execute=True)
 
 
 # ----- the end

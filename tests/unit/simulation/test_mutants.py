@@ -1,0 +1,30 @@
+"""A sample of `make mutants`: mistakes in our own code that a few simulated schedules must notice."""
+
+import pytest
+
+from tests.support.mutants import MUTANTS, mutated
+from tests.support.mutate import hunt
+
+SAMPLE = {
+    "what was read back is not compared": "I3",
+    "no unload after the write": "I1",
+    "the lag is not waited for": "I5",
+    "ledgers are deleted without the topic's version": "I7",
+    "clean-up writes no outcome": "I16",
+    "two instances share their records": "I6",
+}
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_the_mistake_is_caught_and_the_same_seed_is_clean_without_it(name):
+    caught = hunt(name, seeds_max=80)
+    assert (caught["caught"], caught["invariant"]) == (True, SAMPLE[name]), caught["detail"]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_mistake_replaces_something_that_is_there(name):
+    before = [getattr(owner, attribute) for owner, attribute, _change in MUTANTS[name]]
+    with mutated(name):
+        for was, (owner, attribute, _change) in zip(before, MUTANTS[name], strict=True):
+            assert getattr(owner, attribute) is not was
+    assert before == [getattr(owner, attribute) for owner, attribute, _change in MUTANTS[name]]
