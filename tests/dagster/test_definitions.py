@@ -114,7 +114,7 @@ def test_checks_are_partitioned_and_never_blocking():
     specs = [graph.get_check_spec(key) for key in graph.asset_check_keys]
     assert len(specs) == 4
     assert {spec.blocking for spec in specs} == {False}
-    assert [spec.partitions_def for spec in specs] == [ledger_partitions] * 3
+    assert [spec.partitions_def for spec in specs] == [ledger_partitions] * 4
 
 
 @pytest.mark.parametrize("name", JOBS)
