@@ -208,8 +208,11 @@ class SimBroker:
         self._told("trimmed", ml_name)
         return gone.ledgerId
 
-    def offload(self, ml_name: str, *, stops_after: int = 9) -> bool:
-        """Offload the oldest sealed ledger without a context; `stops_after` steps it crashes."""
+    def offload(self, ml_name: str, *, stops_after: int = 9, takes_s: float = 0.2) -> bool:
+        """Offload the oldest sealed ledger without a context; `stops_after` steps it crashes.
+
+        `takes_s` pass before its upload and again before it completes the context.
+        """
         loaded = self.load(ml_name)
         ids = sorted(
             i.ledgerId
@@ -224,7 +227,7 @@ class SimBroker:
         info.offloadContext.uidMsb, info.offloadContext.uidLsb = _halves(uid)
         if not self._store(ml_name, loaded) or stops_after < 1:
             return False
-        self._pause(0.2)
+        self._pause(takes_s)
         payloads = self.cluster.bookies.get(ids[0])
         stored = self.cluster.metadata.nodes.get(self.cluster.path(ids[0]))
         if payloads is None or stored is None or not payloads:
@@ -242,7 +245,7 @@ class SimBroker:
         self._told("offloaded", ml_name)
         if stops_after < 2:
             return False
-        self._pause(0.2)
+        self._pause(takes_s)
         current = self.topics.get(ml_name)
         info = None if current is None else current.info(ids[0])
         if current is None or info is None or _uid(info) != uid:

@@ -187,9 +187,6 @@ class Monitor:
         site, uid, ledger_id = process.site, parsed.uid, parsed.ledger_id
         instance = site.cluster.instance
         attempt = self._record(instance, keys.attempt(ledger_id, uid))
-        if attempt is None:
-            self.report("I6", f"{key} deleted, which no attempt of {instance} made")
-            return
         for other in self.world.sites:
             for ml_name in other.broker.names():
                 topic = self._topic(other, ml_name)
@@ -197,6 +194,9 @@ class Monitor:
                     i.offload is not None and i.offload.uid == uid for i in topic.ledgers
                 ):
                     self.report("I9", f"{key} deleted, a context of {ml_name} names it")
+        if attempt is None:
+            self._judge_leftover(site, key, uid, ledger_id)
+            return
         outcome = self._record(instance, keys.outcome(ledger_id, uid))
         abandoned = outcome is not None and outcome["outcome"] == "abandon"
         if not abandoned and not self._is_replaced(site, uid, ledger_id):
@@ -212,6 +212,23 @@ class Monitor:
             self.report("I9", f"{key} deleted within the guard age")
         if not key.endswith("-index") and self._is_last_copy(site, uid, ledger_id):
             self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
+
+    def _judge_leftover(self, site: Site, key: str, uid: UUID, ledger_id: int) -> None:
+        """What a broker left unfinished may go: noted a guard age ago, intended, still on bookies."""
+        cluster = site.cluster
+        if not self._is_intended(cluster.instance, ledger_id, uid):
+            self.report("I6", f"{key} deleted, which no attempt of {cluster.instance} made")
+            return
+        note = f"tierkeeper/{cluster.instance}/leftovers/{ledger_id}/{uid}.json"
+        head = self.world.objects.peek_head(note)
+        guard_s = self.world.settings.release.guard_age_s
+        if head is None or (head.server_date - head.last_modified).total_seconds() <= guard_s:
+            self.report("I9", f"{key} deleted, its broker was not known to be dead for long")
+        if not (cluster.has_node(ledger_id) and ledger_id in cluster.bookies):
+            self.report("I9", f"{key} deleted, which may be the only copy of ledger {ledger_id}")
+
+    def _is_intended(self, instance: str, ledger_id: int, uid: UUID) -> bool:
+        return self.has_record(instance, f"sweep-intents/{ledger_id}/{uid}.json")
 
     def _is_replaced(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         """A damaged copy may go an hour after another one was confirmed in its place."""
@@ -250,7 +267,8 @@ class Monitor:
         instance = process.site.cluster.instance
         attempt = self._record(instance, keys.attempt(parsed.ledger_id, parsed.uid))
         if attempt is None:
-            self.report("I6", f"upload of {key} aborted, which no attempt of {instance} made")
+            if not self._is_intended(instance, parsed.ledger_id, parsed.uid):
+                self.report("I6", f"upload of {key} aborted, which no attempt of {instance} made")
             return
         outcome = self._record(instance, keys.outcome(parsed.ledger_id, parsed.uid))
         certificate = self._record(instance, keys.certificate(parsed.ledger_id, parsed.uid))
@@ -328,7 +346,9 @@ class Monitor:
             if has == had:
                 continue
             if had is not None and self._attempt_of(ours, info.ledger_id, had.uid) is None:
-                self.report("I7", f"{path}: the context of {had.uid}, not ours, was changed")
+                taken_out = has is None and not had.complete
+                if not taken_out or not self._is_intended(ours, info.ledger_id, had.uid):
+                    self.report("I7", f"{path}: the context of {had.uid}, not ours, was changed")
             if has is not None and has.complete:
                 self._stood.add((ours, info.ledger_id, str(has.uid)))
             if has is None or not has.complete or (had is not None and had.uid == has.uid):

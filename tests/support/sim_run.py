@@ -167,6 +167,8 @@ def _schedule(world: World, site: Site) -> None:
     sweeps = [rng.uniform(1800, FAULTS_S + 2000)]
     if rng.random() < 0.3:
         sweeps.append(offloads[-1] + rng.uniform(0, 1.0))
+    if rng.random() < 0.3:
+        sweeps.append(sweeps[0] + rng.uniform(1800.0, 3000.0))
     kinds: tuple[tuple[str, list[float], Callable[[Process], None]], ...] = (
         ("offload", offloads, run_offload),
         ("release", releases, run_release if rng.random() < 0.6 else run_release_along),
@@ -234,7 +236,7 @@ def _spawn_broker(world: World, site: Site, name: str, at: float, what: str | No
         ("traffic", "traffic", "traffic", "trim", "offload", "release", "restart")
     )
     payloads, ahead = _payloads(rng), rng.uniform(0.0, 1.0)
-    stops_after = rng.choice((0, 1, 9, 9))
+    stops_after, takes_s = rng.choice((0, 1, 9, 9)), rng.choice((0.2, 0.2, 0.2, 2400.0))
 
     def act() -> None:
         names = broker.names()
@@ -248,7 +250,9 @@ def _spawn_broker(world: World, site: Site, name: str, at: float, what: str | No
                 broker.roll_over(ml_name)
             elif what == "trim" and broker.trim(ml_name) is not None:
                 world.faults.strike("ledger trimmed")
-            elif what == "offload" and broker.offload(ml_name, stops_after=stops_after):
+            elif what == "offload" and broker.offload(
+                ml_name, stops_after=stops_after, takes_s=takes_s
+            ):
                 world.faults.strike("broker offloads")
             elif what == "release" and broker.release(ml_name):
                 world.faults.strike("broker releases")
