@@ -191,7 +191,8 @@ def _broker(plan: Plan) -> Server:
     )
     # Even with an endpoint of our own the driver asks the public S3 host for the bucket's location
     # before each operation, a hundred times, unless these say otherwise.
-    regions = dict.fromkeys(("us-standard", "us-east-1", plan.options.region), plan.s3_url)
+    s3_url = plan.options.broker_conf.get("s3ManagedLedgerOffloadServiceEndpoint") or plan.s3_url
+    regions = dict.fromkeys(("us-standard", "us-east-1", plan.options.region), s3_url)
     jvm = " ".join(f"-Djclouds.region.{name}.endpoint={url}" for name, url in regions.items())
     environment = _java_environment(
         plan, memory="-Xms384m -Xmx768m -XX:MaxDirectMemorySize=512m", jvm=jvm, gc="-XX:+UseG1GC"

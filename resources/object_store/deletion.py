@@ -26,12 +26,14 @@ class Deleted:
 def delete_object(store: ObjectStore, key: str) -> Deleted:
     """Delete every version of a key. ObjectStoreError when the key itself could not be hidden."""
     versions = store.list_versions(key)
+    bodies = [version for version in versions if not version.is_marker]
+    markers = [version for version in versions if version.is_marker]
+    if not markers and all(version.version_id in _UNVERSIONED for version in bodies):
+        store.delete(key)  # whatever was listed: absent counts as done
+        return Deleted(sum(version.size for version in bodies), 0)
     freed = stay = 0
     why = ""
-    if all(version.version_id in _UNVERSIONED and not version.is_marker for version in versions):
-        store.delete(key)
-        return Deleted(sum(version.size for version in versions), 0)
-    for version in versions:
+    for version in bodies:
         try:
             store.delete(key, version_id=version.version_id)
         except ObjectStoreError as error:
@@ -39,6 +41,9 @@ def delete_object(store: ObjectStore, key: str) -> Deleted:
             why = why or str(error)
         else:
             freed += version.size
-    if stay:
+    if not why:
+        for marker in markers:
+            store.delete(key, version_id=marker.version_id)
+    elif not markers:
         store.delete(key)  # hidden at least, so that no listing offers it again
     return Deleted(freed, stay, why)

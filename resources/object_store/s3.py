@@ -245,6 +245,7 @@ class S3ObjectStore:
                     size=item["Size"],
                     etag=item["ETag"],
                     sha256=_sha256_from(item.get("ChecksumSHA256")),
+                    last_modified=item.get("LastModified"),
                 )
                 for page in self._connection.pages("list parts", key, pages)
                 for item in page.get("Parts", ())

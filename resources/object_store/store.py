@@ -58,6 +58,7 @@ class Part:
     size: int
     etag: str
     sha256: bytes | None = None
+    last_modified: datetime | None = None  # only in listings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

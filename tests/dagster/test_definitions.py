@@ -45,6 +45,7 @@ GRAPH = {
     ),
     "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
     "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
+    "swept_leavings": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
 }
 JOBS = {
     "discover": {"sealed_ledgers", "tiering_backlog"},
@@ -52,6 +53,7 @@ JOBS = {
     "verify": {"read_back_equal", "index_suite", "released_safely"},
     "release": {"deleted_bookie_ledgers", "released_ledgers"},
     "scrub": {"scrubbed_ledgers"},
+    "sweep": {"swept_leavings"},
 }
 
 

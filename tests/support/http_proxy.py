@@ -1,4 +1,4 @@
-"""An HTTP proxy that answers 503 for some requests, or does them and keeps the answer to itself.
+"""An HTTP proxy that answers 503 or 403 to some requests, or does them and keeps the answer to itself.
 
 Bytes pass as they are, the Host header included, so that a signed request stays signed.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from enum import Enum
@@ -20,10 +21,19 @@ class Do(Enum):
 
     PASS = "pass"
     REFUSE = "503, and the server never sees it"
+    DENY = "403, and the server never sees it"
     LOSE_ANSWER = "the server does it, the connection dies before the answer"
 
 
+_ANSWERS = {Do.REFUSE: (503, "Slow Down"), Do.DENY: (403, "Forbidden")}
 Rule = Callable[[str, str], Do]
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that died in mid-answer is no news; any other failure is told as usual."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class HttpProxy:
@@ -46,8 +56,8 @@ class HttpProxy:
                 doing = proxy.rule(self.command, self.path)
                 if doing is not Do.PASS:
                     proxy.struck.append((self.command, self.path))
-                if doing is Do.REFUSE:
-                    self.send_response(503, "Slow Down")
+                if doing in (Do.REFUSE, Do.DENY):
+                    self.send_response(*_ANSWERS[doing])
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
@@ -80,7 +90,7 @@ class HttpProxy:
 
         for method in ("GET", "HEAD", "PUT", "POST", "DELETE"):
             setattr(Handler, f"do_{method}", Handler.handle_any)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))

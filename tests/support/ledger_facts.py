@@ -23,8 +23,8 @@ from tiering_assets.records.models import (
     Publication,
     PublishedLedger,
     SuiteResult,
-    Writer,
 )
+from tiering_assets.records.writer import Writer
 
 ML_NAME = "public/default/persistent/orders"
 LEDGER_ID = 42

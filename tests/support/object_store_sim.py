@@ -266,7 +266,13 @@ class SimulatedObjectStore:
             upload = self._require_upload(key, upload_id)
             if hashlib.sha256(data).digest() != sha256:
                 raise ObjectStoreError(f"part {part_number} of {key!r}: BadDigest")
-            part = Part(part_number=part_number, size=len(data), etag=_md5(data), sha256=sha256)
+            part = Part(
+                part_number=part_number,
+                size=len(data),
+                etag=_md5(data),
+                sha256=sha256,
+                last_modified=self.now,
+            )
             upload.parts[part_number] = (part, data)
             return part
 
@@ -280,7 +286,7 @@ class SimulatedObjectStore:
             parts = [upload.parts[number][0] for number in sorted(upload.parts)]
             if self._list_checksums:
                 return parts
-            return [Part(part_number=p.part_number, size=p.size, etag=p.etag) for p in parts]
+            return [replace(part, sha256=None) for part in parts]
 
         return self._call("list_parts", key, apply)
 

@@ -1,8 +1,7 @@
-"""`tierkeeper orphan list|sweep`: what abandoned attempts left in the bucket."""
+"""`tierkeeper orphan list|sweep`: what serves nobody in the bucket, and whose it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,24 +11,29 @@ from tiering_assets.cli.output import human_bytes, print_document, print_line, p
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
+    from tiering_assets.steps.clean_up import CleanUp
+    from tiering_assets.steps.foreign import Foreign
+    from tiering_assets.steps.leftovers import BrokerLeaving
     from tiering_assets.steps.sweep import Leaving
 
 app = typer.Typer(
-    name="orphan", help="What abandoned attempts left in the bucket.", no_args_is_help=True
+    name="orphan",
+    help="What abandoned attempts left in the bucket, ours and brokers', and whose the rest is.",
+    no_args_is_help=True,
 )
 
 
 @command(app, "list", examples=("tierkeeper orphan list", "tierkeeper orphan list --json"))
 def list_orphans(session: Session) -> None:
-    """List what every attempt has in the bucket, and why it stays or may go."""
-    from tiering_assets.steps.sweep import find_leavings
+    """List what every attempt has in the bucket, and why it stays or may go. Changes nothing."""
+    from tiering_assets.steps.clean_up import clean_up
 
     with session.stack() as stack:
-        leavings = find_leavings(stack)
+        found = clean_up(stack, execute=False)
     if session.as_json:
-        print_document("orphan-list", {"attempts": _documents(leavings)})
+        print_document("orphan-list", _document(found))
     else:
-        _print(leavings)
+        _print(found)
 
 
 @command(app, "sweep", examples=("tierkeeper orphan sweep", "tierkeeper orphan sweep --execute"))
@@ -42,62 +46,123 @@ def sweep_orphans(
 ) -> None:
     """Delete the objects and uploads of attempts that nothing refers to. Records stay.
 
+    What a broker's own offloader left unfinished is first noted, and collected by a later sweep
+    when the broker has sent nothing for release.guard_age_s. Objects of others are never touched.
     Refuses if the metadata store went back in time, or if too much of the fleet would go.
     """
-    from tiering_assets.steps.sweep import sweep
+    from tiering_assets.steps.clean_up import clean_up
 
     with session.stack() as stack:
-        leavings = sweep(stack, execute=execute)
+        found = clean_up(stack, execute=execute)
     if session.as_json:
-        print_document("orphan-sweep", {"executed": execute, "attempts": _documents(leavings)})
-        return
-    _print(leavings)
-    going = [leaving for leaving in leavings if _goes(leaving)]
-    said = "swept" if execute else "would be swept; nothing was done, --execute does it"
-    print_line(f"{len(going)} attempts, {human_bytes(sum(one.bytes for one in going))} {said}")
+        print_document("orphan-sweep", {"executed": execute, **_document(found)})
+    else:
+        _print(found)
+        _print_sum(found, execute=execute)
+    if found.errors:
+        raise typer.Exit(1)
 
 
-def _goes(leaving: Leaving) -> bool:
-    from tiering_assets.tiering.orphans import Sweep
+def _document(found: CleanUp) -> dict[str, Any]:
+    return {
+        "attempts": [_attempt(one) for one in found.attempts],
+        "broker_attempts": [_leftover(one) for one in found.leftovers],
+        "foreign": [_foreign(one) for one in found.foreign],
+        "bytes_freed": sum(one.bytes_freed or 0 for one in found.done),
+        "bytes_stay": sum(one.bytes_stay or 0 for one in found.done),
+        "errors": found.errors,
+    }
 
-    return isinstance(leaving.decision, Sweep)
 
-
-def _reason(leaving: Leaving) -> str:
+def _attempt(leaving: Leaving) -> dict[str, Any]:
     from tiering_assets.tiering.orphans import Keep
 
-    return leaving.decision.reason if isinstance(leaving.decision, Keep) else "nothing names it"
+    decision = leaving.decision
+    return {
+        "ledger_id": leaving.attempt.record.ledger.ledger_id,
+        "uid": leaving.attempt.record.uid,
+        "ml_name": leaving.attempt.record.ml_name,
+        "decision": "keep" if isinstance(decision, Keep) else "sweep",
+        "reason": decision.reason if isinstance(decision, Keep) else "nothing names it",
+        "objects": leaving.objects,
+        "uploads": leaving.uploads,
+        "bytes": leaving.bytes,
+    }
 
 
-def _documents(leavings: Sequence[Leaving]) -> list[dict[str, Any]]:
-    return [
-        {
-            "ledger_id": leaving.attempt.record.ledger.ledger_id,
-            "uid": leaving.attempt.record.uid,
-            "ml_name": leaving.attempt.record.ml_name,
-            "decision": "sweep" if _goes(leaving) else "keep",
-            "reason": _reason(leaving),
-            "objects": leaving.objects,
-            "uploads": leaving.uploads,
-            "bytes": leaving.bytes,
-        }
-        for leaving in leavings
-    ]
+def _leftover(leaving: BrokerLeaving) -> dict[str, Any]:
+    from tiering_assets.tiering.leftovers import Collect, Leave
+
+    decision = leaving.decision
+    if isinstance(decision, Leave):
+        said = "keep", decision.reason
+    elif isinstance(decision, Collect):
+        said = "sweep", "a broker did not finish it"
+    else:
+        said = "note", "a broker began it; a sweep notes since when it is known"
+    return {
+        "ledger_id": leaving.pair[0],
+        "uid": leaving.pair[1],
+        "ml_name": leaving.ml_name,
+        "decision": said[0],
+        "reason": said[1],
+        "objects": leaving.objects,
+        "uploads": leaving.uploads,
+        "bytes": leaving.bytes,
+    }
 
 
-def _print(leavings: Sequence[Leaving]) -> None:
+def _foreign(one: Foreign) -> dict[str, Any]:
+    return {
+        "ledger_id": one.pair[0],
+        "uid": one.pair[1],
+        "owner": one.owner.value,
+        "detail": one.detail,
+        "objects": one.objects,
+        "uploads": one.uploads,
+        "bytes": one.bytes,
+    }
+
+
+def _print(found: CleanUp) -> None:
+    rows = [("ours", _attempt(one)) for one in found.attempts]
+    rows += [("broker", _leftover(one)) for one in found.leftovers]
     print_table(
-        ("LEDGER", "ATTEMPT", "DECISION", "OBJECTS", "UPLOADS", "SIZE", "REASON"),
+        ("LEDGER", "ATTEMPT", "OF", "DECISION", "OBJECTS", "UPLOADS", "SIZE", "REASON"),
         [
             (
-                leaving.attempt.record.ledger.ledger_id,
-                leaving.attempt.record.uid,
-                "sweep" if _goes(leaving) else "keep",
-                len(leaving.objects),
-                len(leaving.uploads),
-                human_bytes(leaving.bytes),
-                _reason(leaving),
+                row["ledger_id"],
+                row["uid"],
+                of,
+                row["decision"],
+                len(row["objects"]),
+                len(row["uploads"]),
+                human_bytes(row["bytes"]),
+                row["reason"],
             )
-            for leaving in leavings
+            for of, row in rows
         ],
     )
+    owners: dict[str, list[Foreign]] = {}
+    for one in found.foreign:
+        owners.setdefault(one.owner.value, []).append(one)
+    for owner, theirs in sorted(owners.items()):
+        size = human_bytes(sum(one.bytes for one in theirs))
+        print_line(f"not touched: {len(theirs)} attempts, {size}, of {owner}")
+
+
+def _print_sum(found: CleanUp, *, execute: bool) -> None:
+    if not execute:
+        size = human_bytes(sum(one.bytes for one in found.going))
+        said = f"{len(found.going)} attempts, {size} would be swept"
+        print_line(f"{said}; nothing was done, --execute does it")
+        return
+    done = list(found.done)
+    freed = human_bytes(sum(one.bytes_freed or 0 for one in done))
+    stay = sum(one.bytes_stay or 0 for one in done)
+    print_line(f"{len(done)} attempts swept, {freed} freed")
+    if stay:
+        why = next(one.why_stay for one in done if one.bytes_stay)
+        print_line(f"{human_bytes(stay)} stay in versions that the store keeps: {why}")
+    for error in found.errors:
+        print_line(error)

@@ -1,4 +1,4 @@
-"""The five jobs. Each may run again at any time; `verify` and `discover` change no ledger.
+"""The six jobs. Each may run again at any time; `verify` and `discover` change no ledger.
 
 Runs get their ledgers in run config and no partition tags; see batches.py.
 """
@@ -17,6 +17,7 @@ from tiering_assets.defs.partitions import (
     RELEASED_LEDGERS,
     SCRUBBED_LEDGERS,
     SEALED_LEDGERS,
+    SWEPT_LEAVINGS,
     TIERING_BACKLOG,
 )
 from tiering_assets.defs.preview_api import AssetJob
@@ -56,5 +57,10 @@ JOBS = [
         "scrub",
         dg.AssetSelection.assets(SCRUBBED_LEDGERS).without_checks(),
         "Look again at what brokers read from the bucket, within budgets, and heal what is broken.",
+    ),
+    _job(
+        "sweep",
+        dg.AssetSelection.assets(SWEPT_LEAVINGS).without_checks(),
+        "Say what abandoned attempts, ours and brokers', left in the bucket; with execute delete it.",
     ),
 ]

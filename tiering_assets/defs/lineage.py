@@ -13,11 +13,13 @@ from tiering_assets.defs.partitions import (
     RELEASED_LEDGERS,
     SCRUBBED_LEDGERS,
     SEALED_LEDGERS,
+    SWEPT_LEAVINGS,
     TIERING_BACKLOG,
 )
 from tiering_assets.defs.preview_api import with_lineage
 from tiering_assets.defs.release_assets import release_ledgers
 from tiering_assets.defs.scrub_assets import scrubbed_ledgers
+from tiering_assets.defs.sweep_assets import swept_leavings
 
 UPSTREAM = {
     OFFLOADED_OBJECTS: [SEALED_LEDGERS],
@@ -28,8 +30,15 @@ UPSTREAM = {
     TIERING_BACKLOG: [SEALED_LEDGERS],
     RELEASED_LEDGERS: [DELETED_BOOKIE_LEDGERS],
     SCRUBBED_LEDGERS: [OFFLOAD_CONTEXTS],
+    SWEPT_LEAVINGS: [OFFLOAD_CONTEXTS],
 }
 ASSETS = [
     with_lineage(definition, UPSTREAM)
-    for definition in (discovered, offload_ledgers, release_ledgers, scrubbed_ledgers)
+    for definition in (
+        discovered,
+        offload_ledgers,
+        release_ledgers,
+        scrubbed_ledgers,
+        swept_leavings,
+    )
 ]

@@ -46,6 +46,7 @@ DELETED_BOOKIE_LEDGERS = key_of("deleted_bookie_ledgers")
 TIERING_BACKLOG = key_of("tiering_backlog")
 RELEASED_LEDGERS = key_of("released_ledgers")
 SCRUBBED_LEDGERS = key_of("scrubbed_ledgers")
+SWEPT_LEAVINGS = key_of("swept_leavings")
 
 
 def partition_key(ledger_id: int) -> str:

@@ -45,8 +45,22 @@ def outcome(ledger_id: int, uid: UUID) -> str:
     return f"outcomes/{ledger_id}/{uid}.json"
 
 
+def pair_of(key: str) -> tuple[int, UUID]:
+    """Ledger id and attempt of a record key that ends in `<ledger id>/<uuid>.json`."""
+    ledger_id, name = key.split("/")[-2:]
+    return int(ledger_id), UUID(name.removesuffix(".json"))
+
+
 def swept(ledger_id: int, uid: UUID) -> str:
     return f"sweeps/{ledger_id}/{uid}.json"
+
+
+def leftover(ledger_id: int, uid: UUID) -> str:
+    return f"leftovers/{ledger_id}/{uid}.json"
+
+
+def sweep_intent(ledger_id: int, uid: UUID) -> str:
+    return f"sweep-intents/{ledger_id}/{uid}.json"
 
 
 def publications_of(ml_name: str) -> str:

@@ -13,6 +13,9 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
+from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
+from tiering_assets.records.writer import Writer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFacts:
@@ -52,15 +55,6 @@ class ObjectFacts:
     etag: str
     sha256: str
     version_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
-    """Who wrote a record: host and process for people, version for later readers."""
-
-    tool_version: str
-    host: str
-    run_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,28 +160,6 @@ class Outcome:
     outcome: Literal["publish", "abandon"]
     reason: str
     decided_at: AwareDatetime
-    writer: Writer
-    previous: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
-    """Written after an abandoned attempt's uploads and objects were deleted.
-
-    `bytes_stay` are in versions that the store would not delete (object lock); `why_stay` is its
-    answer. None for both counts where an earlier run had deleted them and died.
-    """
-
-    kind: ClassVar[str] = "tierkeeper/swept/1"
-    ledger_id: int
-    uid: UUID
-    ml_name: str
-    objects: tuple[str, ...]
-    uploads: int
-    bytes_freed: int | None
-    bytes_stay: int | None
-    why_stay: str
-    swept_at: AwareDatetime
     writer: Writer
     previous: str
 
@@ -404,6 +376,8 @@ Record = (
     | Certificate
     | Quarantine
     | Outcome
+    | Leftover
+    | SweepIntent
     | Swept
     | Publication
     | Canary

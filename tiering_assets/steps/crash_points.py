@@ -58,6 +58,11 @@ POINTS: Final = (
     "sweep.aborted",
     "sweep.stray_aborted",
     "sweep.deleted",
+    "sweep.recorded",
+    "sweep.noted",  # only where a broker left something
+    "sweep.intended",
+    "sweep.taken_out",
+    "sweep.reloaded",
     "scrub.quarantined",
     "scrub.recorded",
 )

@@ -23,7 +23,7 @@ from tiering_assets.steps.plan import LedgerPlan, plan_ledger
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.publish import Published, publish_topic
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.resume import Certified, find_resumable
+from tiering_assets.steps.resume import Complete, Work, find_resumable
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.verify import ToVerify, verify_attempts
 from tiering_assets.tiering.certificate_check import object_differences
@@ -99,6 +99,7 @@ def _heal(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[int, H
     certificates: dict[int, Stored[Certificate]] = {}
     ready: dict[int, _Ready] = {}
     to_copy: list[LedgerPlan] = []
+    to_verify: list[ToVerify] = []
     for ledger_id, uid in broken.items():
         try:
             found = _plan(stack, ledger_id, uid)
@@ -106,14 +107,15 @@ def _heal(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[int, H
                 results[ledger_id] = found
                 continue
             ready[ledger_id] = found
-            again = _sound_copy(stack, found.plan, uid)
+            again = _copy_of_before(stack, found.plan, uid)
             if again is None:
                 to_copy.append(found.plan)
+            elif isinstance(again, Complete):
+                to_verify.append(ToVerify(plan=found.plan, attempt=again.attempt, source_rows=None))
             else:
                 certificates[ledger_id] = again
         except TierkeeperError as error:
             results[ledger_id] = error
-    to_verify = []
     for ledger_id, copied in (copy_ledgers(stack, to_copy) if to_copy else {}).items():
         if isinstance(copied, CopiedAttempt):
             to_verify.append(
@@ -148,11 +150,18 @@ def _plan(stack: Stack, ledger_id: int, broken: UUID) -> _Ready | Wait:
     return _Ready(plan, note)
 
 
-def _sound_copy(stack: Stack, plan: LedgerPlan, broken: UUID) -> Stored[Certificate] | None:
-    """A certified attempt of an earlier run with this very layout, its objects still as certified."""
+def _copy_of_before(
+    stack: Stack, plan: LedgerPlan, broken: UUID
+) -> Stored[Certificate] | Complete | None:
+    """An earlier run's attempt with this very layout: certified and still so, or yet to verify."""
     found = find_resumable(stack, plan.ledger_id)
-    if not isinstance(found, Certified) or found.certificate.record.uid == broken:
+    if found is None or found.attempt.record.uid == broken:
         return None
+    if isinstance(found, Complete):
+        attempt = found.attempt.record
+        work = Work(attempt.ledger, attempt.block_bytes, attempt.object_bytes)
+        wanted = Work(plan.facts, plan.block_bytes, plan.object_bytes)
+        return found if work == wanted else None
     record = found.certificate.record
     places = [(b.first_entry_id, b.offset, b.block_length) for b in record.blocks]
     wanted = [(b.first_entry_id, b.offset, b.block_length) for b in plan.blocks]

@@ -32,7 +32,8 @@ from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.quality.ledger_suites import validate_ledgers
 from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.quality.user_suites import UserSuite, load_user_suites
-from tiering_assets.records.models import SuiteResult, Writer
+from tiering_assets.records.models import SuiteResult
+from tiering_assets.records.writer import Writer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths

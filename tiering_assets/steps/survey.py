@@ -14,6 +14,7 @@ from uuid import UUID
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Publication
 from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.plan import look_at
@@ -136,13 +137,13 @@ def _read_records(stack: Stack) -> _Records:
     prefix = stack.book.prefix
     newest: dict[int, tuple[datetime, UUID]] = {}
     for summary in stack.objects.list_objects(f"{prefix}attempts/"):
-        ledger_id, uid = _ids(summary.key)
+        ledger_id, uid = keys.pair_of(summary.key)
         if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
             newest[ledger_id] = (summary.last_modified, uid)
     return _Records(
         newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
-        certified={_ids(key) for key in stack.book.keys("certificates/")},
-        quarantined={_ids(key) for key in stack.book.keys("quarantines/")},
+        certified={keys.pair_of(key) for key in stack.book.keys("certificates/")},
+        quarantined={keys.pair_of(key) for key in stack.book.keys("quarantines/")},
         indexed={
             (key.ledger_id, key.uid)
             for summary in stack.objects.list_objects()
@@ -156,12 +157,6 @@ def _read_records(stack: Stack) -> _Records:
         },
         store_now=store_now,
     )
-
-
-def _ids(key: str) -> tuple[int, UUID]:
-    """(ledger id, attempt) of a record key `…/<ledger id>/<uuid>.json`."""
-    ledger_id, name = key.split("/")[-2:]
-    return int(ledger_id), UUID(name.removesuffix(".json"))
 
 
 def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[LedgerView]:

@@ -1,22 +1,31 @@
 """Delete what abandoned attempts left. design section 6.4.
 
 The order is the contract: list the bucket's attempts first, read metadata after, decide, win the
-outcome `abandon`, abort unfinished uploads, delete data and index objects. Records stay: they are
-how people see what happened. Dry run is a mode of the same code.
+outcome `abandon`, abort unfinished uploads, delete data and index objects, write `swept`. Records
+stay: they are how people see what happened. Dry run is a mode of the same code.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.errors import RefusedError
-from tiering_assets.offload_format.keys import parse_key
+from resources.errors import ObjectStoreError, RefusedError
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication, ReleaseIntent
+from tiering_assets.records.models import (
+    Attempt,
+    Certificate,
+    Outcome,
+    Publication,
+    ReleaseIntent,
+)
+from tiering_assets.records.sweep_models import Swept
+from tiering_assets.steps.bucket_listing import BucketListing, list_bucket
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.deleting import Going, delete_leavings, record_swept, retry_locked
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.publications import replaced_at
@@ -29,27 +38,23 @@ SMALL_RUN = 100  # below this many deletes the share of the fleet is not looked 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """What one attempt left: its objects that exist, its unfinished uploads, and the decision."""
+    """What one attempt left: its objects that exist, its unfinished uploads, and the decision.
+
+    `done` is what deleting it freed; `error` why some of it is still there.
+    """
 
     attempt: Stored[Attempt]
     objects: tuple[str, ...]
     uploads: tuple[str, ...]
     decision: Sweep | Keep
     bytes: int
+    done: Swept | None = None
+    error: str = ""
 
 
-def find_leavings(stack: Stack) -> list[Leaving]:
+def find_leavings(stack: Stack, listing: BucketListing | None = None) -> list[Leaving]:
     """Every attempt that still has objects or uploads, with the decision about it."""
-    present: dict[tuple[int, UUID], list[tuple[str, int]]] = {}
-    for summary in stack.objects.list_objects():
-        parsed = parse_key(summary.key)
-        if parsed is not None:
-            present.setdefault((parsed.ledger_id, parsed.uid), []).append(
-                (summary.key, summary.size)
-            )
-    uploads: dict[str, list[str]] = {}
-    for upload in stack.objects.list_uploads():
-        uploads.setdefault(upload.key, []).append(upload.upload_id)
+    listing = listing or list_bucket(stack)
     attempts = list(stack.book.iter_records(Attempt, "attempts/"))
     # Metadata is read after the listings: what was published in between is seen, never deleted.
     store_now = stack.objects.server_time()
@@ -57,19 +62,19 @@ def find_leavings(stack: Stack) -> list[Leaving]:
     found: list[Leaving] = []
     for attempt in attempts:
         record = attempt.record
-        objects = present.get((record.ledger.ledger_id, record.uid), [])
-        unfinished = uploads.get(record.data_key, [])
-        if not objects and not unfinished:
+        pair = record.ledger.ledger_id, record.uid
+        objects, uploads = listing.keys_of(pair), listing.uploads_of(pair)
+        if not objects and not uploads:
             continue
         if record.ml_name not in contexts:
             contexts[record.ml_name] = _contexts(stack, record.ml_name)
         found.append(
             Leaving(
                 attempt=attempt,
-                objects=tuple(key for key, _size in objects),
-                uploads=tuple(unfinished),
+                objects=objects,
+                uploads=uploads,
                 decision=_decide(stack, attempt, contexts[record.ml_name], store_now),
-                bytes=sum(size for _key, size in objects),
+                bytes=listing.bytes_of(pair),
             )
         )
     return found
@@ -83,26 +88,56 @@ def _contexts(stack: Stack, ml_name: str) -> frozenset[UUID]:
     return frozenset(i.offload.uid for i in topic[0].ledgers if i.offload is not None)
 
 
-def sweep(stack: Stack, *, execute: bool) -> list[Leaving]:
+def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) -> list[Leaving]:
     """Delete the leavings that may go; without `execute` only say which.
+
+    Where the store would not delete something, the others go all the same.
 
     Raises:
         RefusedError: metadata went backwards, or the run would delete too much of the fleet.
     """
-    leavings = find_leavings(stack)
+    listing = listing or list_bucket(stack)
+    leavings = find_leavings(stack, listing)
     going = [leaving for leaving in leavings if isinstance(leaving.decision, Sweep)]
-    _refuse_mass_delete(stack, going, leavings)
+    refuse_mass_delete(stack, len(going), fleet=len(leavings))
     _refuse_old_metadata(stack)
-    if execute:
-        held = read_holds(stack).all_held
-        if held is not None:
-            raise RefusedError(f"sweep: everything is held, nothing is deleted: {held}")
-        for leaving in leavings:
-            if isinstance(leaving.decision, Sweep):
-                _sweep_one(stack, leaving)
-            elif leaving.uploads:
-                _abort_if_certified(stack, leaving)
-    return leavings
+    if not execute:
+        return leavings
+    held = read_holds(stack).all_held
+    if held is not None:
+        raise RefusedError(f"sweep: everything is held, nothing is deleted: {held}")
+    _finish(stack, listing)
+    return [_act(stack, leaving) for leaving in leavings]
+
+
+def _act(stack: Stack, leaving: Leaving) -> Leaving:
+    try:
+        if isinstance(leaving.decision, Sweep):
+            return replace(leaving, done=_sweep_one(stack, leaving))
+        if leaving.uploads:
+            _abort_if_certified(stack, leaving)
+    except ObjectStoreError as error:
+        stack.narrate(str(error))
+        return replace(leaving, error=str(error))
+    return leaving
+
+
+def _finish(stack: Stack, listing: BucketListing) -> None:
+    """Write what runs that died had no time to write, and try locked versions again."""
+    swept = set(stack.book.keys("sweeps/"))
+    decided = set(stack.book.keys("outcomes/"))
+    present = listing.pairs()
+    for key in stack.book.keys("attempts/"):
+        pair = keys.pair_of(key)
+        if pair in present or keys.swept(*pair) in swept or keys.outcome(*pair) not in decided:
+            continue
+        outcome = stack.book.read(Outcome, keys.outcome(*pair))
+        if outcome is not None and outcome.record.outcome == "abandon":
+            nothing = _going(stack.book.require(Attempt, key), (), (), outcome.sha256)
+            record_swept(stack, nothing, bytes_freed=None, bytes_stay=None)
+    for stored in stack.book.iter_records(Swept, "sweeps/"):
+        if stored.record.bytes_stay:
+            retry_locked(stack, stored)
 
 
 def _decide(
@@ -129,20 +164,34 @@ def _decide(
     )
 
 
-def _sweep_one(stack: Stack, leaving: Leaving) -> None:
+def _sweep_one(stack: Stack, leaving: Leaving) -> Swept | None:
     record = leaving.attempt.record
-    if not (isinstance(leaving.decision, Sweep) and leaving.decision.replaced):
+    if isinstance(leaving.decision, Sweep) and leaving.decision.replaced:
+        key = keys.outcome(record.ledger.ledger_id, record.uid)
+        won: Stored[Outcome] | None = stack.book.require(Outcome, key)
+    else:
         won = win_outcome(stack, leaving.attempt, "abandon", reason="swept: nothing refers to it")
-        if won is None:
-            return  # somebody publishes it after all
+    if won is None:
+        return None  # somebody publishes it after all
     reach("sweep.abandoned")
-    for upload_id in leaving.uploads:
-        stack.objects.abort_upload(record.data_key, upload_id)
-        reach("sweep.aborted")
-    for key in leaving.objects:
-        stack.objects.delete(key)
-        reach("sweep.deleted")
+    going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256)
+    done = delete_leavings(stack, going)
     stack.narrate(f"ledger {record.ledger.ledger_id}: swept attempt {record.uid}")
+    return done
+
+
+def _going(
+    attempt: Stored[Attempt], objects: Sequence[str], uploads: Sequence[str], intent: str
+) -> Going:
+    record = attempt.record
+    return Going(
+        ledger_id=record.ledger.ledger_id,
+        uid=record.uid,
+        ml_name=record.ml_name,
+        objects=objects,
+        uploads=uploads,
+        intent=intent,
+    )
 
 
 def _abort_if_certified(stack: Stack, leaving: Leaving) -> None:
@@ -155,11 +204,12 @@ def _abort_if_certified(stack: Stack, leaving: Leaving) -> None:
         reach("sweep.stray_aborted")
 
 
-def _refuse_mass_delete(stack: Stack, going: list[Leaving], fleet: list[Leaving]) -> None:
+def refuse_mass_delete(stack: Stack, going: int, *, fleet: int) -> None:
+    """Raise RefusedError where one run would delete too large a share of all attempts."""
     share = stack.settings.release.fleet_share_max
-    if len(going) > SMALL_RUN and len(going) > share * len(fleet):
+    if going > SMALL_RUN and going > share * fleet:
         raise RefusedError(
-            f"sweep: {len(going)} of {len(fleet)} attempts would be deleted, more than the "
+            f"sweep: {going} of {fleet} attempts would be deleted, more than the "
             f"{share:.0%} of release.fleet_share_max: is the metadata complete?"
         )
 

@@ -3,13 +3,14 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tiering_assets.records import models
+from tiering_assets.records import models, sweep_models
+from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 ML_NAME = "public/default/persistent/orders"
 DATA_KEY = f"{UID}-ledger-42"
-WRITER = models.Writer(tool_version="0.1.0", host="worker-1", run_id="run-7")
+WRITER = Writer(tool_version="0.1.0", host="worker-1", run_id="run-7")
 LEDGER = models.LedgerFacts(
     ledger_id=42,
     last_entry_id=9,
@@ -95,7 +96,20 @@ EXAMPLES: tuple[models.Record, ...] = (
         writer=WRITER,
         previous="2" * 64,
     ),
-    models.Swept(
+    sweep_models.Leftover(
+        ledger_id=42, uid=UID, ml_name=ML_NAME, node_version=7, seen_at=AT, writer=WRITER
+    ),
+    sweep_models.SweepIntent(
+        ledger_id=42,
+        uid=UID,
+        ml_name=ML_NAME,
+        objects=(DATA_KEY,),
+        uploads=1,
+        intended_at=AT,
+        writer=WRITER,
+        previous="4" * 64,
+    ),
+    sweep_models.Swept(
         ledger_id=42,
         uid=UID,
         ml_name=ML_NAME,

@@ -10,8 +10,8 @@ from tiering_assets.records.models import (
     ObjectFacts,
     Release,
     ReleaseIntent,
-    Writer,
 )
+from tiering_assets.records.writer import Writer
 from tiering_assets.tiering.release_audit import find_release_faults
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -1,0 +1,83 @@
+"""Deletes that fail half way: what is written says what is gone, and the next run goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.http_proxy import Do, HttpProxy
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt, Outcome
+from tiering_assets.records.sweep_models import Swept
+from tiering_assets.steps.offload import give_up
+from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.sweep import sweep
+
+pytestmark = [pytest.mark.stack, pytest.mark.fault]
+
+
+@pytest.fixture
+def abandoned(lab):
+    """A topic whose ledger was copied, and the copy given up."""
+    topic = lab.topic(lab.namespace("deletes"))
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id], publish=False)
+        assert outcome.verified
+        [attempt] = stack.book.iter_records(Attempt, keys.attempts_of(topic.ledger_id))
+        give_up(stack, attempt, reason="not wanted", upload_id=None)
+        lab.older(stack)
+    return topic, attempt.record
+
+
+def of_attempt(leavings, record):
+    [found] = [one for one in leavings if one.attempt.record.uid == record.uid]
+    return found
+
+
+def test_a_sweep_that_may_not_delete_all_writes_nothing_and_the_next_one_finishes(lab, abandoned):
+    topic, record = abandoned
+    swept_key = keys.swept(topic.ledger_id, record.uid)
+    with HttpProxy(
+        lab.endpoints.s3_endpoint,
+        lambda method, path: (
+            Do.DENY if method == "DELETE" and record.index_key in path else Do.PASS
+        ),
+    ) as proxy:
+        through = replace(lab.settings, store=replace(lab.settings.store, endpoint=proxy.url))
+        with lab.open(through) as stack:
+            left = of_attempt(sweep(stack, execute=True), record)
+            assert left.done is None
+            assert "1 of 2 leavings" in left.error
+            assert stack.book.read(Swept, swept_key) is None
+            assert stack.objects.head(record.data_key) is None  # what could go went
+            assert stack.objects.head(record.index_key) is not None
+    with lab.open() as stack:
+        done = of_attempt(sweep(stack, execute=True), record).done
+        assert done is not None
+        assert done.objects == (record.index_key,)
+        assert stack.objects.head(record.index_key) is None
+        outcome = stack.book.require(Outcome, keys.outcome(topic.ledger_id, record.uid))
+        assert stack.book.require(Swept, swept_key).record.previous == outcome.sha256
+    lab.readable(topic)
+
+
+def test_a_sweep_that_deleted_and_died_is_recorded_by_the_next_one(lab, abandoned):
+    topic, record = abandoned
+    swept_key = keys.swept(topic.ledger_id, record.uid)
+    with lab.open() as stack:
+        for key in (record.data_key, record.index_key):
+            stack.objects.delete(key)
+        sweep(stack, execute=False)
+        assert stack.book.read(Swept, swept_key) is None
+        sweep(stack, execute=True)
+        swept = stack.book.require(Swept, swept_key).record
+        assert (swept.objects, swept.bytes_freed) == ((), None)
+        stack.objects.put(record.data_key, b"sent by a zombie")
+        lab.older(stack)
+        assert of_attempt(sweep(stack, execute=True), record).done is not None
+        swept = stack.book.require(Swept, swept_key).record
+        assert (swept.objects, swept.bytes_freed) == ((record.data_key,), 16)
+        [again] = offload_batch(stack, [topic.ledger_id])
+        assert again.state == "published"
+    lab.readable(topic, reloaded=True)

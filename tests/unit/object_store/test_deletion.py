@@ -1,0 +1,54 @@
+
+import pytest
+
+from resources.errors import ObjectStoreError
+from resources.object_store.deletion import Deleted, delete_object
+from tests.support.object_store_sim import SimulatedObjectStore
+
+
+class Locked(SimulatedObjectStore):
+    """Keeps some versions, as a bucket with object lock does."""
+
+    locked: frozenset[str | None] = frozenset()
+
+    def delete(self, key, *, version_id=None):
+        if version_id is not None and version_id in self.locked:
+            raise ObjectStoreError(f"DELETE of {key!r}: AccessDenied: object is locked")
+        super().delete(key, version_id=version_id)
+
+
+@pytest.fixture
+def store():
+    return Locked("b", versioning=True)
+
+
+def test_every_version_and_marker_goes(store):
+    store.put("k", b"123")
+    store.put("k", b"12345")
+    store.delete("k")
+    assert delete_object(store, "k") == Deleted(8, 0)
+    assert store.list_versions("k") == []
+    assert delete_object(store, "k") == Deleted(0, 0)
+
+
+def test_what_a_lock_keeps_is_hidden_and_counted_until_it_ends(store):
+    first = store.put("k", b"123").version_id
+    store.put("k", b"12345")
+    store.locked = frozenset({first})
+    for freed in (5, 0):
+        deleted = delete_object(store, "k")
+        assert (deleted.bytes_freed, deleted.bytes_stay) == (freed, 3)
+        assert "locked" in deleted.why_stay
+        assert store.head("k") is None
+        assert [version.size for version in store.list_versions("k") if not version.is_marker] == [3]
+        assert sum(version.is_marker for version in store.list_versions("k")) == 1
+    store.locked = frozenset()
+    assert delete_object(store, "k") == Deleted(3, 0)
+    assert store.list_versions("k") == []
+
+
+def test_a_bucket_without_versions_needs_one_delete():
+    store = SimulatedObjectStore("b")
+    store.put("k", b"123")
+    assert delete_object(store, "k") == Deleted(3, 0)
+    assert store.head("k") is None

@@ -1,0 +1,86 @@
+"""What abandoned attempts left in the bucket: found, and deleted when told. One roll-up.
+
+The decisions are steps/clean_up.py's; nothing of Dagster's state is evidence to them.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import dagster as dg
+from pydantic import Field
+
+from tiering_assets.defs.batches import batch_failure, reasons_table
+from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.partitions import SWEPT_LEAVINGS
+from tiering_assets.defs.resources import TieringStack, narrate
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.clean_up import CleanUp
+
+
+class SweepChoice(dg.Config):
+    execute: bool = Field(
+        default=False, description="delete what may go; without it the run only says which"
+    )
+
+
+@dg.asset(
+    key=SWEPT_LEAVINGS,
+    description=(
+        "Uploads and objects of attempts that nothing refers to, ours and those that brokers did "
+        "not finish. Watch waiting_bytes: it grows when nobody sweeps. foreign_* is never touched."
+    ),
+    group_name="integrity",
+    kinds={"s3"},
+)
+def swept_leavings(
+    context: dg.AssetExecutionContext, config: SweepChoice, tiering_stack: TieringStack
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Clean up, or with execute false (the default) say what a clean-up would delete."""
+    from tiering_assets.steps.clean_up import clean_up
+
+    with tiering_stack.connect(context) as stack:
+        found = clean_up(stack, execute=config.execute)
+    for error in found.errors:
+        narrate(context, error)
+    yield dg.MaterializeResult(
+        asset_key=SWEPT_LEAVINGS, metadata=sweep_metadata(found, execute=config.execute)
+    )
+    if found.errors:
+        failures = {
+            one.attempt.record.ledger.ledger_id: one.error for one in found.attempts if one.error
+        }
+        failures.update({one.pair[0]: one.error for one in found.leftovers if one.error})
+        raise batch_failure("sweep", failures, done=len(list(found.done)), waiting={})
+
+
+def sweep_metadata(found: "CleanUp", *, execute: bool) -> Metadata:
+    """What was deleted, what may go at the next executed run, and whose the rest is."""
+    from tiering_assets.tiering.leftovers import Leave
+    from tiering_assets.tiering.orphans import Keep
+
+    done = list(found.done)
+    kept = {
+        one.attempt.record.ledger.ledger_id: one.decision.reason
+        for one in found.attempts
+        if isinstance(one.decision, Keep)
+    }
+    kept.update(
+        {
+            one.pair[0]: one.decision.reason
+            for one in found.leftovers
+            if isinstance(one.decision, Leave)
+        }
+    )
+    waiting = 0 if execute else sum(one.bytes for one in found.going)
+    return {
+        "swept_attempts": dg.MetadataValue.int(len(done)),
+        "bytes_freed": dg.MetadataValue.int(sum(one.bytes_freed or 0 for one in done)),
+        "bytes_stay": dg.MetadataValue.int(sum(one.bytes_stay or 0 for one in done)),
+        "waiting_attempts": dg.MetadataValue.int(0 if execute else len(found.going)),
+        "waiting_bytes": dg.MetadataValue.int(waiting),
+        "broker_attempts": dg.MetadataValue.int(len(found.leftovers)),
+        "foreign_attempts": dg.MetadataValue.int(len(found.foreign)),
+        "foreign_bytes": dg.MetadataValue.int(sum(one.bytes for one in found.foreign)),
+        "kept": reasons_table(kept, "why it stays"),
+    }

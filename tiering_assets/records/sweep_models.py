@@ -1,0 +1,68 @@
+"""The records of clean-up; see docs/records.md.
+
+Owns: intent, act, done. What a broker left is noted, then intended, then swept; our own attempts
+are swept after their outcome `abandon`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+from pydantic import AwareDatetime
+
+from tiering_assets.records.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """Written when clean-up first finds the unfinished attempt of a broker in a topic's node.
+
+    Its age by the store's clock is how long the broker has not finished it, at least.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/leftover/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    node_version: int
+    seen_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepIntent:
+    """Written before a broker's unfinished attempt is taken out of the node and its objects go."""
+
+    kind: ClassVar[str] = "tierkeeper/sweep-intent/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    objects: tuple[str, ...]
+    uploads: int
+    intended_at: AwareDatetime
+    writer: Writer
+    previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """Written after the uploads and objects of an attempt that is no more were deleted.
+
+    `bytes_stay` are in versions that the store would not delete (object lock); `why_stay` is its
+    answer. None for both counts where an earlier run had deleted them and died.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/swept/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    objects: tuple[str, ...]
+    uploads: int
+    bytes_freed: int | None
+    bytes_stay: int | None
+    why_stay: str
+    swept_at: AwareDatetime
+    writer: Writer
+    previous: str

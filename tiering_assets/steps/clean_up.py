@@ -1,0 +1,66 @@
+"""All that lies in the bucket and serves nobody, from one listing: what we, brokers and others left.
+
+Owns: the order of sweep.py, leftovers.py and foreign.py, so that the CLI and Dagster show and do the
+same. Dry run is a mode of the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tiering_assets.records.sweep_models import Swept
+from tiering_assets.steps.bucket_listing import list_bucket
+from tiering_assets.steps.contexts import read_contexts
+from tiering_assets.steps.foreign import Foreign, find_foreign
+from tiering_assets.steps.leftovers import BrokerLeaving, collect_leftovers, find_leftovers
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.sweep import Leaving, refuse_mass_delete, sweep
+from tiering_assets.tiering.leftovers import Collect
+from tiering_assets.tiering.orphans import Sweep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanUp:
+    """Our attempts, unfinished attempts of brokers, and objects of others, with what was decided."""
+
+    attempts: Sequence[Leaving]
+    leftovers: Sequence[BrokerLeaving]
+    foreign: Sequence[Foreign]
+
+    @property
+    def going(self) -> list[Leaving | BrokerLeaving]:
+        """Whatever may be deleted."""
+        return [
+            *(one for one in self.attempts if isinstance(one.decision, Sweep)),
+            *(one for one in self.leftovers if isinstance(one.decision, Collect)),
+        ]
+
+    @property
+    def done(self) -> Iterator[Swept]:
+        """What was deleted."""
+        both: list[Leaving | BrokerLeaving] = [*self.attempts, *self.leftovers]
+        return (one.done for one in both if one.done is not None)
+
+    @property
+    def errors(self) -> list[str]:
+        both: list[Leaving | BrokerLeaving] = [*self.attempts, *self.leftovers]
+        return [one.error for one in both if one.error]
+
+
+def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
+    """List and decide; with `execute` delete what may go, and note what brokers have begun.
+
+    Raises:
+        RefusedError: metadata went backwards, everything is held, or too much would be deleted.
+    """
+    listing = list_bucket(stack)
+    named = read_contexts(stack)
+    leftovers = find_leftovers(stack, listing, named)
+    foreign = find_foreign(stack, listing, named, known={one.pair for one in leftovers})
+    collects = sum(isinstance(one.decision, Collect) for one in leftovers)
+    refuse_mass_delete(stack, collects, fleet=len(listing.pairs()))
+    attempts = sweep(stack, execute=execute, listing=listing)
+    if execute:
+        leftovers = collect_leftovers(stack, leftovers)
+    return CleanUp(attempts=attempts, leftovers=leftovers, foreign=foreign)

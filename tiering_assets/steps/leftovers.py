@@ -1,0 +1,240 @@
+"""Collect what a broker's own offloader left when it failed. design section 6.4.
+
+The order is the contract: bucket listed, metadata read, decided, intent written, the attempt taken
+out of the topic's node by compare-and-set, the topic reloaded, the node read again, then deleted and
+recorded. A run that died anywhere is gone on with by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from resources.bookkeeper.ledger import LedgerState
+from resources.errors import TierkeeperError
+from resources.metastore.topic_names import never_touched
+from tiering_assets.offload_format.keys import data_key
+from tiering_assets.records import keys
+from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
+from tiering_assets.steps.bucket_listing import BucketListing, Pair
+from tiering_assets.steps.confirm import reload_topic
+from tiering_assets.steps.contexts import Named
+from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.deleting import Going, delete_leavings
+from tiering_assets.steps.disturb import must_wait, see
+from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.leftovers import (
+    Collect,
+    Leave,
+    LeftoverDecision,
+    LeftoverEvidence,
+    Note,
+    decide_leftover,
+    take_out_unfinished,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLeaving:
+    """One unfinished attempt of a broker, and the decision about it.
+
+    `note` is our first record of it, `interrupted` tells that an earlier run began to collect it.
+    """
+
+    pair: Pair
+    ml_name: str
+    node_version: int
+    objects: tuple[str, ...]
+    uploads: tuple[str, ...]
+    bytes: int
+    decision: LeftoverDecision
+    note: Stored[Leftover] | None = None
+    interrupted: bool = False
+    done: Swept | None = None
+    error: str = ""
+
+
+def find_leftovers(
+    stack: Stack, listing: BucketListing, named: Mapping[Pair, Named]
+) -> list[BrokerLeaving]:
+    """Unfinished attempts of brokers in metadata, and earlier ones that left something."""
+    ours = {keys.pair_of(key) for key in stack.book.keys("attempts/")}
+    noted = {keys.pair_of(key) for key in stack.book.keys("leftovers/")}
+    swept = {keys.pair_of(key) for key in stack.book.keys("sweeps/")}
+    begun = {keys.pair_of(key) for key in stack.book.keys("sweep-intents/")} - swept
+    unfinished = {pair for pair, place in named.items() if not place.complete}
+    candidates = (unfinished | begun | (noted & listing.pairs())) - ours
+    return [
+        _look(stack, pair, listing, named.get(pair), interrupted=pair in begun)
+        for pair in sorted(candidates)
+    ]
+
+
+def _look(
+    stack: Stack, pair: Pair, listing: BucketListing, named: Named | None, *, interrupted: bool
+) -> BrokerLeaving:
+    ledger_id, uid = pair
+    note = stack.book.read(Leftover, keys.leftover(ledger_id, uid))
+    if named is not None:
+        ml_name, version = named.ml_name, named.node_version
+    else:
+        record = stack.book.require(Leftover, keys.leftover(ledger_id, uid)).record
+        ml_name, version = record.ml_name, record.node_version
+    topic = stack.topics.read(ml_name)
+    info = None if topic is None else topic[0]
+    listed = None if info is None else info.ledger(ledger_id)
+    context = None if listed is None else listed.offload
+    is_named = context is not None and context.uid == uid
+    node = stack.ledgers.read(ledger_id)
+    evidence = LeftoverEvidence(
+        ledger_id=ledger_id,
+        uid=uid,
+        named_unfinished=is_named and context is not None and not context.complete,
+        named_complete=is_named and context is not None and context.complete,
+        noted_at=None if note is None else note.stored_at,
+        last_sent_at=max(_sent(stack, pair, listing), default=None),
+        store_now=listing.listed_at,
+        listed=listed is not None and not listed.is_open,
+        in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
+        never_touched=None if info is None else never_touched(ml_name, info.properties),
+    )
+    return BrokerLeaving(
+        pair=pair,
+        ml_name=ml_name,
+        node_version=version,
+        objects=listing.keys_of(pair),
+        uploads=listing.uploads_of(pair),
+        bytes=listing.bytes_of(pair),
+        decision=decide_leftover(
+            evidence, guard_age=timedelta(seconds=stack.settings.release.guard_age_s)
+        ),
+        note=note,
+        interrupted=interrupted,
+    )
+
+
+def _sent(stack: Stack, pair: Pair, listing: BucketListing) -> Iterator[datetime]:
+    """When the store took each thing of this attempt."""
+    ledger_id, uid = pair
+    for summary in listing.objects.get(pair, ()):
+        yield summary.last_modified
+    for upload in listing.uploads.get(pair, ()):
+        yield upload.initiated
+        for part in stack.objects.list_parts(data_key(uid, ledger_id), upload.upload_id) or ():
+            if part.last_modified is not None:
+                yield part.last_modified
+
+
+def collect_leftovers(stack: Stack, leavings: Iterable[BrokerLeaving]) -> list[BrokerLeaving]:
+    """Note the new ones, collect the dead ones topic by topic; the others stay as they are."""
+    done: list[BrokerLeaving] = []
+    topics: dict[str, list[BrokerLeaving]] = {}
+    for leaving in leavings:
+        if isinstance(leaving.decision, Collect):
+            topics.setdefault(leaving.ml_name, []).append(leaving)
+        else:
+            if isinstance(leaving.decision, Note):
+                _note(stack, leaving)
+            done.append(leaving)
+    for ml_name, going in topics.items():
+        try:
+            done += _collect(stack, ml_name, going)
+        except TierkeeperError as error:
+            stack.narrate(f"{ml_name}: {error}")
+            done += [replace(leaving, error=str(error)) for leaving in going]
+    return sorted(done, key=lambda leaving: leaving.pair)
+
+
+def _note(stack: Stack, leaving: BrokerLeaving) -> None:
+    ledger_id, uid = leaving.pair
+    stack.book.create_or_read(
+        keys.leftover(ledger_id, uid),
+        Leftover(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=leaving.ml_name,
+            node_version=leaving.node_version,
+            seen_at=stack.now(),
+            writer=stack.writer,
+        ),
+    )
+    reach("sweep.noted")
+
+
+def _collect(stack: Stack, ml_name: str, going: list[BrokerLeaving]) -> list[BrokerLeaving]:
+    uids = dict(
+        leaving.pair
+        for leaving in going
+        if isinstance(leaving.decision, Collect) and leaving.decision.take_out
+    )
+    # A run that died may have taken it out and not reloaded the topic.
+    reload = uids or any(leaving.interrupted for leaving in going)
+    seen = see(stack, ml_name) if reload else None
+    wait = must_wait(stack, ml_name, seen) if seen is not None else None
+    if wait is not None:
+        return [replace(leaving, decision=Leave(str(wait))) for leaving in going]
+    intents = {leaving.pair: _intend(stack, leaving) for leaving in going}
+    if seen is not None:
+        found = stack.topics.read(ml_name)
+        if found is None:
+            return [replace(leaving, decision=Leave("its topic is gone")) for leaving in going]
+        edited = edit_topic(
+            stack,
+            ml_name,
+            lambda info: take_out_unfinished(info, uids),
+            czxid=found[1].stat.czxid,
+            applied=lambda info: take_out_unfinished(info, uids) is None,
+        )
+        reach("sweep.taken_out")
+        if not seen.still_idle(edited):
+            reload_topic(stack, ml_name, why="what a broker's offloader left was taken out")
+        reach("sweep.reloaded")
+    return [_delete(stack, leaving, intents[leaving.pair]) for leaving in going]
+
+
+def _intend(stack: Stack, leaving: BrokerLeaving) -> Stored[SweepIntent]:
+    ledger_id, uid = leaving.pair
+    if leaving.note is None:
+        raise ValueError(f"ledger {ledger_id}: attempt {uid} was never noted")
+    stored, _ours = stack.book.create_or_read(
+        keys.sweep_intent(ledger_id, uid),
+        SweepIntent(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=leaving.ml_name,
+            objects=leaving.objects,
+            uploads=len(leaving.uploads),
+            intended_at=stack.now(),
+            writer=stack.writer,
+            previous=leaving.note.sha256,
+        ),
+    )
+    reach("sweep.intended")
+    return stored
+
+
+def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -> BrokerLeaving:
+    """Delete, if a fresh read of the node names the attempt no more, in whatever state."""
+    ledger_id, uid = leaving.pair
+    found = stack.topics.read(leaving.ml_name)
+    listed = None if found is None else found[0].ledger(ledger_id)
+    if listed is None or (listed.offload is not None and listed.offload.uid == uid):
+        return replace(leaving, decision=Leave("its topic changed meanwhile"))
+    going = Going(
+        ledger_id=ledger_id,
+        uid=uid,
+        ml_name=leaving.ml_name,
+        objects=leaving.objects,
+        uploads=leaving.uploads,
+        intent=intent.sha256,
+    )
+    try:
+        done = delete_leavings(stack, going)
+    except TierkeeperError as error:
+        stack.narrate(str(error))
+        return replace(leaving, error=str(error))
+    stack.narrate(f"ledger {ledger_id}: collected a broker's unfinished attempt {uid}")
+    return replace(leaving, done=done)
