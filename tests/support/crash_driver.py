@@ -1,9 +1,10 @@
 """Runs steps in child processes that may be killed at a crash point, without waiting for imports.
 
-The parent imports the slow libraries (not the product) once, opens nothing and starts no thread.
-Each request forks a child, which takes its settings from the request's environment, sets
-TIERKEEPER_CRASH_AT, imports the product and runs one step. A child that dies says nothing: the answer is
-its exit code, or minus the number of the signal that ended it.
+The parent imports the product and the slow libraries once, opens nothing and starts no thread. Each
+request forks a child, which is told its crash point and runs one step with the request's settings. A
+child that dies says nothing: the answer is its exit code, or minus the number of the signal that
+ended it. Expectation suites have no effects outside the process; here they are judged without Great
+Expectations, which is slow to import.
 """
 
 from __future__ import annotations
@@ -13,8 +14,15 @@ import os
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.stack import Stack
 
 
 class CrashDriver:
@@ -64,42 +72,98 @@ class CrashDriver:
 
 
 def _run_step(request: dict[str, Any]) -> int:
-    os.environ["TIERKEEPER_CRASH_AT"] = request["crash_at"]  # read when the steps are imported
     from resources.settings_sources import load_settings
-    from tiering_assets.steps.pipeline import offload_batch
-    from tiering_assets.steps.release import release_topic
-    from tiering_assets.steps.scrub import scrub
+    from tests.support.sim_judge import judge, judge_ledgers
+    from tiering_assets.steps import crash_points
     from tiering_assets.steps.stack import open_stack
-    from tiering_assets.steps.sweep import sweep
 
-    arguments = request["arguments"]
+    crash_points._wanted = crash_points._Countdown(request["crash_at"])
     with open_stack(load_settings(environ=request["environment"]).settings) as stack:
-        if request["step"] == "offload":
-            outcomes = offload_batch(stack, arguments["ledger_ids"])
-            return next((o.error.exit_code for o in outcomes if o.error is not None), 0)
-        if request["step"] == "release":
-            results = release_topic(stack, arguments["ml_name"], arguments["ledger_ids"])
-            return 0 if all(type(r).__name__ == "Released" for r in results.values()) else 1
-        if request["step"] == "scrub":
-            scrub(stack, [arguments["ml_name"]], deep=True)
-            return 0
-        sweep(stack, execute=True)
-        return 0
+        judged = replace(stack, judge=judge, judge_ledgers=judge_ledgers)
+        return _STEPS[request["step"]](judged, **request["arguments"])
+
+
+def _offload(stack: Stack, ledger_ids: list[int]) -> int:
+    from tiering_assets.steps.pipeline import offload_batch
+
+    outcomes = offload_batch(stack, ledger_ids)
+    return next((o.error.exit_code for o in outcomes if o.error is not None), 0)
+
+
+def _release(stack: Stack, ml_name: str, ledger_ids: list[int]) -> int:
+    from tiering_assets.steps.release import Released, release_topic
+
+    results = release_topic(stack, ml_name, ledger_ids)
+    return 0 if all(isinstance(r, Released) for r in results.values()) else 1
+
+
+def _execute(stack: Stack, plan: str) -> int:
+    from tiering_assets.steps.release import Released
+    from tiering_assets.steps.release_plan import execute_plan, read_plan
+
+    outcomes = execute_plan(stack, read_plan(Path(plan)))
+    return 0 if all(isinstance(o.result, Released) for o in outcomes) else 1
+
+
+def _scrub(stack: Stack, ml_name: str) -> int:
+    from tiering_assets.steps.scrub import scrub
+
+    scrub(stack, [ml_name], deep=True)
+    return 0
+
+
+def _sweep(stack: Stack) -> int:
+    from tiering_assets.steps.clean_up import clean_up
+
+    return 1 if clean_up(stack, execute=True).errors else 0
+
+
+def _lift(stack: Stack, key: str) -> int:
+    from tiering_assets.steps.holds import lift_hold
+
+    lift_hold(stack, key, reason="the audit is over", author="ops")
+    return 0
+
+
+_STEPS: dict[str, Callable[..., int]] = {
+    "offload": _offload,
+    "release": _release,
+    "execute": _execute,
+    "scrub": _scrub,
+    "sweep": _sweep,
+    "lift": _lift,
+}
+
+
+_SHARED = (
+    "boto3",
+    "kazoo.client",
+    "resources.settings_sources",
+    "tests.support.sim_judge",
+    "tiering_assets.steps.clean_up",
+    "tiering_assets.steps.holds",
+    "tiering_assets.steps.pipeline",
+    "tiering_assets.steps.release_plan",
+    "tiering_assets.steps.scrub",
+    "tiering_assets.steps.stack",
+)
 
 
 def _child(request: dict[str, Any]) -> int:
+    from resources.errors import TierkeeperError
+
     try:
         return _run_step(request)
+    except TierkeeperError as error:
+        return error.exit_code
     except Exception:  # noqa: BLE001  the edge of a process: told, and an exit code
         traceback.print_exc()
         return 99
 
 
 def _serve() -> None:
-    import boto3  # noqa: F401
-    import great_expectations  # noqa: F401
-    import kazoo.client  # noqa: F401
-
+    for name in _SHARED:
+        import_module(name)
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:

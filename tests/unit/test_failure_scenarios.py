@@ -9,7 +9,6 @@ from pathlib import Path
 
 from resources import errors
 from resources.errors import TierkeeperError
-from tiering_assets.steps.crash_points import POINTS
 from tiering_assets.tiering.reasons import Reason
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +25,6 @@ NOT_YET = (
     "capped",
     "held by suite",
 )  # reasons of the release gate are sentences
-KILLS = ROOT / "tests" / "fault" / "test_kill_after_each_step.py"
 
 
 def rows():
@@ -65,8 +63,3 @@ def test_every_wait_named_is_one_of_ours():
     named = {text for row in rows() for text in re.findall(r"waits: ([^;]+)", row["ends"])}
     assert named
     assert {text.strip() for text in named} <= reasons
-
-
-def test_a_process_is_killed_at_every_crash_point():
-    text = KILLS.read_text()
-    assert [point for point in POINTS if f'"{point}"' not in text] == []

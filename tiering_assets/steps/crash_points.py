@@ -9,7 +9,7 @@ between one effect's "after" and the next one's "before" but reads. Before the f
 there is nothing to leave behind. Where effects repeat (parts, outcomes, deletes) the point repeats
 with them, and `name:2` is its second time. Effects that a step shares with others have one name:
 claims (taken, renewed), parts and read-backs of an offload are also those of a heal. A record alone,
-as a hold is set, leaves nothing half done. docs/failure-scenarios.md says what each leaves.
+as a hold is set, leaves nothing half done. docs/crash-points.md says what each leaves.
 """
 
 from __future__ import annotations
