@@ -159,9 +159,9 @@ def _copy_of_before(
         return None
     if isinstance(found, Complete):
         attempt = found.attempt.record
-        work = Work(attempt.ledger, attempt.block_bytes, attempt.object_bytes)
-        wanted = Work(plan.facts, plan.block_bytes, plan.object_bytes)
-        return found if work == wanted else None
+        left = Work(attempt.ledger, attempt.block_bytes, attempt.object_bytes)
+        asked = Work(plan.facts, plan.block_bytes, plan.object_bytes)
+        return found if left == asked else None
     record = found.certificate.record
     places = [(b.first_entry_id, b.offset, b.block_length) for b in record.blocks]
     wanted = [(b.first_entry_id, b.offset, b.block_length) for b in plan.blocks]
