@@ -9,15 +9,18 @@ overlap, I16 a record before each delete. Bytes are compared with what bookies s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from datetime import timedelta
 from hashlib import sha256
+from typing import Any
 from uuid import UUID
 
 import boto3
 
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
+from resources.settings import StoreSettings
 from tests.support.crash_scene import Scene
 from tests.support.crash_subject import Subject, bookie_entries
 from tests.support.tiered_cluster import BrokerObjects, object_entries
@@ -124,10 +127,10 @@ def _object_problem(
         yield f"I14: the copy {uid} of ledger {ledger_id} has other bytes than bookies served"
 
 
-def at_end(stack: Stack, scene: Scene) -> Anomalies:
+def at_end(stack: Stack, scene: Scene, store: StoreSettings) -> Anomalies:
     """What is wrong although everything was run to its end and swept. All should be released.
 
-    A broken attempt must not be the one in use; that its objects are damaged is no news.
+    The second checker reads `store` itself. A broken attempt must not be the one in use; that its objects are damaged is no news.
     """
     subject = scene.subject
     yield from at_once(stack, scene)
@@ -150,7 +153,7 @@ def at_end(stack: Stack, scene: Scene) -> Anomalies:
             yield f"I16: ledger {ledger_id} has no record of the release of {context.uid}"
         elif records.faults:
             yield f"I2: release of ledger {ledger_id}: {'; '.join(records.faults)}"
-    yield from _second_opinion(stack, subject, scene.broken)
+    yield from _second_opinion(stack, scene, store)
 
 
 def _leavings(stack: Stack, ledger_id: int, published: UUID) -> Anomalies:
@@ -201,18 +204,21 @@ def _release_order(stack: Stack, subject: Subject, ledger_id: int, uid: UUID) ->
         yield f"I2: records of ledger {ledger_id} were written out of order"
 
 
-def _second_opinion(stack: Stack, subject: Subject, broken: UUID | None) -> Anomalies:
-    """Every byte and every record again, by the checker that shares nothing with our code."""
-    store = stack.settings.store
-    client = boto3.client(
+@functools.cache
+def _client(store: StoreSettings) -> Any:
+    return boto3.client(
         "s3",
         endpoint_url=store.endpoint,
         region_name=store.region,
         aws_access_key_id=store.access_key,
         aws_secret_access_key=store.secret_key,
     )
+
+
+def _second_opinion(stack: Stack, scene: Scene, store: StoreSettings) -> Anomalies:
+    """Every byte and every record again, by the checker that shares nothing with our code."""
     check = tool.Check(
-        tool.Bucket(client, store.bucket),
+        tool.Bucket(_client(store), store.bucket),
         stack.instance,
         deep=True,
         skew=timedelta(seconds=60),
@@ -220,9 +226,9 @@ def _second_opinion(stack: Stack, subject: Subject, broken: UUID | None) -> Anom
         public_keys=[],
         tell=lambda _line: None,
     )
-    check.run([*subject.ledger_ids])
+    check.run([*scene.subject.ledger_ids])
     for finding in check.findings:
-        if broken is None or finding["uid"] != str(broken):
+        if scene.broken is None or finding["uid"] != str(scene.broken):
             yield f"I3: second checker: {finding}"
 
 

@@ -112,7 +112,7 @@ def finish(lab: Lab, stack: Stack, scene: Scene) -> Iterator[str]:
     if again != state:
         moved = sorted(k for k in {*state, *again} if state.get(k) != again.get(k))
         yield f"I12: a finished topic, run again, changed {moved}"
-    yield from at_end(stack, scene)
+    yield from at_end(stack, scene, lab.settings.store)
     yield from readable(lab, subject, reloaded=True)
 
 

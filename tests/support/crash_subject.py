@@ -18,10 +18,11 @@ from urllib.parse import parse_qs, urlsplit
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
 from resources.devstack.traffic import TopicSpec, produce
-from resources.settings import Settings
+from resources.object_store.s3 import S3ObjectStore
 from tests.support.fault_lab import YOUNGEST_S, Lab, Topic, ml_name_of
 from tests.support.http_proxy import Do, HttpProxy, Rule
 from tests.support.sim_judge import judge, judge_ledgers
+from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.steps.stack import Stack
 
 _DATA_KEY = re.compile(r"/[0-9a-f-]{36}-ledger-(?P<ledger_id>\d+)$")
@@ -114,11 +115,11 @@ class Workshop:
         self.lab.admin("POST", f"/namespaces/{namespace}/offloadPolicies", policies)
 
     @contextmanager
-    def open(self, settings: Settings | None = None) -> Iterator[Stack]:
-        with self.lab.open(
-            settings or self.settings, judge=judge, judge_ledgers=judge_ledgers
-        ) as stack:
-            yield stack
+    def open(self) -> Iterator[Stack]:
+        """For what nobody kills: the settings name the proxy, as contexts do; requests avoid it."""
+        with self.lab.open(self.settings, judge=judge, judge_ledgers=judge_ledgers) as stack:
+            objects = S3ObjectStore(self.lab.settings.store)
+            yield replace(stack, objects=objects, book=RecordBook(objects, stack.instance))
 
     def _subject(self, topic: Topic, ledger_ids: tuple[int, ...], *, blocks: int) -> Subject:
         with self.open() as stack:
