@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -160,7 +161,9 @@ class Monitor:
             self.report("I2", f"ledger {ledger_id} deleted, attempt {uid} is quarantined")
         published = self._published_at.get((instance, ledger_id, str(uid)))
         lag_s = self.world.settings.release.deletion_lag_s
-        now = self.world.scheduler.now
+        # Two clocks that are ahead alike cannot be told from time that has passed.
+        ahead_s = max(0.0, min(self.world.store_offset_s, process.skew_s))
+        now = self.world.scheduler.now + ahead_s
         if published is None:
             self.report("I2", f"ledger {ledger_id} deleted, {uid} was never confirmed published")
         elif now - published < lag_s - CLOCKS_APART_S:
@@ -432,6 +435,18 @@ class Monitor:
 
     def has_record(self, instance: str, key: str) -> bool:
         return self._record(instance, key) is not None
+
+    def is_dated_backwards(self, instance: str, ledger_id: int, uid: UUID) -> bool:
+        """Proven before it was begun, by clocks a day apart: it is never released by itself."""
+        attempt = self._attempt_of(instance, ledger_id, uid)
+        certificate = self._record(instance, keys.certificate(ledger_id, uid))
+        if attempt is None or certificate is None:
+            return False
+        began, proven = (
+            datetime.fromisoformat(said)
+            for said in (attempt["started_at"], certificate["verified_at"])
+        )
+        return (began - proven).total_seconds() > CLOCKS_APART_S
 
     def topics_of(self, site: Site) -> Iterable[tuple[str, ManagedLedger]]:
         for ml_name in site.broker.names():

@@ -485,6 +485,8 @@ def _unfinished(world: World, site: Site, info: LedgerInfo) -> str | None:
         return None
     if monitor.has_record(cluster.instance, keys.quarantine(ledger_id, context.uid)):
         return None  # a scrub replaces it
+    if monitor.is_dated_backwards(cluster.instance, ledger_id, context.uid):
+        return None  # a person must look
     if not context.complete:
         return "its context is not complete"
     return "not released" if cluster.has_node(ledger_id) else None
