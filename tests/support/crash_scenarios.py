@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from resources.devstack.traffic import seal
 from resources.errors import LedgerNotFoundError, RefusedError
-from resources.metastore.offload_context import OffloadContext
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.offload_context import OffloadContext, publish_contexts
 from tests.support.crash_scene import Scene, Shop
 from tests.support.crash_subject import Subject
 from tests.support.http_proxy import Do, once
@@ -23,7 +24,6 @@ from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.holds import hold_ledger
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.release_plan import make_plan, write_plan
-from tiering_assets.tiering.topic_edit import Copy, TopicChange, apply_change
 
 
 def _offload(shop: Shop, subject: Subject, **values: Any) -> Scene:
@@ -156,14 +156,20 @@ def sweep_stray(shop: Shop) -> Scene:
     return replace(_release(shop, subject), step="sweep", arguments={})
 
 
+def _unfinished(topic: ManagedLedger, ledger_id: int, uid: UUID) -> ManagedLedger:
+    """As a broker writes it before it sends the first byte."""
+    context = OffloadContext(uid=uid, complete=True, timestamp_ms=1, driver_name="aws-s3")
+    message = publish_contexts(topic, {ledger_id: context}).message_copy()
+    for info in message.ledgerInfo:
+        if info.ledgerId == ledger_id:
+            info.offloadContext.complete = False
+    return topic.with_message(message)
+
+
 def broker_failed(shop: Shop) -> Scene:
     """The topic's node names an attempt of the broker's that it began and will never finish."""
     subject, uid = shop.work.one_block(), uuid4()
     ledger_id, key = subject.topic.ledger_id, data_key(uid, subject.topic.ledger_id)
-    context = OffloadContext(
-        uid=uid, complete=False, timestamp_ms=1, driver_name="aws-s3", properties={}
-    )
-    change = TopicChange(contexts={ledger_id: Copy(uid, 0)})
     with shop.work.open() as stack:
         stack.objects.put(key, b"half a ledger", metadata={})
         stack.objects.create_upload(key, metadata={})
@@ -173,7 +179,7 @@ def broker_failed(shop: Shop) -> Scene:
         edit_topic(
             stack,
             subject.ml_name,
-            lambda info: apply_change(info, change, {ledger_id: context}),
+            lambda info: _unfinished(info, ledger_id, uid),
             czxid=found[1].stat.czxid,
             applied=lambda _info: False,
         )
