@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.store import MetadataStore, Node
+from resources.metastore.store import MetadataStore, Node, VersionedPath
 
 BACKOFF_FLOOR_S = 0.2  # writes every few milliseconds made broker loads fail
 BACKOFF_CEILING_S = 10.0
@@ -37,6 +37,7 @@ def edit_node(
     *,
     expected_czxid: int | None,
     applied: Callable[[Node], bool],
+    guards: Callable[[], Sequence[VersionedPath]] = tuple,
     read_to_write_max_s: float = 2.0,
     attempts: int = 5,
     backoff_s: float = 0.5,
@@ -46,6 +47,7 @@ def edit_node(
 ) -> EditResult:
     """Apply the pure `edit` (None: nothing to change) to the node, and know that it was applied.
 
+    `guards` is asked after `edit`: nodes whose versions the write depends on, in one transaction.
     `applied` says whether a node shows our change; it is asked only after an unknown outcome. What
     `edit` raises passes through and nothing is written. `clock` is the one of Node.read_at_s.
 
@@ -77,7 +79,11 @@ def edit_node(
             continue
         try:
             stat = store.set(
-                path, data, expected_version=node.stat.version, session_id=node.session_id
+                path,
+                data,
+                expected_version=node.stat.version,
+                session_id=node.session_id,
+                checks=guards(),
             )
         except MetadataUnknownError as error:
             unknown = lost = error

@@ -57,9 +57,17 @@ class MetadataStore(Protocol):
         """Create a node and its missing parents; MetadataConflictError if it exists."""
 
     def set(
-        self, path: str, data: bytes, *, expected_version: int, session_id: int | None = None
+        self,
+        path: str,
+        data: bytes,
+        *,
+        expected_version: int,
+        session_id: int | None = None,
+        checks: Sequence[VersionedPath] = (),
     ) -> NodeStat:
         """Compare-and-set, sent once and never retried by the client.
+
+        With `checks`, one transaction: it is written only if those nodes have those versions, too.
 
         MetadataConflictError when the version differs, the node is gone, or the session is no
         longer `session_id`; MetadataUnknownError when the connection died before the answer.

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from kazoo import exceptions as zk_errors
-from kazoo.client import KazooClient
+from kazoo.client import KazooClient, TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError
 
 from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
@@ -100,9 +100,23 @@ class ZooKeeperStore:
         return _stat(stat)
 
     def set(
-        self, path: str, data: bytes, *, expected_version: int, session_id: int | None = None
+        self,
+        path: str,
+        data: bytes,
+        *,
+        expected_version: int,
+        session_id: int | None = None,
+        checks: Sequence[VersionedPath] = (),
     ) -> NodeStat:
         _require_version(path, expected_version)
+        if checks:
+            transaction = self._client.transaction()
+            for check in checks:
+                _require_version(check.path, check.version)
+                transaction.check(check.path, check.version)
+            transaction.set_data(path, data, version=expected_version)
+            operations = [*checks, VersionedPath(path, expected_version)]
+            return _stat(self._commit(transaction, operations, session_id)[-1])
         stat = self._write(
             path,
             lambda: self._client.set_async(path, data, version=expected_version),
@@ -136,8 +150,17 @@ class ZooKeeperStore:
         for delete in deletes:
             _require_version(delete.path, delete.version)
             transaction.delete(delete.path, delete.version)
+        self._commit(transaction, operations, session_id)
+
+    def _commit(
+        self,
+        transaction: TransactionRequest,
+        operations: Sequence[VersionedPath],
+        session_id: int | None,
+    ) -> list[Any]:
+        """The results of all operations; nothing was done if one of them raises."""
         what = f"{operations[0].path} and {len(operations) - 1} more"
-        results = self._write(what, transaction.commit_async, session_id=session_id)
+        results: list[Any] = self._write(what, transaction.commit_async, session_id=session_id)
         for operation, result in zip(operations, results, strict=True):
             if isinstance(result, _CONFLICTS):
                 raise MetadataConflictError(
@@ -147,6 +170,7 @@ class ZooKeeperStore:
         failures = [result for result in results if isinstance(result, Exception)]
         if failures:
             raise MetadataError(f"{what}: refused ({_reason(failures[0])}); nothing was done")
+        return results
 
     def session_id(self) -> int:
         """Id of the present session; waits while the client reconnects, nothing is sent before."""

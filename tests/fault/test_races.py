@@ -12,7 +12,10 @@ from tiering_assets.records.models import Attempt, Outcome, Publication
 from tiering_assets.steps.claims import claim_ledger, read_claim
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import publish_topic
+from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.topic_change import undo
 from tiering_assets.tiering.reasons import Reason
+from tiering_assets.tiering.topic_edit import Copy, TopicChange, is_marked
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 
@@ -149,4 +152,29 @@ def test_two_runs_that_both_publish_the_same_attempt_end_alike(lab, namespace):
             topic.ledger_id
         )
         lab.assert_published_once(second, topic)
+    lab.readable(topic, reloaded=True)
+
+
+def test_marks_of_a_ledger_that_another_run_released_meanwhile_are_not_taken_back(lab, namespace):
+    topic = lab.topic(namespace)
+    with lab.open() as slow, lab.open() as fast:
+        [outcome] = offload_batch(fast, [topic.ledger_id])
+        assert outcome.certificate is not None
+        lab.older(fast)
+        record = outcome.certificate.record
+        copy = Copy(record.uid, record.ledger.last_entry_id)
+        [released] = release_topic(fast, topic.ml_name, [topic.ledger_id]).values()
+        assert isinstance(released, Released)
+        found = slow.topics.read(topic.ml_name)
+        assert found is not None
+        # The slow run marked it, too, could not have it read, and takes its marks back only now.
+        undo(
+            slow,
+            topic.ml_name,
+            TopicChange(marks={topic.ledger_id: copy}),
+            czxid=found[1].stat.czxid,
+        )
+        found = slow.topics.read(topic.ml_name)
+        assert found is not None
+        assert is_marked(found[0], topic.ledger_id, record.uid)
     lab.readable(topic, reloaded=True)

@@ -132,6 +132,21 @@ class MetadataStoreContract:
             )
         assert store.children(root) == ["1", "2", "guard"]
 
+    def test_a_write_holds_only_with_the_versions_that_it_depends_on(self, store, root):
+        store.create(f"{root}/guard", b"")
+        store.create(f"{root}/value", b"0")
+        guard = VersionedPath(f"{root}/guard", 0)
+        stat = store.set(f"{root}/value", b"1", expected_version=0, checks=[guard])
+        assert stat.version == 1
+        assert store.get(f"{root}/value").stat == stat
+        store.set(guard.path, b"x", expected_version=0)
+        with pytest.raises(MetadataConflictError):
+            store.set(f"{root}/value", b"2", expected_version=1, checks=[guard])
+        store.delete(guard.path, expected_version=1)
+        with pytest.raises(MetadataConflictError):
+            store.set(f"{root}/value", b"2", expected_version=1, checks=[guard])
+        assert store.get(f"{root}/value").data == b"1"
+
     def test_a_write_of_another_session_is_refused(self, store, other, root):
         store.create(root, b"0")
         node = other.get(root)

@@ -129,12 +129,21 @@ class SimulatedStore:
         return self._write(path, apply)
 
     def set(
-        self, path: str, data: bytes, *, expected_version: int, session_id: int | None = None
+        self,
+        path: str,
+        data: bytes,
+        *,
+        expected_version: int,
+        session_id: int | None = None,
+        checks: Sequence[VersionedPath] = (),
     ) -> NodeStat:
-        _require_version(expected_version)
+        for version in (expected_version, *(check.version for check in checks)):
+            _require_version(version)
 
         def apply() -> NodeStat:
             cluster = self._cluster
+            for check in checks:
+                cluster.require(check.path, check.version)
             stored = cluster.require(path, expected_version)
             cluster.zxid += 1
             stat = replace(

@@ -161,16 +161,14 @@ def _write_over(store: Any, path: str, edit: Any, **options: Any) -> Any:
         def __getattr__(self, name: str) -> Any:
             return getattr(store, name)
 
-        def set(self, path: str, data: bytes, *, expected_version: int, session_id: Any) -> Any:
+        def set(self, path: str, data: bytes, *, expected_version: int, **options: Any) -> Any:
             try:
-                return store.set(
-                    path, data, expected_version=expected_version, session_id=session_id
-                )
+                return store.set(path, data, expected_version=expected_version, **options)
             except MetadataConflictError:
                 version = store.get(path).stat.version
                 return store.set(path, data, expected_version=version)
 
-    return cas.edit_node(Stubborn(), path, edit, **options)  # type: ignore[arg-type]
+    return cas.edit_node(Stubborn(), path, edit, **options)
 
 
 def _undo_any(topic: Any, change: Any) -> Any:

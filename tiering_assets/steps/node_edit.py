@@ -7,7 +7,7 @@ answer was lost is judged by reading again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from resources.errors import RefusedError
 from resources.metastore.cas import EditResult, edit_node
@@ -16,7 +16,7 @@ from resources.metastore.ledger_info import (
     decode_managed_ledger,
     encode_managed_ledger,
 )
-from resources.metastore.store import Node
+from resources.metastore.store import Node, VersionedPath
 from resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.steps.stack import Stack
 
@@ -32,6 +32,7 @@ def edit_topic(
     *,
     czxid: int,
     applied: Callable[[ManagedLedger], bool],
+    guards: Callable[[], Sequence[VersionedPath]] = tuple,
 ) -> EditResult:
     """Apply a pure edit; None from it means that nothing is left to do.
 
@@ -59,6 +60,7 @@ def edit_topic(
         edit_bytes,
         expected_czxid=czxid,
         applied=lambda node: applied(decode_managed_ledger(node.data)),
+        guards=guards,
         read_to_write_max_s=stack.settings.publish.read_to_write_max_s,
         attempts=ATTEMPTS_MAX,
         clock=stack.monotonic,

@@ -14,7 +14,9 @@ from uuid import UUID
 from resources.errors import RefusedError
 from resources.metastore.cas import EditResult
 from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext, driver_properties
+from resources.metastore.store import VersionedPath
 from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen
@@ -100,13 +102,28 @@ def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid:
 
 
 def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
-    """Take our contexts and marks out of the node again and make the broker see it."""
+    """Take our contexts and marks out of the node again and make the broker see it.
+
+    What BookKeeper does not have any more stays as it is: another run was faster and deleted it, and
+    the object is what readers have. The write holds only while the other ledgers are still there.
+    """
+    nodes: dict[int, LedgerNode] = {}
+
+    def edit(info: ManagedLedger) -> ManagedLedger | None:
+        nodes.clear()
+        for ledger_id in change.last_entry_ids:
+            node = stack.ledgers.read(ledger_id)
+            if node is not None:
+                nodes[ledger_id] = node
+        return undo_change(info, change.only(nodes))
+
     edit_topic(
         stack,
         ml_name,
-        lambda info: undo_change(info, change),
+        edit,
         czxid=czxid,
-        applied=lambda info: undo_change(info, change) is None,
+        applied=lambda info: undo_change(info, change.only(nodes)) is None,
+        guards=lambda: [VersionedPath(n.path, n.stat.version) for n in nodes.values()],
     )
     _reach(change, publish="publish.context_removed", release="release.marks_removed")
     reload_topic(stack, ml_name, why=f"taken back: {_said(change)}")

@@ -7,7 +7,7 @@ attempt, a mark of a ledger in the same change. Pure: every call judges a fresh 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -52,6 +52,14 @@ class TopicChange:
     @property
     def last_entry_ids(self) -> dict[int, int]:
         return {i: copy.last_entry_id for i, copy in (*self.contexts.items(), *self.marks.items())}
+
+    def only(self, ledger_ids: Container[int]) -> TopicChange:
+        """The part of the change that is about these ledgers."""
+        return TopicChange(
+            contexts={i: copy for i, copy in self.contexts.items() if i in ledger_ids},
+            marks={i: copy for i, copy in self.marks.items() if i in ledger_ids},
+            replacing=self.replacing,
+        )
 
     def without(self, ledger_ids: Mapping[int, object]) -> TopicChange:
         """The change without some of its ledgers to publish."""

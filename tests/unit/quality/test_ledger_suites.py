@@ -100,7 +100,8 @@ def test_what_is_not_there_fails_all_that_is_said_of_it():
 @pytest.mark.parametrize("clock", ["attempt_stored_at", "attempt"])
 def test_a_clock_that_was_set_once_is_no_reason_to_hold(clock):
     late = STARTED + 5 * HOUR
-    changed: Any = late if clock == "attempt_stored_at" else replace(SOUND.copy.attempt, started_at=late)
+    attempt: Any = SOUND.copy.attempt
+    changed: Any = late if clock == "attempt_stored_at" else replace(attempt, started_at=late)
     row = replace(SOUND, copy=replace(SOUND.copy, **{clock: changed})).row()
     assert failed_names(judge_ledgers([row])[42]) == set()
 
