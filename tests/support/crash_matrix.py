@@ -87,7 +87,18 @@ def _run(shop: Shop, case: Case, result: Result) -> Iterator[str]:
         if result.parts_resent > IN_FLIGHT:
             yield f"{result.parts_resent} blocks were sent again, {IN_FLIGHT} was on the way"
         scene.repair()
-        yield from finish(work.lab, stack, scene)
+        found = [*finish(work.lab, stack, scene)]
+        yield from found
+        if not found:
+            _forget(work.lab, stack, scene.subject)
+
+
+def _forget(lab: Lab, stack: Stack, subject: Subject) -> None:
+    """A sound case leaves nothing, so that clean-up need not look at it in all later ones."""
+    lab.admin("DELETE", f"/persistent/{subject.topic.spec.topic}?force=true")
+    for key in state_of(stack, subject):
+        if key != "node":
+            stack.objects.delete(key)
 
 
 def _again(shop: Shop, scene: Scene, environment: dict[str, str], stack: Stack) -> Iterator[str]:
