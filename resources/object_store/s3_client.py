@@ -19,6 +19,7 @@ import boto3
 from botocore import exceptions as boto_errors
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
+from urllib3 import exceptions as urllib3_errors
 
 from resources.errors import ObjectStoreError, SettingsError
 from resources.object_store import s3_errors
@@ -124,7 +125,11 @@ class S3Connection:
             raise s3_errors.unreachable(request, sent=sent, reason=type(error).__name__) from None
 
     def downloaded(self, key: str, download: Callable[[S3Client], T]) -> T:
-        """What `download` gives; a body that breaks off is asked for again."""
+        """What `download` gives; a body that breaks off is asked for again.
+
+        Botocore reads the body of a refused download outside of its own retries and translation,
+        so that one that breaks off arrives here as urllib3's error.
+        """
         broken = ""
         for _ in range(max(1, self._settings.attempts_max)):
             try:
@@ -132,6 +137,8 @@ class S3Connection:
                     return download(client)
             except _BrokenBodyError as error:
                 broken = str(error)
+            except urllib3_errors.HTTPError as error:
+                broken = type(error).__name__
         request = self.request("GET", key)
         raise ObjectStoreError(
             f"{request.place}: {request.what}: the body broke off "
