@@ -16,14 +16,17 @@ from unittest.mock import patch
 
 from resources.errors import MetadataConflictError, MetadataUnknownError
 from resources.metastore import cas
+from resources.metastore.ledgers import LedgerDirectory
 from resources.object_store.records import RecordStore
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.steps import (
+    clean_up,
     confirm,
     guarded_delete,
+    leftovers,
     node_edit,
     outcome,
     pipeline,
@@ -35,12 +38,14 @@ from tiering_assets.steps import (
     topic_change,
     verify,
 )
+from tiering_assets.steps.deleting import Going, delete_leavings
 from tiering_assets.steps.holds import Holds
 from tiering_assets.steps.record_book import RecordBook, Stored
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tasks import copy
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tiering import publication, release_gate, topic_edit
+from tiering_assets.tiering.leftovers import decide_leftover
 from tiering_assets.tiering.orphans import Sweep, decide_sweep
 
 Change = tuple[Any, str, Any]
@@ -272,7 +277,7 @@ def _contexts_before_listing(stack: Any, **options: Any) -> Any:
         return known.get(ml_name, frozenset())
 
     with patch.object(sweep, "_contexts", remembered):
-        return _sweep(stack, **options)
+        return _sweep(stack, **{**options, "listing": None})
 
 
 _sweep = sweep.sweep
@@ -287,6 +292,43 @@ def _sweep_objects_alone(stack: Any, leaving: Any) -> Any:
 
 
 _sweep_one = sweep._sweep_one
+
+
+def _no_broker_is_slow(evidence: Any, *, guard_age: Any) -> Any:
+    return decide_leftover(evidence, guard_age=guard_age * 0)
+
+
+def _delete_named(stack: Any, leaving: Any, intent: Any) -> Any:
+    going = Going(
+        ledger_id=leaving.pair[0],
+        uid=leaving.pair[1],
+        ml_name=leaving.ml_name,
+        objects=leaving.objects,
+        uploads=leaving.uploads,
+        intent=intent.sha256,
+    )
+    return replace(leaving, done=delete_leavings(stack, going))
+
+
+def _unguarded(stack: Any, ml_name: str, edit: Any, **options: Any) -> Any:
+    """Undoing reads no ledger and depends on none."""
+    everywhere = patch.object(LedgerDirectory, "read", _always_there)
+
+    def blind(info: Any) -> Any:
+        with everywhere:
+            return edit(info)
+
+    return _edit_topic(stack, ml_name, blind, **{**options, "guards": tuple})
+
+
+_read_ledger = LedgerDirectory.read
+
+
+def _always_there(directory: Any, ledger_id: int) -> Any:
+    return _read_ledger(directory, ledger_id) or object()
+
+
+_edit_topic = node_edit.edit_topic
 
 
 def _put_record(
@@ -351,10 +393,16 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "holds are ignored": ((Holds, "why", _nothing),),
     "quarantines are ignored": ((release_evidence, "_quarantine", _nothing),),
     "clean-up writes no outcome": ((sweep, "win_outcome", _say_it_is_written),),
-    "clean-up reads metadata before it lists": ((sweep, "sweep", _contexts_before_listing),),
+    "clean-up reads metadata before it lists": ((clean_up, "sweep", _contexts_before_listing),),
     "clean-up knows no guard age": ((sweep, "decide_sweep", _sweep_young),),
     "clean-up takes what is published": ((sweep, "decide_sweep", _sweep_anything),),
     "clean-up forgets uploads": ((sweep, "_sweep_one", _sweep_objects_alone),),
+    "a slow broker is taken for dead": ((leftovers, "decide_leftover", _no_broker_is_slow),),
+    "what a broker left goes while the node names it": (
+        (leftovers, "take_out_unfinished", _nothing),
+        (leftovers, "_delete", _delete_named),
+    ),
+    "marks are taken back after the ledger went": ((topic_change, "edit_topic", _unguarded),),
     "records are overwritten": ((RecordStore, "_put", _put_record),),
     "two instances share their records": ((RecordBook, "__init__", _book_of_all),),
 }

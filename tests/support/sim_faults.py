@@ -51,6 +51,7 @@ BY_SCHEDULE: Final = (
     "broker cannot read objects",
     "copied twice, both publishers dead",
     "withdrawn by two runs",
+    "released by two runs",
     "foreign object",
     "object damaged after publication",
 )

@@ -28,7 +28,7 @@ from tests.support.sim_world import World
 from tiering_assets.offload_format.keys import ObjectKey, data_key, parse_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps import sweep
+from tiering_assets.steps import clean_up
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.record_book import RecordBook, Stored
 from tiering_assets.steps.release_batch import due_ledgers, release_batch
@@ -153,6 +153,9 @@ def _schedule(world: World, site: Site) -> None:
     if scripted < 0.06:
         _withdrawn_twice(world, site)
         return
+    if scripted < 0.09:
+        _released_twice(world, site)
+        return
     rng, first = world.rng, site is world.sites[0]
     offloads = [rng.uniform(0, 600)]
     if rng.random() < 0.5:
@@ -228,6 +231,20 @@ def _withdrawn_twice(world: World, site: Site) -> None:
     for number in range(30):
         at = 124.0 + number * 0.5 + rng.random() * 0.5
         _spawn_broker(world, site, f"{name}-broker-{number}", at, "offload")
+
+
+def _released_twice(world: World, site: Site) -> None:
+    """A releaser sleeps before its rehearsal, another releases; then nothing can be read."""
+    rng, name = world.rng, site.cluster.instance
+    world.faults.strike("released by two runs")
+    site.broker.bookkeeper_first = True  # without a mark it reads there
+    for number in range(3):
+        world.start(f"{name}-offload-{number}", 1.0 + number * 30, site, run_offload)
+    at = rng.uniform(1500.0, 1700.0)
+    asleep = Fate("broker", ("read_entry",), "delay", rng.uniform(60.0, 90.0))
+    world.start(f"{name}-slow", at, site, run_release, fates=(asleep,))
+    world.start(f"{name}-other", at + rng.uniform(5.0, 30.0), site, run_release)
+    _spawn_blindness(world, site, at + 55.0, 300.0)
 
 
 def _spawn_broker(world: World, site: Site, name: str, at: float, what: str | None = None) -> None:
@@ -373,7 +390,7 @@ def _release(process: Process, *, due: list[int], along: bool) -> None:
 
 
 def run_sweep(process: Process) -> None:
-    sweep.sweep(process.stack(), execute=True)
+    clean_up.clean_up(process.stack(), execute=True)
 
 
 # ----- the end
