@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from resources.errors import FormatError, ObjectExistsError
-from resources.object_store.records import RecordStore, StoredRecord
+from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
+from resources.object_store.records import RecordStore, StoredRecord, record_sha256
 from resources.object_store.store import ObjectStore
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import Record
@@ -48,9 +48,12 @@ class RecordBook:
         return self._records.prefix
 
     def create(self, key: str, record: R) -> Stored[R]:
-        """Write a record that must not exist yet; ObjectExistsError when it does."""
+        """Write a record that must not exist yet; ObjectExistsError when it does.
+
+        The very same bytes, which name run and time, are our own first try whose answer was lost.
+        """
         return self._typed(
-            type(record), self._records.create(key, with_digest(encode_record(record)))
+            type(record), self._records.create_or_same(key, with_digest(encode_record(record)))
         )
 
     def create_or_read(self, key: str, record: R) -> tuple[Stored[R], bool]:
@@ -75,10 +78,17 @@ class RecordBook:
         return stored
 
     def replace(self, found: Stored[R], record: R) -> None:
-        """Overwrite what was read, if nobody else did; ObjectConflictError otherwise."""
-        self._records.replace_if_match(
-            found.key, with_digest(encode_record(record)), etag=found.etag
-        )
+        """Overwrite what was read, if nobody else did; ObjectConflictError otherwise.
+
+        A conflict with the very same bytes is one with our own first try, as in `create`.
+        """
+        body = with_digest(encode_record(record))
+        try:
+            self._records.replace_if_match(found.key, body, etag=found.etag)
+        except ObjectConflictError:
+            now = self._records.read(found.key)
+            if now is None or now.sha256 != record_sha256(body):
+                raise
 
     def iter_records(self, record_type: type[R], prefix: str) -> Iterator[Stored[R]]:
         """All records under a prefix, in key order."""
