@@ -51,6 +51,7 @@ class Monitor:
         self._publications: dict[tuple[str, int, str], str] = {}  # the first record's key
         self._quarantined_at: dict[tuple[str, int, str], float] = {}
         self._stood: set[tuple[str, int, str]] = set()
+        self._put_at: dict[str, float] = {}
         self._attempts: dict[str, str] = {}  # data key -> process that made the attempt
         self._disturbed: set[tuple[str, str]] = set()
         self._held_at: dict[tuple[str, int], float] = {}
@@ -209,12 +210,19 @@ class Monitor:
             self.report("I9", f"{key} deleted, {owner} was not read after the listing")
         if self._record(instance, keys.release_intent(ledger_id, uid)) is not None:
             self.report("I9", f"{key} deleted, a release was intended from it")
-        head = self.world.objects.peek_head(f"tierkeeper/{instance}/{keys.attempt(ledger_id, uid)}")
-        guard_s = self.world.settings.release.guard_age_s
-        if head is None or (head.server_date - head.last_modified).total_seconds() <= guard_s:
+        if self._is_young(f"tierkeeper/{instance}/{keys.attempt(ledger_id, uid)}"):
             self.report("I9", f"{key} deleted within the guard age")
         if not key.endswith("-index") and self._is_last_copy(site, uid, ledger_id):
             self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
+
+    def _is_young(self, record_key: str) -> bool:
+        """Within the guard age by the store's clock, which may have stepped back, and in truth."""
+        head = self.world.objects.peek_head(record_key)
+        if head is None:
+            return True
+        told_s = (head.server_date - head.last_modified).total_seconds()
+        true_s = self.world.scheduler.now - self._put_at.get(record_key, self.world.scheduler.now)
+        return max(told_s, true_s) <= self.world.settings.release.guard_age_s
 
     def _judge_leftover(self, site: Site, key: str, uid: UUID, ledger_id: int) -> None:
         """What a broker left unfinished may go: noted a guard age ago, intended, still on bookies."""
@@ -223,9 +231,7 @@ class Monitor:
             self.report("I6", f"{key} deleted, which no attempt of {cluster.instance} made")
             return
         note = f"tierkeeper/{cluster.instance}/leftovers/{ledger_id}/{uid}.json"
-        head = self.world.objects.peek_head(note)
-        guard_s = self.world.settings.release.guard_age_s
-        if head is None or (head.server_date - head.last_modified).total_seconds() <= guard_s:
+        if self._is_young(note):
             self.report("I9", f"{key} deleted, its broker was not known to be dead for long")
         if not (cluster.has_node(ledger_id) and ledger_id in cluster.bookies):
             self.report("I9", f"{key} deleted, which may be the only copy of ledger {ledger_id}")
@@ -295,6 +301,7 @@ class Monitor:
         prefix = f"tierkeeper/{instance}/"
         if not key.startswith(prefix):
             return
+        self._put_at.setdefault(key, self.world.scheduler.now)
         kind = key.removeprefix(prefix).split("/")[0]
         match kind:
             case "attempts":
