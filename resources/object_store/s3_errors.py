@@ -85,6 +85,11 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
             f"{request.place}: {request.what} was refused because this machine's clock differs "
             "from the store's: set the clock"
         )
+    if code == "InvalidObjectState":
+        return ObjectStoreError(
+            f"{request.place}: {request.what} was refused because the object is in an archive "
+            "class: restore it to a class that reads answer, and take the lifecycle rule away"
+        )
     if code in WRONG_PLACE_CODES:
         return ObjectStoreError(
             f"{request.place}: the store points elsewhere ({code}) for {request.what}: check "

@@ -27,6 +27,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     hold_cmd,
     ledger_cmd,
     ledger_copy_cmd,
+    ledger_give_up_cmd,
     ledger_release_cmd,
     object_cmd,
     orphan_cmd,

@@ -20,6 +20,12 @@ from tiering_assets.quality.ledger_frame import LedgerRow, ledger_frame
 from tiering_assets.quality.verdicts import failed_check, suite_result
 from tiering_assets.records.models import SuiteResult
 
+_CLOCK = (
+    "; a clock was set while its records were written, which stay as they are: see docs/runbook.md, "
+    "A copy that cannot be released"
+)
+NEXT_STEPS = {"verified_after_start": _CLOCK, "published_after_verified": _CLOCK}
+
 
 def validate_ledgers(rows: Sequence[LedgerRow]) -> dict[int, tuple[SuiteResult, ...]]:
     """Judge each ledger by every check of ledger_checks.py; results in the order of its suites.
@@ -52,11 +58,12 @@ def ledger_findings(row: LedgerRow, results: Iterable[SuiteResult]) -> tuple[str
     sentences = []
     for result in results:
         for text in result.failed:
-            check = LEDGER_CHECKS_BY_NAME.get(FailedCheck.parse(text).name)
+            failed = FailedCheck.parse(text)
+            check = LEDGER_CHECKS_BY_NAME.get(failed.name)
             said = (
                 text
-                if check is None or FailedCheck.parse(text).broken is not None
-                else f"{check.name}: {sentence_of(check, row)}"
+                if check is None or failed.broken is not None
+                else f"{check.name}: {sentence_of(check, row)}{NEXT_STEPS.get(check.name, '')}"
             )
             sentences.append(f"suite {result.name}: {said}")
     return tuple(sentences)

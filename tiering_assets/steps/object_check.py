@@ -25,6 +25,7 @@ from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.release_evidence import read_unless_archived
 from tiering_assets.steps.reverify import block_findings, read_back, without_bookies
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import TaskKind
@@ -78,14 +79,18 @@ def look_at_object(stack: Stack, key: str) -> ObjectSight:
         )
     uid, ledger_id = parsed.uid, parsed.ledger_id
     data = stack.objects.head(data_key(uid, ledger_id))
-    index = stack.objects.get(index_key(uid, ledger_id))
-    if data is None and index is None:
+    index_head, index = read_unless_archived(stack, index_key(uid, ledger_id))
+    if data is None and index_head is None:
         raise ObjectNotFoundError(
             f"bucket {stack.objects.bucket!r} has neither {data_key(uid, ledger_id)} nor its index"
         )
     problems: list[str] = []
-    for name, head in (("data", data), ("index", None if index is None else index.head)):
-        if head is None:
+    for name, head in (("data", data), ("index", index_head)):
+        if head is not None and name == "index" and index is None:
+            problems.append(
+                f"the index object is archived ({head.storage_class}): no broker reads it"
+            )
+        elif head is None:
             problems.append(f"the {name} object is not there")
         else:
             try:

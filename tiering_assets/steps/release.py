@@ -17,6 +17,7 @@ from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import (
+    FormatError,
     MetadataConflictError,
     RefusedError,
     TierkeeperError,
@@ -154,15 +155,19 @@ def prepare_release(
                 (f"capped: {room} more ledgers may be released in this run or hour",)
             )
         else:
-            due[ledger_id] = _intend(
-                stack,
-                ml_name,
-                node,
-                evidence,
-                decision,
-                None if approval is None else approval.plan,
-            )
-            reach("release.intended")
+            try:
+                due[ledger_id] = _intend(
+                    stack,
+                    ml_name,
+                    node,
+                    evidence,
+                    decision,
+                    None if approval is None else approval.plan,
+                )
+            except FormatError as error:  # an intent that lies there and cannot be read
+                results[ledger_id] = error
+            else:
+                reach("release.intended")
     read = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
     differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in read.items() if c})
     results.update(differing)

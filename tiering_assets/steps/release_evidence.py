@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from uuid import UUID
 
-from resources.errors import BrokerError, FormatError, MetadataError
+from resources.errors import BrokerError, FormatError, MetadataError, ObjectStoreError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext
@@ -122,6 +122,7 @@ class _Look:
     outcome: Stored[Outcome] | None
     ledger: LedgerNode | None
     data: ObjectHead | None
+    index_head: ObjectHead | None
     index: StoredObject | None
     index_now: IndexNow
     row: LedgerRow | None = None
@@ -199,7 +200,7 @@ def _copy_facts(
         publication=None if look.publication is None else look.publication.record,
         publication_stored_at=None if look.publication is None else look.publication.stored_at,
         data=look.data,
-        index=None if index is None else index.head,
+        index=look.index_head,
         index_sha256="" if index is None else sha256(index.body).hexdigest(),
         store_now=about.store_now,
         skew_s=stack.settings.publish.clock_skew_max_s,
@@ -211,7 +212,7 @@ def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid
     certificate, faults = (None, []) if uid is None else _certificate(stack, about, ledger_id, uid)
-    data, index = _objects(stack, certificate)
+    data, index_head, index = _objects(stack, certificate)
     record = None if certificate is None else certificate.record
     publication = None if uid is None else about.publications.get((ledger_id, uid))
     attempt, outcome = (
@@ -228,6 +229,7 @@ def _look(stack: Stack, about: TopicEvidence, ledger_id: int) -> _Look:
         outcome=outcome,
         ledger=stack.ledgers.read(ledger_id),
         data=data,
+        index_head=index_head,
         index=index,
         index_now=look_at_index(stack, record, data, index, listed),
     )
@@ -257,9 +259,7 @@ def _evidence(
         certified_facts=None if record is None else record.ledger,
         facts_now=None if look.ledger is None else facts_of(look.ledger),
         data=None if record is None else _object_now(look.data, record.data),
-        index=None
-        if record is None
-        else _object_now(None if look.index is None else look.index.head, record.index),
+        index=None if record is None else _object_now(look.index_head, record.index),
         index_agrees=look.index_now.agrees,
         hold=about.holds.why(ledger_id, about.ml_name),
         under_replicated=_under_replicated(stack, ledger_id),
@@ -342,11 +342,24 @@ def _chain_intact(look: _Look) -> bool:
 
 def _objects(
     stack: Stack, certificate: Stored[Certificate] | None
-) -> tuple[ObjectHead | None, StoredObject | None]:
+) -> tuple[ObjectHead | None, ObjectHead | None, StoredObject | None]:
+    """Data object and index object by HEAD, and the index itself; an archived one has no body."""
     if certificate is None:
-        return None, None
+        return None, None, None
     record = certificate.record
-    return stack.objects.head(record.data.key), stack.objects.get(record.index.key)
+    return (stack.objects.head(record.data.key), *read_unless_archived(stack, record.index.key))
+
+
+def read_unless_archived(stack: Stack, key: str) -> tuple[ObjectHead | None, StoredObject | None]:
+    """HEAD and body of a small object; the body is None of one in a class that no read answers."""
+    try:
+        found = stack.objects.get(key)
+    except ObjectStoreError:
+        head = stack.objects.head(key)
+        if head is None or head.storage_class in READABLE_CLASSES:
+            raise  # an outage says nothing about the object
+        return head, None
+    return None if found is None else found.head, found
 
 
 def _object_now(head: ObjectHead | None, certified: ObjectFacts) -> ObjectNow:

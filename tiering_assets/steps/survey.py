@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
+from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
@@ -171,10 +172,13 @@ def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[Le
 
 
 def ml_names_of(stack: Stack, ledger_ids: Iterable[int]) -> dict[int, str]:
-    """Owner of each ledger by attempt record or, without one, by the ledger's own metadata."""
+    """Owner of each ledger by attempt record or, without a readable one, by its own metadata."""
     found: dict[int, str] = {}
     for ledger_id in ledger_ids:
-        attempts = attempts_of(stack, ledger_id)
+        try:
+            attempts = attempts_of(stack, ledger_id)
+        except FormatError:  # one ledger's record must not stop what is done to the others
+            attempts = []
         name = attempts[-1].record.ml_name if attempts else look_at(stack, ledger_id).ml_name
         if name is not None:
             found[ledger_id] = name

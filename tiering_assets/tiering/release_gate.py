@@ -14,6 +14,8 @@ from uuid import UUID
 from tiering_assets.records.models import LedgerFacts
 from tiering_assets.tiering.lag import lag_elapsed
 
+CLOCKS_APART = timedelta(minutes=10)  # a large plan may take so long between its two looks
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectNow:
@@ -91,18 +93,27 @@ def _publication(evidence: ReleaseEvidence, uid: UUID, lag: timedelta, now: date
     published_at, stored_at = evidence.published_at, evidence.publication_stored_at
     if evidence.published_uid != uid or published_at is None or stored_at is None:
         return ["publication of this attempt is not confirmed"]
-    if not lag_elapsed(
-        lag=lag,
-        recorded_at=published_at,
-        now=now,
-        stored_at=stored_at,
-        store_now=evidence.store_now,
+    store_now = evidence.store_now
+    if lag_elapsed(
+        lag=lag, recorded_at=published_at, now=now, stored_at=stored_at, store_now=store_now
     ):
-        return [
-            f"deletion lag has not elapsed: due after "
-            f"{max(published_at, stored_at) + lag:%Y-%m-%d %H:%M:%S} UTC"
-        ]
-    return []
+        return []
+    due = max(published_at, stored_at) + lag
+    return [
+        f"deletion lag has not elapsed: due after {due:%Y-%m-%d %H:%M:%S} UTC"
+        + _clocks(now - store_now)
+    ]
+
+
+def _clocks(off: timedelta) -> str:
+    """A clock that stands wrong must be named: the ledger may wait for nothing else."""
+    if abs(off) <= CLOCKS_APART:
+        return ""
+    way = "ahead of" if off > timedelta(0) else "behind"
+    return (
+        f" by both clocks, and this machine's is {abs(off).total_seconds():.0f} s {way} the store's; "
+        f"set the one that is wrong"
+    )
 
 
 def _certificate(evidence: ReleaseEvidence, uid: UUID) -> list[str]:

@@ -90,7 +90,8 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"store_now": NOW - 3 * LAG},  # the store's clock stepped back
-        "deletion lag has not elapsed: due after 2026-01-01 20:00:00 UTC",
+        "deletion lag has not elapsed: due after 2026-01-01 20:00:00 UTC by both clocks, and this "
+        "machine's is 43200 s ahead of the store's; set the one that is wrong",
     ),
     ({"certified_uid": None}, UNCERTIFIED),
     ({"certified_uid": OTHER}, UNCERTIFIED),

@@ -1,0 +1,249 @@
+"""What was proven, and changed before its release: objects, records, the topic's node."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from uuid import uuid4
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from resources.errors import MetadataConflictError
+from tests.support.altered_answers import AlteringProxy, archived, expiring
+from tests.support.fault_lab import certificate_of
+from tests.support.rewritten_records import record_bytes, restored, rewrite
+from tiering_assets.records import keys
+from tiering_assets.records.models import Release
+from tiering_assets.steps.object_check import look_at_object
+from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release_batch import release_batch
+from tiering_assets.tiering.release_gate import NotYet
+
+pytestmark = [pytest.mark.stack, pytest.mark.fault]
+
+
+@pytest.fixture(scope="module")
+def namespace(lab):
+    return lab.namespace("meanwhile")
+
+
+@pytest.fixture(scope="module")
+def published(lab, namespace):
+    """A published ledger that is due; tests put back what they change."""
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        certificate = certificate_of(outcome)
+        lab.older(stack)
+        yield stack, topic, certificate
+
+
+def result_of(stack, topic):
+    """NotYet or the error that a run of everything shows for this ledger."""
+    [outcome] = release_batch(stack, [topic.ledger_id])
+    assert not isinstance(outcome.result, Released)
+    assert stack.ledgers.read(topic.ledger_id) is not None
+    listed = stack.topics.read(topic.ml_name)[0].ledger(topic.ledger_id)
+    assert not listed.offload.bookkeeper_deleted
+    assert stack.book.read(Release, keys.release(topic.ledger_id, listed.offload.uid)) is None
+    return outcome.result
+
+
+def assert_waits(stack, topic, *reasons):
+    result = result_of(stack, topic)
+    assert isinstance(result, NotYet), result
+    for reason in reasons:
+        assert reason in result.reasons
+
+
+def assert_released(stack, topic):
+    result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
+    assert isinstance(result, Released), result
+
+
+@contextmanager
+def through(lab, alter):
+    with AlteringProxy(lab.endpoints.s3_endpoint, alter) as proxy:
+        store = replace(lab.settings.store, endpoint=proxy.url)
+        with lab.open(replace(lab.settings, store=store)) as stack:
+            yield stack
+
+
+@pytest.mark.parametrize("part", ["data", "index"])
+def test_an_object_that_was_archived_after_verification_waits(lab, published, part):
+    _stack, topic, certificate = published
+    reason = f"the {part} object is in an archive class that no broker can read"
+    with through(lab, archived(getattr(certificate, part).key)) as stack:
+        assert_waits(stack, topic, reason)
+        if part == "index":  # and what scrubs look at tells it from an outage, too
+            problems = look_at_object(stack, certificate.data.key).problems
+            assert problems == ("the index object is archived (GLACIER): no broker reads it",)
+
+
+def test_an_object_that_a_rule_will_expire_waits(lab, published):
+    _stack, topic, certificate = published
+    with through(lab, expiring(certificate.data.key)) as stack:
+        assert_waits(stack, topic, "the data object has an expiration date")
+
+
+@pytest.mark.parametrize("part", ["data", "index"])
+def test_an_object_that_a_rule_has_deleted_waits(published, part):
+    stack, topic, certificate = published
+    key = getattr(certificate, part).key
+    with restored(stack.objects, key):
+        stack.objects.delete(key)
+        assert_waits(stack, topic, f"the {part} object is gone")
+
+
+RECORDS = {
+    "attempt": lambda topic, uid: keys.attempt(topic.ledger_id, uid),
+    "outcome": lambda topic, uid: keys.outcome(topic.ledger_id, uid),
+    "publication": lambda topic, _uid: keys.publication(topic.ml_name, 1),
+}
+FUTURE = {
+    "attempt": "the chain of records behind the certificate is broken",
+    "outcome": "the chain of records behind the certificate is broken",
+    "publication": "schema 'tierkeeper/publication/2', expected 'tierkeeper/publication/1'",
+    "quarantine": "schema 'tierkeeper/quarantine/2', expected 'tierkeeper/quarantine/1'",
+    "hold": "under a release hold: a hold record that cannot be read",
+    "release-intent": "schema 'tierkeeper/release-intent/2', expected 'tierkeeper/release-intent/1'",
+}
+
+
+@pytest.mark.parametrize("kind", ["attempt", "outcome", "publication"])
+def test_a_record_of_a_future_schema_releases_nothing(published, kind):
+    stack, topic, certificate = published
+    key = stack.book.prefix + RECORDS[kind](topic, certificate.uid)
+    with restored(stack.objects, key):
+        rewrite(stack.objects, key, schema=f"tierkeeper/{kind}/2")
+        assert FUTURE[kind] in str(result_of(stack, topic))
+
+
+@pytest.mark.parametrize("kind", ["quarantine", "hold", "release-intent"])
+def test_a_future_record_that_may_forbid_a_release_forbids_it(published, kind):
+    stack, topic, certificate = published
+    key = (
+        stack.book.prefix
+        + {
+            "quarantine": keys.quarantine(topic.ledger_id, certificate.uid),
+            "hold": keys.hold(topic.ledger_id),
+            "release-intent": keys.release_intent(topic.ledger_id, certificate.uid),
+        }[kind]
+    )
+    stack.objects.put(key, record_bytes({"schema": f"tierkeeper/{kind}/2", "new": 1}))
+    try:
+        assert FUTURE[kind] in str(result_of(stack, topic))
+    finally:
+        stack.objects.delete(key)
+
+
+def test_what_was_put_back_is_released_and_readable(lab, published):
+    stack, topic, _certificate = published
+    assert_released(stack, topic)
+    lab.readable(topic, reloaded=True)
+
+
+@pytest.fixture
+def versioned(lab):
+    """Settings and a namespace for a bucket that keeps versions."""
+    ends = lab.endpoints
+    bucket = f"versioned-{uuid4().hex[:12]}"
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=ends.s3_endpoint,
+        region_name=ends.s3_region,
+        aws_access_key_id=ends.s3_access_key,
+        aws_secret_access_key=ends.s3_secret_key,
+        config=Config(s3={"addressing_style": "path"}),
+    )
+    s3.create_bucket(Bucket=bucket)
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    namespace = lab.namespace("versioned")
+    policies = {**lab.offload_policies(), "s3ManagedLedgerOffloadBucket": bucket}
+    lab.admin("POST", f"/namespaces/{namespace}/offloadPolicies", policies)
+    return lab.with_section("store", bucket=bucket), namespace, s3
+
+
+def test_another_version_with_the_same_bytes_waits_as_does_a_delete_marker(lab, versioned):
+    settings, namespace, s3 = versioned
+    topic = lab.topic(namespace)
+    with lab.open(settings) as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        certified = certificate_of(outcome).data
+        lab.older(stack)
+        found = stack.objects.get(certified.key)
+        assert found.head.version_id == certified.version_id
+        written = stack.objects.put(certified.key, found.body, metadata=found.head.metadata)
+        assert written.etag == certified.etag  # nothing but the version tells them apart
+        assert_waits(stack, topic, "the data object is not the certified version")
+        stack.objects.delete(certified.key, version_id=written.version_id)
+
+        place = {"Bucket": settings.store.bucket, "Key": certified.key}
+        marker = s3.delete_object(**place)["VersionId"]  # what an expiring rule does
+        assert_waits(stack, topic, "the data object is gone")
+        s3.delete_object(**place, VersionId=marker)
+        assert_released(stack, topic)
+    lab.readable(topic, reloaded=True)
+
+
+class Between:
+    """A metadata store that lets somebody act right before the first write of one kind."""
+
+    def __init__(self, store, method, act):
+        self._store, self._method, self._act = store, method, act
+
+    def __getattr__(self, name):
+        found = getattr(self._store, name)
+        if name != self._method or self._act is None:
+            return found
+
+        def first(*args, **kwargs):
+            act, self._act = self._act, None
+            act()
+            return found(*args, **kwargs)
+
+        return first
+
+
+def test_a_node_that_a_broker_rewrites_before_the_context_is_set_keeps_both(lab, namespace):
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [verified] = offload_batch(stack, [topic.ledger_id], publish=False)
+        assert verified.verified
+        rolled = []
+        broker = Between(
+            stack.metadata, "set", lambda: rolled.extend(lab.close_current(topic.spec.topic))
+        )
+        before = {info.ledger_id for info in stack.topics.read(topic.ml_name)[0].ledgers}
+        [outcome] = offload_batch(replace(stack, metadata=broker), [topic.ledger_id])
+        assert outcome.state == "published"
+        assert rolled
+        assert lab.assert_published_once(stack, topic) == certificate_of(outcome).uid
+        after = {info.ledger_id for info in stack.topics.read(topic.ml_name)[0].ledgers}
+        assert after - before  # what the broker wrote is there, too
+    lab.readable(topic, reloaded=True)
+
+
+def test_a_node_that_a_broker_rewrites_before_the_delete_keeps_the_bookie_copy(lab, namespace):
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        uid = certificate_of(outcome).uid
+        lab.older(stack)
+        rolled = []
+        broker = Between(
+            stack.metadata,
+            "check_and_delete",
+            lambda: rolled.extend(lab.close_current(topic.spec.topic)),
+        )
+        with pytest.raises(MetadataConflictError):
+            release_topic(replace(stack, metadata=broker), topic.ml_name, [topic.ledger_id])
+        assert rolled
+        assert stack.ledgers.read(topic.ledger_id) is not None
+        assert stack.book.read(Release, keys.release(topic.ledger_id, uid)) is None
+        lab.readable(topic, reloaded=True)
+        assert_released(stack, topic)  # the next run begins with fresh evidence
+    lab.readable(topic, reloaded=True)
