@@ -1,4 +1,3 @@
-
 import pytest
 
 from resources.errors import ObjectStoreError
@@ -40,7 +39,9 @@ def test_what_a_lock_keeps_is_hidden_and_counted_until_it_ends(store):
         assert (deleted.bytes_freed, deleted.bytes_stay) == (freed, 3)
         assert "locked" in deleted.why_stay
         assert store.head("k") is None
-        assert [version.size for version in store.list_versions("k") if not version.is_marker] == [3]
+        assert [version.size for version in store.list_versions("k") if not version.is_marker] == [
+            3
+        ]
         assert sum(version.is_marker for version in store.list_versions("k")) == 1
     store.locked = frozenset()
     assert delete_object(store, "k") == Deleted(3, 0)
