@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import dagster as dg
 import pytest
 
+from resources.devstack.endpoints import environment_of
 from tests.support.http_proxy import Do, HttpProxy
+from tiering_assets.definitions import defs
+from tiering_assets.defs.partitions import SWEPT_LEAVINGS
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
 from tiering_assets.records.sweep_models import Swept
@@ -81,3 +86,30 @@ def test_a_sweep_that_deleted_and_died_is_recorded_by_the_next_one(lab, abandone
         [again] = offload_batch(stack, [topic.ledger_id])
         assert again.state == "published"
     lab.readable(topic, reloaded=True)
+
+
+def test_the_sweep_job_says_what_would_go_and_deletes_only_when_told(lab, abandoned, monkeypatch):
+    topic, record = abandoned
+    for name, value in environment_of(lab.settings).items():
+        monkeypatch.setenv(name, value)
+    facts: dict[bool, dict[str, Any]] = {}
+    with lab.open() as stack, dg.DagsterInstance.ephemeral() as instance:
+        for execute in (False, True):
+            done = defs.resolve_job_def("sweep").execute_in_process(
+                instance=instance,
+                run_config={
+                    "ops": {SWEPT_LEAVINGS.to_python_identifier(): {"config": {"execute": execute}}}
+                },
+            )
+            assert done.success
+            event = instance.get_latest_materialization_event(SWEPT_LEAVINGS)
+            assert event is not None
+            assert event.asset_materialization is not None
+            metadata = event.asset_materialization.metadata
+            facts[execute] = {name: one.value for name, one in metadata.items()}
+            there = stack.objects.head(record.data_key) is not None
+            assert there is not execute
+    assert facts[False]["waiting_attempts"] >= 1
+    assert facts[False]["swept_attempts"] == facts[True]["waiting_attempts"] == 0
+    assert facts[True]["bytes_freed"] >= record.object_bytes
+    lab.readable(topic)
