@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from contextlib import ExitStack
 
 import pytest
@@ -10,7 +11,7 @@ from resources.metastore.ledgers import LedgerDirectory
 from tests.support.bookie_proxy import BookieProxy
 from tests.support.fault_lab import certificate_of, error_of
 from tiering_assets.records.models import Certificate
-from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 
@@ -137,3 +138,56 @@ def test_an_entry_flipped_on_every_replica_fails_by_name(
         assert [*stack.book.iter_records(Certificate, certificates)] == []
         lab.assert_only_collectable(stack, topic.ledger_id)
     lab.readable(topic)
+
+
+def test_bookies_whose_every_answer_comes_late_only_cost_time(
+    lab, namespace, proxies, behind_proxies
+):
+    topic = lab.multi_block_topic(namespace)
+    dice = random.Random(2)
+    for proxy in proxies.values():
+        proxy.delay_s = lambda: dice.uniform(0.05, 0.2)
+    [outcome] = offload_batch(behind_proxies, [topic.ledger_id])
+    assert sum(proxy.answers for proxy in proxies.values()) > 0
+    assert certificate_of(outcome).entries == topic.spec.messages
+    with lab.open() as stack:
+        lab.assert_published_once(stack, topic)
+    lab.readable(topic, reloaded=True)
+
+
+def test_a_bookie_that_dies_in_the_middle_of_answers_costs_no_entry(
+    lab, namespace, proxies, behind_proxies
+):
+    """Half of one bookie's answers, in large batches and entry by entry; the other replica serves."""
+    topic = lab.multi_block_topic(namespace)
+    bookie = replicas_of(behind_proxies, topic.ledger_id)[0]
+    dice = random.Random(3)
+    proxies[bookie].drops = lambda: dice.random() < 0.5
+    [outcome] = offload_batch(behind_proxies, [topic.ledger_id], publish=False)
+    assert certificate_of(outcome).entries == topic.spec.messages
+    assert proxies[bookie].dropped >= 1
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        lab.assert_published_once(stack, topic)
+    lab.readable(topic, reloaded=True)
+
+
+def test_bookies_that_all_die_now_and_then_fail_the_ledger_by_name_or_not_at_all(
+    lab, namespace, proxies, behind_proxies
+):
+    topic = lab.multi_block_topic(namespace)
+    dice = random.Random(1)
+    for proxy in proxies.values():
+        proxy.drops = lambda: dice.random() < 0.4
+    ended: list[LedgerOutcome] = []
+    while not ended or (ended[-1].error is not None and len(ended) < 20):
+        ended += offload_batch(behind_proxies, [topic.ledger_id], publish=False)
+    for outcome in ended[:-1]:
+        assert_fails_by_name(lab, outcome, topic.ledger_id)
+    assert ended[-1].verified
+    assert sum(proxy.dropped for proxy in proxies.values()) >= 1
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert not outcome.copied
+        lab.assert_published_once(stack, topic)
+    lab.readable(topic, reloaded=True)

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a bookie that flips one bit of chosen entries in its answers.
+"""A TCP proxy in front of a bookie that flips bits of its answers, holds them back, or dies in them.
 
 For the case "a replica has rotted on disk": requests pass untouched, and in version 2 read and
 batch read answers the last payload byte of each chosen entry comes out with its lowest bit flipped,
@@ -11,6 +11,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from typing import Self
 
@@ -21,7 +22,8 @@ class BookieProxy:
     """Context manager; give clients `address` in place of the bookie's own.
 
     `flipped` holds (ledger_id, entry_id) and may change at any time; `flips` counts what was done.
-    An entry with an empty payload has its digest hit instead, which is just as wrong.
+    An entry with an empty payload has its digest hit instead, which is just as wrong. `delay_s` is
+    asked for each answer, `drops` whether the connection dies in the middle of it.
     """
 
     def __init__(
@@ -29,6 +31,10 @@ class BookieProxy:
     ) -> None:
         self.flipped = flipped if flipped is not None else set()
         self.flips = 0
+        self.answers = 0
+        self.dropped = 0
+        self.delay_s: Callable[[], float] = lambda: 0.0
+        self.drops: Callable[[], bool] = lambda: False
         self._upstream = upstream
         self._sockets: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
@@ -87,9 +93,17 @@ class BookieProxy:
                 body = read_exactly(bookie, struct.unpack(">i", prefix)[0])
                 if body is None:
                     break
-                client.sendall(prefix + self._tampered(bytearray(body)))
-        with contextlib.suppress(OSError):
-            client.shutdown(socket.SHUT_RDWR)
+                self.answers += 1
+                time.sleep(self.delay_s())
+                answer = prefix + self._tampered(bytearray(body))
+                if self.drops():
+                    self.dropped += 1
+                    client.sendall(answer[: len(answer) // 2])
+                    break
+                client.sendall(answer)
+        for each in (client, bookie):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
     def _tampered(self, body: bytearray) -> bytes:
         if len(body) < 24:

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of ZooKeeper: cut off, or one write is done and its answer never comes.
+"""A TCP proxy in front of ZooKeeper: cut off, or one write never arrives, or its answer never comes.
 
 Requests are frames of a 4-byte length, the request's number and its kind; answers begin with the
 number of their request. Source: ZooKeeper ClientCnxn, ZooDefs.OpCode.
@@ -26,6 +26,7 @@ class ZooKeeperProxy:
         host, port = upstream.rsplit(":", 1)
         self._upstream = (host, int(port))
         self._lose: int | None = None
+        self._drop: int | None = None
         self.lost = 0
         self._away = False
         self._sockets: set[socket.socket] = set()
@@ -36,6 +37,10 @@ class ZooKeeperProxy:
     def lose_answer_of(self, kind: int) -> None:
         """The next request of this kind is done; its answer is dropped with the connection."""
         self._lose = kind
+
+    def drop_request_of(self, kind: int) -> None:
+        """The next request of this kind never arrives; the connection dies with it."""
+        self._drop = kind
 
     def go_away(self) -> None:
         """Cut every connection and refuse new ones until the end."""
@@ -88,12 +93,17 @@ class ZooKeeperProxy:
                     break
                 if not first:
                     number, kind = struct.unpack_from(">ii", body)
+                    if kind == self._drop:
+                        self._drop = None
+                        self.lost += 1
+                        break
                     if kind == self._lose:
                         self._lose = None
                         pending.add(number)
                 first = False
                 server.sendall(prefix + body)
         _end(server)
+        _end(client)
 
     def _answers(self, client: socket.socket, server: socket.socket, pending: set[int]) -> None:
         first = True
