@@ -5,12 +5,8 @@ of all messages, or the metadata store.
 """
 
 import json
-import os
-import subprocess
-import sysconfig
 import uuid
 from hashlib import sha256
-from pathlib import Path
 
 import boto3
 import pytest
@@ -28,42 +24,12 @@ from resources.errors import (
     RefusedError,
     SettingsError,
 )
+from tests.support.cli_shell import Shell
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
 SPEC = TopicSpec(topic="public/default/by-hand", messages=3000, payload_bytes=4096)
-COMMAND = [Path(sysconfig.get_path("scripts")) / "tierkeeper"]
 LAG = {"TIERKEEPER_RELEASE_DELETION_LAG_S": "1"}
-
-
-class Shell:
-    """Runs `tierkeeper` with this stack's settings; `document` is what --json printed."""
-
-    def __init__(self, stack, directory):
-        self._environment = stack.environment()
-        self._directory = directory
-
-    def __call__(self, *words, code=0, **changes):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("TIERKEEPER_")}
-        done = subprocess.run(
-            [*COMMAND, *map(str, words)],
-            env=kept | self._environment | changes,
-            cwd=self._directory,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-        for name in ("TIERKEEPER_STORE_SECRET_KEY", "TIERKEEPER_STORE_ACCESS_KEY"):
-            assert self._environment[name] not in done.stdout + done.stderr
-        return done
-
-    def document(self, *words, code=0, schema=None, **changes):
-        found = json.loads(self(*words, "--json", code=code, **changes).stdout)
-        assert found["schema"] == f"tierkeeper/{schema or '-'.join(words[:2])}/1"
-        return found
 
 
 @pytest.fixture(scope="module")
