@@ -47,7 +47,7 @@ class StoreSettings:
     access_key: str = _setting("", "access key; empty means the default credential chain")
     secret_key: str = _setting("", "secret key", secret=True)
     connect_timeout_s: float = _setting(5.0, "seconds to wait for a connection")
-    read_timeout_s: float = _setting(60.0, "seconds to wait for an answer")
+    read_timeout_s: float = _setting(20.0, "seconds to wait for an answer, or its next bytes")
     attempts_max: int = _setting(5, "tries of one request, the first included")
     connections_max: int = _setting(16, "size of the connection pool of one process")
 
