@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import signal
 
+import hypothesis
 import pytest
 
 from resources.devstack.stack import DevStack
 from tiering_assets.spark.runner import open_spark_runner
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # A background job of a script starts with Ctrl-C ignored, and so would every process that tests
 # start; tests about Ctrl-C mean the one of a person at a terminal.

@@ -92,7 +92,7 @@ def test_one_bad_ledger_of_200_is_the_only_one_marked():
     assert results[117].failed == ("block_offset (part 3)",)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     st.lists(
         st.tuples(

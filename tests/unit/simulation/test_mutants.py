@@ -6,19 +6,20 @@ from tests.support.mutants import MUTANTS, mutated
 from tests.support.mutate import hunt
 
 SAMPLE = {
-    "what was read back is not compared": "I3",
-    "no unload after the write": "I1",
-    "the lag is not waited for": "I5",
-    "ledgers are deleted without the topic's version": "I7",
-    "clean-up writes no outcome": "I16",
-    "two instances share their records": "I6",
+    "what was read back is not compared": {"I3"},
+    "no unload after the write": {"I1"},
+    "the lag is not waited for": {"I5"},
+    "ledgers are deleted without the topic's version": {"I7"},
+    "clean-up writes no outcome": {"I16"},
+    "two instances share their records": {"I6", "I10"},  # whose objects, or whose publication
 }
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_mistake_is_caught_and_the_same_seed_is_clean_without_it(name):
     caught = hunt(name, seeds_max=80)
-    assert (caught["caught"], caught["invariant"]) == (True, SAMPLE[name]), caught["detail"]
+    assert caught["caught"], caught["detail"]
+    assert caught["invariant"] in SAMPLE[name], caught["detail"]
 
 
 @pytest.mark.parametrize("name", MUTANTS)
