@@ -14,12 +14,14 @@ from resources.errors import FormatError, MetadataConflictError
 from tests.support.altered_answers import AlteringProxy, archived, expiring
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import record_bytes, restored, rewrite
+from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Release
-from tiering_assets.steps.object_check import look_at_object
+from tiering_assets.records.models import Quarantine, Release
+from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
 from tiering_assets.steps.release_batch import release_batch
+from tiering_assets.steps.scrub import scrub
 from tiering_assets.tiering.release_gate import NotYet
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
@@ -78,9 +80,27 @@ def test_an_object_that_was_archived_after_verification_waits(lab, published, pa
     reason = f"the {part} object is in an archive class that no broker can read"
     with through(lab, archived(getattr(certificate, part).key)) as stack:
         assert_waits(stack, topic, reason)
-        if part == "index":  # and what scrubs look at tells it from an outage, too
-            problems = look_at_object(stack, certificate.data.key).problems
-            assert problems == ("the index object is archived (GLACIER): no broker reads it",)
+
+
+def test_a_scrub_heals_an_archived_copy_and_reports_nothing_lost_of_a_released_one(lab, namespace):
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        certificate = certificate_of(outcome)
+    with through(lab, archived(certificate.index.key)) as stack:
+        [looked] = scrub(stack, [topic.ml_name], deep=True, heal=False).looked
+        assert looked.findings[0] == "the index object is archived (GLACIER): no broker reads it"
+    with lab.open() as stack:
+        healed = scrub(stack, [topic.ml_name]).healed[topic.ledger_id]
+        assert isinstance(healed, Healed), healed
+        lab.older(stack)
+        assert_released(stack, topic)
+    with through(lab, archived(index_key(healed.uid, topic.ledger_id))) as stack:
+        [looked] = scrub(stack, [topic.ml_name], deep=True).looked
+        assert "restore it to a class that reads answer" in str(looked.error)
+        assert looked.lost == ()
+        assert stack.book.read(Quarantine, keys.quarantine(topic.ledger_id, healed.uid)) is None
+    lab.readable(topic, reloaded=True)
 
 
 def test_an_object_that_a_rule_will_expire_waits(lab, published):

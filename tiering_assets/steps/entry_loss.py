@@ -24,7 +24,10 @@ def lost_entries(
 ) -> tuple[EntryRange, ...]:
     """Ranges of the ledger's entries 0 to `last_entry_id` that are lost, ascending."""
     everything = (EntryRange(0, last_entry_id),)
-    if sight is None or sight.data is None or sight.index is None:
+    if sight is None or sight.data is None:
+        return everything
+    if sight.index is None:
+        stack.objects.get(sight.index_key)  # an archived one can be restored: that is an error
         return everything
     try:
         check_format_version(sight.data.metadata)

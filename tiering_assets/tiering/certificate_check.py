@@ -54,7 +54,9 @@ def block_differences(blocks: Iterable[BlockFacts], rows: Mapping[int, BlockRow]
 
 def _head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None) -> list[str]:
     if head is None:
-        return [f"{name} object {certified.key}: expected {certified.size} bytes, it is gone"]
+        return [
+            f"{name} object {certified.key}: expected {certified.size} bytes, it is gone or archived"
+        ]
     return [
         f"{name} object: {what}: expected {want}, found {have}"
         for what, want, have in (
