@@ -170,6 +170,23 @@ class ScrubSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    file: str = _setting(
+        "", "TOML file with our own policies; empty means ./tiering.toml where that exists"
+    )
+    terminated_last_ledger: bool = _setting(
+        False, "also select the last ledger of a terminated topic; no broker offloads it"
+    )
+    unloaded_topics: bool = _setting(
+        True,
+        "also select ledgers of topics that no broker has loaded; a broker waits for a rollover",
+    )
+    zero_length_ledgers: bool = _setting(
+        True, "select ledgers whose entries hold no byte, as a broker's automatic offload does"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
     master: str = _setting("local[2,4]", "Spark master; local[cores,failures]")
     driver_memory: str = _setting("1g", "heap of the driver JVM; payload never passes through it")
@@ -203,6 +220,7 @@ class Settings:
     verify: VerifySettings = field(default_factory=VerifySettings)
     quality: QualitySettings = field(default_factory=QualitySettings)
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     dagster: DagsterSettings = field(default_factory=DagsterSettings)
 

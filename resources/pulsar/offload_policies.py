@@ -22,14 +22,14 @@ from resources.errors import BrokerError
 
 _PREFIXES = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gcs"}
 _PLACE = ("Bucket", "ServiceEndpoint", "Region")
-_LAG = "managedLedgerOffloadDeletionLagInMillis"
-_BYTES = "managedLedgerOffloadThresholdInBytes"
-_SECONDS = "managedLedgerOffloadThresholdInSeconds"
+LAG_FIELD = "managedLedgerOffloadDeletionLagInMillis"
+BYTES_FIELD = "managedLedgerOffloadThresholdInBytes"
+SECONDS_FIELD = "managedLedgerOffloadThresholdInSeconds"
 _PRIORITY = "managedLedgerOffloadedReadPriority"
 _DRIVER = "managedLedgerOffloadDriver"
 _BROKER_NAMES = {
-    _LAG: "managedLedgerOffloadDeletionLagMs",
-    _BYTES: "managedLedgerOffloadAutoTriggerSizeThresholdBytes",
+    LAG_FIELD: "managedLedgerOffloadDeletionLagMs",
+    BYTES_FIELD: "managedLedgerOffloadAutoTriggerSizeThresholdBytes",
     _PRIORITY: "managedLedgerDataReadPriority",
 }
 
@@ -82,9 +82,9 @@ def merge_offload_policies(answers: PolicyAnswers, *, topic: str) -> EffectiveOf
         bucket=place["bucket"],
         endpoint=place["endpoint"],
         region=place["region"],
-        deletion_lag_ms=merge.number("deletion_lag_ms", _LAG),
-        threshold_bytes=_off_is_none(merge.number("threshold_bytes", _BYTES)),
-        threshold_seconds=_off_is_none(merge.number("threshold_seconds", _SECONDS)),
+        deletion_lag_ms=merge.number("deletion_lag_ms", LAG_FIELD),
+        threshold_bytes=_off_is_none(merge.number("threshold_bytes", BYTES_FIELD)),
+        threshold_seconds=_off_is_none(merge.number("threshold_seconds", SECONDS_FIELD)),
         read_priority=merge.value("read_priority", _PRIORITY),
         origins=merge.origins,
     )
@@ -96,9 +96,9 @@ class _Merge:
         self._applied = answers.applied
         namespace = dict(answers.namespace or {})
         legacy = {
-            _LAG: answers.namespace_lag_ms,
-            _BYTES: _off_is_none(answers.namespace_threshold_bytes),
-            _SECONDS: _off_is_none(answers.namespace_threshold_seconds),
+            LAG_FIELD: answers.namespace_lag_ms,
+            BYTES_FIELD: _off_is_none(answers.namespace_threshold_bytes),
+            SECONDS_FIELD: _off_is_none(answers.namespace_threshold_seconds),
         }
         for name, value in legacy.items():
             if namespace.get(name) is None:

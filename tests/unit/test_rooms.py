@@ -41,7 +41,7 @@ PURE = {
     "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
     "resources.object_store": "multipart records s3_errors store",
-    "resources.pulsar": "activity offload_policies retention topic",
+    "resources.pulsar": "activity offload_policies policy_levels retention topic",
     "resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
     "tiering_assets.tasks": "descriptors",  # the rows that decisions judge; dataclasses alone
 }

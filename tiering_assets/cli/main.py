@@ -31,6 +31,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     ledger_release_cmd,
     object_cmd,
     orphan_cmd,
+    policy_cmd,
     scrub_cmd,
     stack_cmd,
 )
@@ -73,6 +74,7 @@ for group in (
     audit_cmd,
     hold_cmd,
     orphan_cmd,
+    policy_cmd,
     scrub_cmd,
     config_cmd,
     stack_cmd,

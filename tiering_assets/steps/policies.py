@@ -1,0 +1,164 @@
+"""The policy in force for each topic, read now: Pulsar's levels, tiering.toml and our settings.
+
+Reads only. Asking the topic level makes a broker own the topic's bundle (see resources/pulsar/
+policies.py), so whoever relies on a topic that is not loaded looks before this is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from resources.bookkeeper.ledger import LedgerState
+from resources.errors import SettingsError, TierkeeperError
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from resources.metastore.store import MetadataStore
+from resources.metastore.topic_names import never_touched
+from resources.pulsar.policies import PolicyReader
+from resources.settings import PolicySettings, ReleaseSettings, Settings
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.own_policy import OwnPolicies, parse_own_policies
+from tiering_assets.tiering.policy import EffectivePolicy, effective_policy
+from tiering_assets.tiering.policy_rules import PolicyFinding, check_policy
+from tiering_assets.tiering.selection import ListedLedger, Rules, Verdict, select_ledgers
+
+DEFAULT_FILE = "tiering.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPolicy:
+    """One topic's answer. `policy` is None where it could not be read, and `error` then says why."""
+
+    topic: str
+    policy: EffectivePolicy | None
+    findings: tuple[PolicyFinding, ...] = ()
+    error: str | None = None
+
+    @property
+    def refused(self) -> bool:
+        return self.policy is None or any(found.refused for found in self.findings)
+
+
+class Policies:
+    """Policies of any number of topics, each level asked once. See PolicyReader."""
+
+    def __init__(self, settings: Settings, reader: PolicyReader) -> None:
+        self._release = settings.release
+        self._own = read_own_policies(settings.policy)
+        self._reader = reader
+
+    def of_topic(self, topic: str) -> EffectivePolicy:
+        """The policy in force. Errors are those of PolicyReader.read."""
+        lag_s = self._release.deletion_lag_s
+        return effective_policy(
+            topic,
+            self._reader.read(topic),
+            self._own,
+            deletion_lag_s=lag_s,
+            lag_is_default=lag_s == ReleaseSettings().deletion_lag_s,
+        )
+
+    def check(self, topic: str) -> TopicPolicy:
+        """The policy and what is wrong about it; a topic that cannot be read is an answer, too."""
+        try:
+            policy = self.of_topic(topic)
+        except TierkeeperError as error:
+            return TopicPolicy(topic=topic, policy=None, error=str(error))
+        return TopicPolicy(topic=topic, policy=policy, findings=check_policy(policy))
+
+
+@contextmanager
+def open_policies(settings: Settings, store: MetadataStore) -> Iterator[Policies]:
+    """One reading of policies. SettingsError when tiering.toml is wrong."""
+    reader = PolicyReader(settings.broker, store)
+    try:
+        yield Policies(settings, reader)
+    finally:
+        reader.close()
+
+
+def read_own_policies(settings: PolicySettings) -> OwnPolicies:
+    """Read policy.file, else ./tiering.toml where it exists. SettingsError names file and place."""
+    path = Path(settings.file or DEFAULT_FILE)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if settings.file:
+            raise SettingsError(f"policy.file {path}: there is no such file") from None
+        return OwnPolicies()
+    except OSError as error:
+        raise SettingsError(f"policy file {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise SettingsError(f"policy file {path}: not UTF-8") from None
+    return parse_own_policies(text, str(path))
+
+
+def user_topics(stack: Stack) -> Iterator[str]:
+    """Managed-ledger names of all topics that we may touch, sorted."""
+    for ml_name in sorted(stack.topics.iter_managed_ledgers()):
+        if never_touched(ml_name, {}) is None:
+            found = stack.topics.read(ml_name)
+            if found is not None and never_touched(ml_name, found[0].properties) is None:
+                yield ml_name
+
+
+def check_policies(stack: Stack, ml_names: Iterable[str]) -> Iterator[TopicPolicy]:
+    """Read and check the policy of each topic."""
+    with open_policies(stack.settings, stack.metadata) as policies:
+        for ml_name in ml_names:
+            yield policies.check(topic_of(ml_name))
+
+
+def rules_of(settings: PolicySettings) -> Rules:
+    return Rules(
+        terminated_last=settings.terminated_last_ledger,
+        unloaded_topics=settings.unloaded_topics,
+        zero_length=settings.zero_length_ledgers,
+    )
+
+
+def select_from_topic(
+    stack: Stack, ml_name: str, policy: EffectivePolicy, *, now_ms: int, loaded: bool | None
+) -> tuple[Verdict, ...]:
+    """Judge every ledger of a topic by its policy's thresholds, whether or not it may be tiered.
+
+    Reads the topic's node and, for the last ledger of a terminated topic, BookKeeper's. A topic that
+    is gone has no ledgers.
+    """
+    found = stack.topics.read(ml_name)
+    if found is None:
+        return ()
+    topic, node = found
+    return select_ledgers(
+        [_listed(stack, topic, info, node.stat.mtime_ms) for info in topic.ledgers],
+        policy.thresholds,
+        now_ms=now_ms,
+        loaded=loaded,
+        rules=rules_of(stack.settings.policy),
+    )
+
+
+def _listed(
+    stack: Stack, topic: ManagedLedger, info: LedgerInfo, list_written_ms: int
+) -> ListedLedger:
+    offloaded = info.offload is not None and info.offload.complete
+    if topic.terminated_at is not None and info.is_open:
+        # Its closing time is nowhere, but the list was last written after it: never too old.
+        found = stack.ledgers.read(info.ledger_id)
+        closed = found is not None and found.metadata.state is LedgerState.CLOSED
+        return ListedLedger(
+            ledger_id=info.ledger_id,
+            bytes=found.metadata.length if found is not None and closed else 0,
+            closed_at_ms=list_written_ms if closed else None,
+            offloaded=offloaded,
+            terminated=True,
+        )
+    return ListedLedger(
+        ledger_id=info.ledger_id,
+        bytes=info.size or 0,
+        closed_at_ms=info.closed_at_ms,
+        offloaded=offloaded,
+    )
