@@ -10,13 +10,14 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from resources.errors import FormatError, MetadataConflictError
+from resources.errors import FormatError, MetadataConflictError, RefusedError
 from tests.support.altered_answers import AlteringProxy, archived, expiring
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import record_bytes, restored, rewrite
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
+from tiering_assets.steps.give_up_copy import give_up_copy
 from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
@@ -267,6 +268,8 @@ def test_a_node_that_a_broker_rewrites_before_the_delete_keeps_the_bookie_copy(l
         assert rolled
         assert stack.ledgers.read(topic.ledger_id) is not None
         assert stack.book.read(Release, keys.release(topic.ledger_id, uid)) is None
+        with pytest.raises(RefusedError, match="it is being released"):
+            give_up_copy(stack, topic.ledger_id, reason="not now", author="ops")
         lab.readable(topic, reloaded=True)
         assert_released(stack, topic)  # the next run begins with fresh evidence
     lab.readable(topic, reloaded=True)

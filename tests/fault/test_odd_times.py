@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from resources.errors import LedgerNotFoundError
+from resources.errors import LedgerNotFoundError, RefusedError
 from tests.support.altered_answers import AlteringProxy, clock_off, written_later
 from tests.support.fault_lab import certificate_of, error_of
 from tiering_assets.records import keys
@@ -18,7 +18,7 @@ from tiering_assets.steps.give_up_copy import give_up_copy
 from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
-from tiering_assets.steps.release_plan import make_plan
+from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.scrub import scrub
 from tiering_assets.tiering.release_gate import NotYet
 
@@ -67,10 +67,10 @@ def assert_kept(stack, topic, uid, *reasons):
     """A run and a dry run both say why, and the bookie copy is there, unmarked."""
     result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
     assert isinstance(result, NotYet), result
-    [planned] = make_plan(stack, {topic.ml_name: [topic.ledger_id]}).plan.not_released
+    [planned] = plan_release(stack, topic.ml_name, [topic.ledger_id])
     for reason in reasons:
         assert reason in str(result)
-        assert reason in "; ".join(planned.reasons)
+        assert reason in str(planned.decision)
     assert stack.ledgers.read(topic.ledger_id) is not None
     listed = stack.topics.read(topic.ml_name)[0].ledger(topic.ledger_id)
     assert not listed.offload.bookkeeper_deleted
@@ -93,6 +93,8 @@ def test_a_worker_whose_clock_is_a_day_off_publishes_nothing(lab, namespace, by,
         assert "s off the object store's" in str(error)
         assert "set this machine's clock" in str(error)
         assert lab.context_uid(stack, topic) is None
+        with pytest.raises(RefusedError, match="not published, so there is no copy to replace"):
+            give_up_copy(stack, topic.ledger_id, reason="too early", author="ops")
     with lab.open() as stack:  # the clock is set: what was copied is proven, and its dates are told
         [outcome] = offload_batch(stack, [topic.ledger_id])
         certificate = certificate_of(outcome)
