@@ -11,13 +11,14 @@ import pytest
 
 from resources.errors import FormatError, RefusedError
 from tiering_assets.records import keys
-from tiering_assets.records.models import HoldLift, ReleaseIntent, ReleasePlan
+from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
 from tiering_assets.steps import holds
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
 from tiering_assets.steps.release_plan import execute_plan, make_plan, read_plan, write_plan
 from tiering_assets.steps.sweep import sweep
 from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.tiering.topic_edit import is_marked
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 WHO = {"reason": "audit 17", "author": "ops"}
@@ -226,6 +227,34 @@ def test_a_hold_set_after_the_gate_looked_takes_the_marks_back(lab, namespace):
         holds.lift_hold(stack, keys.topic_hold(topic.ml_name), reason="done", author="ops")
         result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
         assert isinstance(result, Released)
+
+
+def test_a_copy_given_up_after_the_gate_looked_is_not_released(lab, namespace):
+    with lab.open() as stack:
+        topic = due_topic(lab, stack, namespace)
+
+        def give_up_when_marked(line):
+            if "marked for release" in line:
+                quarantine = Quarantine(
+                    ledger_id=topic.ledger_id,
+                    uid=uid,
+                    ml_name=topic.ml_name,
+                    reason="block 1: SHA-256 differs",
+                    found_at=stack.now(),
+                    writer=stack.writer,
+                    previous="0" * 64,
+                )
+                stack.book.create(keys.quarantine(topic.ledger_id, uid), quarantine)
+
+        uid = lab.context_uid(stack, topic)
+        late = replace(stack, narrate=give_up_when_marked)
+        result = release_topic(late, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
+        assert isinstance(result, NotYet)
+        assert "quarantined since it was begun" in str(result)
+        assert_kept(lab, stack, topic)
+        found = stack.topics.read(topic.ml_name)
+        assert found is not None
+        assert not is_marked(found[0], topic.ledger_id, uid)
 
 
 def test_an_unreadable_hold_holds(lab, namespace):

@@ -20,6 +20,7 @@ NOT_YET = (
     "not the certified version",
     "under a release hold",
     "held since it was begun",
+    "quarantined since it was begun",
     "it moved since it was planned",
     "deletion lag has not elapsed",
     "capped",

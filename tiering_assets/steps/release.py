@@ -26,8 +26,8 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records import keys
+from tiering_assets.records.models import Quarantine, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
-from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.guarded_delete import delete_ledgers
@@ -280,7 +280,7 @@ def _without_password(ledger: LedgerNode) -> str:
 
 def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
     """Delete marked ledgers that the broker has just read from their objects, and record it."""
-    results = _held_meanwhile(stack, work)
+    results = _stopped_meanwhile(stack, work)
     due = {i: item for i, item in work.due.items() if i not in results}
     if not due:
         return results
@@ -294,18 +294,20 @@ def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
     return results
 
 
-def _held_meanwhile(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
-    """Take back the marks of what a person has held since the gate looked."""
+def _stopped_meanwhile(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
+    """Take back the marks of what was held, or found broken, since the gate looked."""
     holds = read_holds(stack)
-    held = {
-        i: NotYet((f"held since it was begun: {why}",))
-        for i in work.due
-        if (why := holds.why(i, work.ml_name)) is not None
-    }
-    if held:
-        marks = copies_of({i: work.due[i] for i in held})
+    stopped: dict[int, ReleaseResult] = {}
+    for ledger_id, item in work.due.items():
+        why = holds.why(ledger_id, work.ml_name)
+        if why is not None:
+            stopped[ledger_id] = NotYet((f"held since it was begun: {why}",))
+        elif stack.book.read(Quarantine, keys.quarantine(ledger_id, item.uid)) is not None:
+            stopped[ledger_id] = NotYet((f"{item.uid} was quarantined since it was begun",))
+    if stopped:
+        marks = copies_of({i: work.due[i] for i in stopped})
         undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid)
-    return {**held}
+    return stopped
 
 
 def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
