@@ -13,7 +13,7 @@ from tests.support.crash_scene import Scene
 from tests.support.crash_subject import Workshop
 from tests.support.fault_lab import Lab
 from tests.support.http_proxy import HttpProxy
-from tests.support.s3_chaos import Chaos
+from tests.support.s3_chaos import FAULTS, Chaos
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
 from tiering_assets.steps.sweep import sweep
@@ -40,6 +40,8 @@ def scene_of(work: Workshop, *, attempts_max: int) -> Scene:
 def tier_at_fault(lab: Lab, work: Workshop, scene: Scene) -> TierkeeperError | None:
     """Offload and release one ledger through the proxy; how it ended."""
     topic = scene.subject.topic
+    with work.open() as clean:
+        lab.older(clean)  # the claim of a run whose drop was struck has run out
     try:
         with lab.open(scene.settings) as stack:
             [outcome] = offload_batch(stack, [topic.ledger_id])
@@ -61,7 +63,7 @@ def finish(lab: Lab, work: Workshop, scene: Scene) -> None:
     """Run what is left without faults, sweep, and audit every byte and record."""
     topic = scene.subject.topic
     with work.open() as stack:
-        lab.older(stack)  # the claim of a run whose drop was struck has run out, too
+        lab.older(stack)
         if stack.ledgers.read(topic.ledger_id) is not None:
             [outcome] = offload_batch(stack, [topic.ledger_id])
             assert outcome.state == "published", outcome
@@ -95,7 +97,8 @@ def test_a_few_struck_requests_only_cost_time(lab, work, percent, seed):
 def test_many_struck_requests_end_well_or_by_name_and_lose_nothing(lab, work, percent, seed, runs):
     scene = scene_of(work, attempts_max=4)
     chaos = Chaos(rate=percent / 100, seed=seed)
-    for _ in range(runs):
+    while runs > 0 or len(chaos.struck) < len(FAULTS) - 2:  # a run may end early
+        runs -= 1
         work.obey(chaos)
         try:
             error = tier_at_fault(lab, work, scene)
@@ -106,5 +109,4 @@ def test_many_struck_requests_end_well_or_by_name_and_lose_nothing(lab, work, pe
             lab.assert_no_secret(str(error))
         with work.open() as stack:
             assert [*at_once(stack, scene)] == []
-    assert len(chaos.struck) >= 5  # kinds
     finish(lab, work, scene)
