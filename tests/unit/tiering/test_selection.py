@@ -1,6 +1,7 @@
 """Selection against the broker's loop, written out again below from its Java, line by line."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ class JavaInfo:
 def maybe_offload(ledgers, threshold_bytes, threshold_seconds, now):
     """ManagedLedgerImpl.maybeOffload; -1 where OffloadPoliciesImpl has null."""
     offload_time_threshold_millis = -1 if threshold_seconds < 0 else threshold_seconds * 1000
-    to_offload = []
+    to_offload: list[Any] = []
     if threshold_bytes < 0 and threshold_seconds < 0:
         return to_offload
     size_summed = 0
