@@ -14,7 +14,7 @@ from resources.pulsar.policy_levels import (
 )
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.tiering.policy import Origin, effective_policy, rows
-from tiering_assets.tiering.policy_rules import check_policy, refusals
+from tiering_assets.tiering.policy_rules import check_policy, refusals, why_no_copies
 
 TOPIC = "persistent://public/default/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"
@@ -263,3 +263,16 @@ def test_notes_refuse_nothing():
 def test_a_lag_that_publishing_accepts_is_no_note(lag, noted):
     found = check_policy(policy(levels(topic=offload(lag=lag), namespace=retained(-1, -1))))
     assert [finding.rule for finding in found] == noted
+
+
+@pytest.mark.parametrize("mode", [TieringMode.DISABLED, TieringMode.PAUSED])
+def test_a_persons_word_comes_before_what_cannot_be(mode):
+    impossible = levels(topic=retained(1, -1), namespace=offload(time=60))
+    found = why_no_copies(policy(impossible, own(mode=mode)))
+    assert (found.rule, found.text) == (
+        mode.value,
+        f"tiering is {mode.value} (tiering.toml default)",
+    )
+    found = why_no_copies(policy(impossible, own(mode=TieringMode.ENABLED)))
+    assert found.rule == "offload_time"
+    assert why_no_copies(policy(levels(namespace=offload(time=60)))) is None
