@@ -281,6 +281,7 @@ def test_without_a_broker_the_namespace_comes_from_zookeeper_and_nothing_goes_ou
             if row["name"] not in ("tiering", "release.deletion_lag_s")
         )
         [checked] = check_policies(cluster.steps, [ml_name])
+        assert checked.policy is not None
         assert not checked.policy.complete
         assert not checked.refused
 

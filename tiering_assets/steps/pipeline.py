@@ -28,7 +28,9 @@ from tiering_assets.steps.resume import Certified, Complete, find_certified, fin
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tier_topic import tier_topic
+from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.steps.verify import ToVerify, verify_attempts
+from tiering_assets.tiering.own_policy import switched_off
 from tiering_assets.tiering.reasons import Reason, Wait
 
 NOT_DUE = Wait(
@@ -177,6 +179,9 @@ def _start(
     plan = plan_ledger(stack, ledger_id)
     if isinstance(plan, Wait):
         return LedgerOutcome(ledger_id=ledger_id, wait=plan)
+    off = switched_off(stack.own_policies, topic_of(plan.ml_name))
+    if off is not None:
+        return LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, wait=off)
     outcome = LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, notes=plan.notes)
     if isinstance(resumable, Complete) and _same_work(plan, resumable):
         to_verify.append(ToVerify(plan=plan, attempt=resumable.attempt, source_rows=None))
@@ -218,6 +223,9 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
             return replace(outcome, wait=wait)
         czxid = named.attempt.record.ml_czxid
         return replace(outcome, certificate=named.certificate, ml_czxid=czxid)
+    off = switched_off(stack.own_policies, topic_of(record.ml_name))
+    if listed.offload is None and off is not None:
+        return replace(outcome, wait=off)
     if listed.offload is None and sight.node is not None:
         return _reread_withdrawn(stack, outcome, found.certificate, sight.node)
     return outcome

@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from resources.bookkeeper.ledger import LedgerState
-from resources.errors import SettingsError, TierkeeperError
+from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import MetadataStore
 from resources.metastore.topic_names import never_touched
 from resources.pulsar.policies import PolicyReader
 from resources.settings import PolicySettings, ReleaseSettings, Settings
+from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
-from tiering_assets.tiering.own_policy import OwnPolicies, parse_own_policies
 from tiering_assets.tiering.policy import EffectivePolicy, effective_policy
 from tiering_assets.tiering.policy_rules import PolicyFinding, check_policy
 from tiering_assets.tiering.selection import ListedLedger, Rules, Verdict, select_ledgers
-
-DEFAULT_FILE = "tiering.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +75,6 @@ def open_policies(settings: Settings, store: MetadataStore) -> Iterator[Policies
         yield Policies(settings, reader)
     finally:
         reader.close()
-
-
-def read_own_policies(settings: PolicySettings) -> OwnPolicies:
-    """Read policy.file, else ./tiering.toml where it exists. SettingsError names file and place."""
-    path = Path(settings.file or DEFAULT_FILE)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        if settings.file:
-            raise SettingsError(f"policy.file {path}: there is no such file") from None
-        return OwnPolicies()
-    except OSError as error:
-        raise SettingsError(f"policy file {path}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise SettingsError(f"policy file {path}: not UTF-8") from None
-    return parse_own_policies(text, str(path))
 
 
 def user_topics(stack: Stack) -> Iterator[str]:

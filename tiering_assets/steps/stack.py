@@ -35,10 +35,12 @@ from tiering_assets.quality.user_suites import UserSuite, load_user_suites
 from tiering_assets.records.models import SuiteResult
 from tiering_assets.records.writer import Writer
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 from tiering_assets.tasks.worker import Worker
+from tiering_assets.tiering.own_policy import OwnPolicies
 
 Narrate = Callable[[str], None]
 Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
@@ -75,6 +77,7 @@ class Stack:
     judge: Judge = validate_indexes
     judge_ledgers: JudgeLedgers = validate_ledgers
     user_suites: tuple[UserSuite, ...] = ()
+    own_policies: OwnPolicies = field(default_factory=OwnPolicies)
     open_lengths: OpenLengths = stored_lengths
     new_uid: Callable[[], UUID] = uuid4
 
@@ -109,6 +112,7 @@ def open_stack(
     """Connect to everything and close it again. Errors name the server and the setting."""
     require_store(settings)
     user_suites = load_user_suites(settings.quality.suites)
+    own_policies = read_own_policies(settings.policy)
     if settings.metadata.bookkeeper_store not in ("", settings.metadata.store):
         raise SettingsError(
             "metadata.bookkeeper_store differs from metadata.store: releasing needs one store for "
@@ -138,4 +142,5 @@ def open_stack(
             run_id=run_id or uuid4().hex[:12],
             narrate=narrate or (lambda _line: None),
             user_suites=user_suites,
+            own_policies=own_policies,
         )

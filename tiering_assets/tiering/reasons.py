@@ -21,6 +21,8 @@ class Reason(Enum):
     DATA_MISSING = "entries are missing"
     EXPIRED = "expired"
     QUARANTINED = "quarantined"
+    DISABLED = "disabled"
+    PAUSED = "paused"
     CLAIMED = "another run works on it"
     WAITING_TO_DISTURB = "waiting to disturb"
     OVER_BUDGET = "over budget"

@@ -17,10 +17,10 @@ from resources.settings import BrokerSettings, PolicySettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.policies import (
     check_policies,
-    read_own_policies,
     select_from_topic,
     user_topics,
 )
@@ -100,6 +100,7 @@ def test_the_policy_is_shown_from_the_namespaces_node_and_is_not_complete(lonely
     site.cluster.metadata.put("/admin/policies/t/ns", json.dumps(policies).encode())
     [found] = check_policies(lonely, user_topics(lonely))
     assert found.topic == "persistent://t/ns/orders"
+    assert found.policy is not None
     assert found.policy.threshold_bytes.value == 5
     assert not found.policy.complete
     assert not found.refused
@@ -112,6 +113,7 @@ def test_a_policy_that_cannot_be_read_is_an_answer_about_its_topic_alone(lonely,
     found = {one.topic: one for one in check_policies(lonely, user_topics(lonely))}
     broken = found["persistent://t/ns/orders"]
     assert broken.refused
+    assert broken.error is not None
     assert "/admin/policies/t/ns: offload_threshold: expected a whole number" in broken.error
     assert not found["persistent://t/other/fine"].refused
 

@@ -8,6 +8,7 @@ from tiering_assets.tiering.own_policy import (
     OwnPolicy,
     TieringMode,
     parse_own_policies,
+    switched_off,
 )
 
 FILE = """
@@ -102,3 +103,24 @@ def test_any_text_is_a_policy_or_a_settings_error(text):
     except SettingsError:
         return
     assert isinstance(found, OwnPolicies)
+
+
+@pytest.mark.parametrize(
+    ("text", "waits"),
+    [
+        ("", None),
+        ('[default]\ntiering = "paused"', "paused: by the default level of tiering.toml"),
+        ('[namespaces."public/default"]\ntiering = "disabled"', "disabled: by the namespace level"),
+        (
+            '[default]\ntiering = "disabled"\n[topics."persistent://public/default/orders"]\n'
+            'tiering = "enabled"',
+            None,
+        ),
+    ],
+)
+def test_the_nearest_word_says_whether_a_topic_is_tiered(text, waits):
+    own = parse_own_policies(text, "tiering.toml")
+    for topic in ("orders", "orders-partition-3"):
+        wait = switched_off(own, f"persistent://public/default/{topic}")
+        assert (wait is None) is (waits is None)
+        assert waits is None or str(wait).startswith(waits)
