@@ -33,6 +33,7 @@ from resources.settings import BrokerSettings
 
 POLICIES_ROOT = "/admin/policies"
 RUNTIME_CONFIG = "/brokers/configuration/runtime"
+NOT_ASKED = "not asked"
 _NO_TOPIC_POLICIES = 405  # topicLevelPoliciesEnabled=false
 
 
@@ -52,8 +53,10 @@ class PolicyReader:
     def close(self) -> None:
         self._http.close()
 
-    def read(self, topic: str) -> PulsarLevels:
+    def read(self, topic: str, *, ask_topic: bool = True) -> PulsarLevels:
         """What each level says of `persistent://tenant/namespace/name`.
+
+        Without `ask_topic` the topic's own level stays unknown, and no bundle gets an owner.
 
         Raises:
             FormatError: an answer or node is no policy, or the name is a legacy one.
@@ -77,6 +80,14 @@ class PolicyReader:
                 unknown={"topic": away, "broker": away},
             )
         broker = parse_broker(config, f"GET {RUNTIME_CONFIG}")
+        if not ask_topic:
+            return PulsarLevels(
+                topic=None,
+                namespace=namespace,
+                broker=broker,
+                broker_config=config,
+                unknown={"topic": NOT_ASKED},
+            )
         try:
             own, applied = self._topic(name)
         except BrokerError as error:

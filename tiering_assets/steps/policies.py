@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from resources.metastore.store import MetadataStore
+from resources.metastore.store import MetadataStore, Node
 from resources.metastore.topic_names import never_touched
 from resources.pulsar.policies import PolicyReader
 from resources.settings import PolicySettings, ReleaseSettings, Settings
@@ -47,21 +47,21 @@ class Policies:
         self._own = read_own_policies(settings.policy)
         self._reader = reader
 
-    def of_topic(self, topic: str) -> EffectivePolicy:
-        """The policy in force. Errors are those of PolicyReader.read."""
+    def of_topic(self, topic: str, *, ask_topic: bool = True) -> EffectivePolicy:
+        """The policy in force. Errors and `ask_topic` are those of PolicyReader.read."""
         lag_s = self._release.deletion_lag_s
         return effective_policy(
             topic,
-            self._reader.read(topic),
+            self._reader.read(topic, ask_topic=ask_topic),
             self._own,
             deletion_lag_s=lag_s,
             lag_is_default=lag_s == ReleaseSettings().deletion_lag_s,
         )
 
-    def check(self, topic: str) -> TopicPolicy:
+    def check(self, topic: str, *, ask_topic: bool = True) -> TopicPolicy:
         """The policy and what is wrong about it; a topic that cannot be read is an answer, too."""
         try:
-            policy = self.of_topic(topic)
+            policy = self.of_topic(topic, ask_topic=ask_topic)
         except TierkeeperError as error:
             return TopicPolicy(topic=topic, policy=None, error=str(error))
         return TopicPolicy(topic=topic, policy=policy, findings=check_policy(policy))
@@ -112,7 +112,19 @@ def select_from_topic(
     found = stack.topics.read(ml_name)
     if found is None:
         return ()
-    topic, node = found
+    return select_from_node(stack, *found, policy, now_ms=now_ms, loaded=loaded)
+
+
+def select_from_node(
+    stack: Stack,
+    topic: ManagedLedger,
+    node: Node,
+    policy: EffectivePolicy,
+    *,
+    now_ms: int,
+    loaded: bool | None,
+) -> tuple[Verdict, ...]:
+    """The same from a topic's node that was just read."""
     return select_ledgers(
         [_listed(stack, topic, info, node.stat.mtime_ms) for info in topic.ledgers],
         policy.thresholds,

@@ -6,6 +6,7 @@ CLI lists, what Dagster discovers and what the backlog counts all come from here
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
@@ -44,10 +46,33 @@ class LedgerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyedLedger:
+    """A ledger's view with what it was decided from. `due_at` is when its deletion lag has passed."""
+
+    view: LedgerView
+    evidence: StateEvidence
+    attempts: int
+    hold: str | None
+    published_at: datetime | None
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyedTopic:
+    """One topic as its node lists it, with its ledgers in id order."""
+
+    ml_name: str
+    info: ManagedLedger
+    node: Node
+    ledgers: tuple[SurveyedLedger, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Records:
     """Which records and objects exist, by ledger and attempt."""
 
     newest_attempt: dict[int, UUID]
+    attempts: Counter[int]
     certified: set[tuple[int, UUID]]
     quarantined: set[tuple[int, UUID]]
     indexed: set[tuple[int, UUID]]
@@ -58,6 +83,13 @@ class _Records:
 
 def survey(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[LedgerView]:
     """Every ledger of the given managed ledgers (all user topics without), in topic and id order."""
+    for topic in survey_topics(stack, topics):
+        for ledger in topic.ledgers:
+            yield ledger.view
+
+
+def survey_topics(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[SurveyedTopic]:
+    """The same by topic, with the evidence. The records are listed once, before the first topic."""
     records = _read_records(stack)
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     names = sorted(topics if topics is not None else stack.topics.iter_managed_ledgers())
@@ -65,7 +97,9 @@ def survey(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[Ledger
         found = stack.topics.read(ml_name)
         if found is None or never_touched(ml_name, found[0].properties) is not None:
             continue
-        yield from _survey_topic(stack, ml_name, found[0], records, in_bookkeeper)
+        info, node = found
+        ledgers = tuple(_survey_topic(stack, ml_name, info, records, in_bookkeeper))
+        yield SurveyedTopic(ml_name=ml_name, info=info, node=node, ledgers=ledgers)
 
 
 def _survey_topic(
@@ -74,13 +108,14 @@ def _survey_topic(
     topic: ManagedLedger,
     records: _Records,
     in_bookkeeper: set[int],
-) -> Iterator[LedgerView]:
+) -> Iterator[SurveyedLedger]:
     publications = _publications(stack, ml_name, topic)
     for listed in topic.ledgers:
         context = listed.offload
         uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
         publication = None if uid is None else publications.get((listed.ledger_id, uid))
         certified = uid is not None and (listed.ledger_id, uid) in records.certified
+        hold = records.holds.why(listed.ledger_id, ml_name)
         evidence = StateEvidence(
             listed=True,
             open=listed.is_open,
@@ -94,9 +129,9 @@ def _survey_topic(
             quarantined=uid is not None and (listed.ledger_id, uid) in records.quarantined,
             published=publication is not None,
             lag_elapsed=publication is not None and _lag_elapsed(stack, publication, records),
-            held=records.holds.why(listed.ledger_id, ml_name) is not None,
+            held=hold is not None,
         )
-        yield LedgerView(
+        view = LedgerView(
             ledger_id=listed.ledger_id,
             ml_name=ml_name,
             topic=topic_of(ml_name),
@@ -106,6 +141,17 @@ def _survey_topic(
             closed_at=_closed_at(listed),
             uid=uid,
             offloaded_by=None if context is None else ("tierkeeper" if certified else "broker"),
+        )
+        published_at = None
+        if publication is not None:
+            published_at = max(publication.record.confirmed_at, publication.stored_at)
+        yield SurveyedLedger(
+            view=view,
+            evidence=evidence,
+            attempts=records.attempts[listed.ledger_id],
+            hold=hold,
+            published_at=published_at,
+            due_at=None if published_at is None else published_at + stack.deletion_lag,
         )
 
 
@@ -137,12 +183,15 @@ def _read_records(stack: Stack) -> _Records:
     store_now = stack.objects.server_time()
     prefix = stack.book.prefix
     newest: dict[int, tuple[datetime, UUID]] = {}
+    attempts: Counter[int] = Counter()
     for summary in stack.objects.list_objects(f"{prefix}attempts/"):
         ledger_id, uid = keys.pair_of(summary.key)
+        attempts[ledger_id] += 1
         if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
             newest[ledger_id] = (summary.last_modified, uid)
     return _Records(
         newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
+        attempts=attempts,
         certified={keys.pair_of(key) for key in stack.book.keys("certificates/")},
         quarantined={keys.pair_of(key) for key in stack.book.keys("quarantines/")},
         indexed={

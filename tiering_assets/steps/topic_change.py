@@ -54,7 +54,7 @@ def make_change(
         RefusedError: the broker cannot read a ledger of the change; all of it was undone.
         MetadataConflictError: the node was deleted or made again, or others kept winning.
     """
-    contexts = _contexts(stack, change.wanted)
+    contexts = contexts_for(stack, change.wanted)
     waiting: dict[int, Wait] = {}
 
     def note_waiting(topic_info: ManagedLedger) -> None:
@@ -130,7 +130,8 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None
     _reach(change, publish="publish.withdrawn", release="release.unmarked")
 
 
-def _contexts(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:
+def contexts_for(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:
+    """The complete contexts that name these attempts, written now."""
     store, driver = stack.settings.store, stack.settings.offload.driver
     properties = driver_properties(
         driver=driver, bucket=store.bucket, region=store.region, endpoint=store.endpoint
