@@ -46,8 +46,8 @@ run = instance.create_run_for_job(
     job.get_definition(), run_config=json.loads(sys.argv[1]), job_code_origin=job.get_python_origin()
 )
 worker = ExecuteRunArgs(job.get_python_origin(), run.run_id, instance.get_ref(), True)
-command = worker.get_command_args()
-os.execv(command[0], command)
+command = worker.get_command_args()  # dagster api execute_run …
+os.execv(sys.executable, [sys.executable, "-m", *command[command.index("dagster") :]])
 """
 
 
