@@ -313,9 +313,6 @@ RULES: Final = (
         _when_unproven(_not_selected),
     ),
     Rule(R.BELOW_THRESHOLD, "neither threshold is reached", _when_unproven(_below)),
-    Rule(R.EXCLUDED, "a run would leave it: empty, or another's", _waits(R.EXCLUDED)),
-    Rule(R.UNSEALED, "BookKeeper does not call it closed", _waits(R.UNSEALED)),
-    Rule(R.UNSAFE, "BookKeeper has fewer entries than its topic, or none", _waits(R.UNSAFE)),
     Rule(
         R.CANNOT_READ,
         "its broker would read another place than our bucket",
@@ -331,6 +328,10 @@ RULES: Final = (
         "its broker offloads on its own, and `publish.coexist` is false",
         _when_unpublished(lambda e: e.topic.coexists),
     ),
+    # What costs a request per ledger comes last: it is asked only where nothing else applies.
+    Rule(R.EXCLUDED, "a run would leave it: empty, or another's", _waits(R.EXCLUDED)),
+    Rule(R.UNSEALED, "BookKeeper does not call it closed", _waits(R.UNSEALED)),
+    Rule(R.UNSAFE, "BookKeeper has fewer entries than its topic, or none", _waits(R.UNSAFE)),
     Rule(
         R.NODE_TOO_LARGE,
         "verified, and its topic's node would be too large",

@@ -261,17 +261,22 @@ def test_a_broker_that_reads_another_bucket_cannot_read_ours(answered):
 def test_a_broker_may_release_first_or_offload_on_its_own(answered):
     stack, admin = answered
     admin.get("/namespaces/t/ns", {"offload_deletion_lag_ms": 5000, "offload_threshold": 0})
-    a_minute = replace(stack.settings.release, deletion_lag_s=60)
-    stack = replace(stack, settings=replace(stack.settings, release=a_minute))
-    assert str(reasons(stack)[0]).startswith(
+
+    def because(**publish):
+        settings = replace(
+            stack.settings,
+            release=replace(stack.settings.release, deletion_lag_s=60),
+            publish=replace(stack.settings.publish, **publish),
+        )
+        return str(reasons(replace(stack, settings=settings))[0])
+
+    assert because(broker_may_release=False, coexist=False).startswith(
         "broker may release first: its deletion lag is 5 s, ours is 60 s"
     )
-    allowed = replace(stack.settings.publish, broker_may_release=True)
-    lenient = replace(stack, settings=replace(stack.settings, publish=allowed))
-    assert str(reasons(lenient)[0]).startswith("excluded: publish.coexist = false")
-    both = replace(allowed, coexist=True)
-    lenient = replace(stack, settings=replace(stack.settings, publish=both))
-    assert reasons(lenient)[0].reason is R.NOT_ADMITTED
+    assert because(broker_may_release=True, coexist=False).startswith(
+        "excluded: publish.coexist = false"
+    )
+    assert because(broker_may_release=True, coexist=True).startswith("not admitted")
 
 
 def test_a_verified_ledger_waits_for_its_topics_next_publication(verified):

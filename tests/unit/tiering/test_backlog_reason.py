@@ -134,7 +134,7 @@ BOTH = [
     ("below threshold", S.SEALED, {"not_selected": NotSelected.BELOW, "cannot_read": "x"}),
     ("excluded", S.SEALED, {"not_selected": NotSelected.ZERO_LENGTH, "may_release_first": "x"}),
     (
-        "unsealed in BookKeeper",
+        "broker cannot read",
         S.SEALED,
         {"wait": Wait(Reason.UNSEALED, "x"), "cannot_read": "x"},
     ),
@@ -206,7 +206,9 @@ def draw(rng):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_in_a_fleet_of_any_ledgers_each_has_one_reason_and_the_counts_add_up(seed):
     rng = random.Random(seed)
-    explained, size, counted = [], Counter(), Counter()
+    explained: list[Explained] = []
+    size: Counter[BacklogReason] = Counter()
+    counted: Counter[BacklogReason] = Counter()
     for _ in range(FLEET):
         because = decide_backlog_reason(draw(rng))
         assert because.reason in BacklogReason
