@@ -1,4 +1,4 @@
-"""`tierkeeper ledger list|show`, and the group that ledger_copy_cmd and ledger_release_cmd join."""
+"""`tierkeeper ledger list|show|why`, and the group that ledger_copy_cmd and ledger_release_cmd join."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.command import command
-from tiering_assets.cli.output import human_bytes, print_document, print_table
+from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.selection import Topic, managed_ledgers
 from tiering_assets.cli.session import Session
 from tiering_assets.tiering.states import LedgerState
@@ -87,3 +87,40 @@ def show(
         print_document("ledger-show", page_document(report))
     else:
         print_page(report)
+
+
+@command(
+    app,
+    "why",
+    examples=("tierkeeper ledger why 12345", "tierkeeper ledger why 12345 --json"),
+)
+def why(
+    session: Session,
+    *,
+    ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+) -> None:
+    """Say in one line why a ledger is not yet where policy wants it.
+
+    Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with its
+    rule, error or missing evidence. Its topic's own policy is asked, which makes a broker own the
+    topic's bundle but loads no topic.
+    """
+    from tiering_assets.steps.backlog import explain_ledger
+
+    with session.stack() as stack:
+        found = explain_ledger(stack, ledger_id)
+    if session.as_json:
+        view = found.view
+        print_document(
+            "ledger-why",
+            {
+                "ledger_id": ledger_id,
+                "reason": found.because.reason,
+                "detail": found.because.detail,
+                "state": None if view is None else view.state,
+                "topic": None if view is None else view.topic,
+                "ml_name": found.ml_name,
+            },
+        )
+    else:
+        print_line(f"ledger {ledger_id}: {found.because}")

@@ -34,6 +34,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     policy_cmd,
     scrub_cmd,
     stack_cmd,
+    topic_cmd,
 )
 from tiering_assets.cli.command import with_common_options
 from tiering_assets.cli.exit_codes import DONE, INTERRUPTED, UNEXPECTED, USAGE, exit_codes
@@ -75,6 +76,7 @@ for group in (
     hold_cmd,
     orphan_cmd,
     policy_cmd,
+    topic_cmd,
     scrub_cmd,
     config_cmd,
     stack_cmd,

@@ -36,6 +36,16 @@ def human_time(when: datetime | None) -> str:
     return NOTHING if when is None else f"{when:%Y-%m-%d %H:%M:%S}Z"
 
 
+def human_age(seconds: float | None) -> str:
+    """`5400` -> `1.5 h`; `-` for unknown. Negative where clocks differ."""
+    if seconds is None:
+        return NOTHING
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
 def to_json(value: Any) -> Any:
     """Plain JSON values of anything a step returns."""
     if is_dataclass(value) and not isinstance(value, type):

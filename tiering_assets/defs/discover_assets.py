@@ -32,7 +32,8 @@ _SPECS = [
         TIERING_BACKLOG,
         description=(
             "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
-            "the bucket say now. Watch oldest_pending_seconds: it grows when offloading stands."
+            "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
+            "Watch oldest_pending_seconds: it grows when offloading stands."
         ),
         group_name="ingest",
         kinds={"pulsar"},
@@ -51,11 +52,13 @@ def discovered(
     context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
-    from tiering_assets.steps.survey import sealed_ledgers, survey
+    from tiering_assets.steps.backlog import count_backlog, explain_backlog
+    from tiering_assets.steps.survey import UNFINISHED
 
     with tiering_stack.connect(context) as stack:
-        views = list(survey(stack, config.ml_names()))
-        sealed = sealed_ledgers(stack, config.ml_names())
+        explained = list(explain_backlog(stack, config.ml_names()))
+        views, reasons = [one.view for one in explained], count_backlog(stack, explained)
+        sealed = [view for view in views if view.state in UNFINISHED]
         now, live_max = stack.now(), stack.settings.dagster.partitions_max
     if SEALED_LEDGERS in context.selected_asset_keys:
         oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}
@@ -90,7 +93,7 @@ def discovered(
         )
     if TIERING_BACKLOG in context.selected_asset_keys:
         yield dg.MaterializeResult(
-            asset_key=TIERING_BACKLOG, metadata=backlog_metadata(views, now=now)
+            asset_key=TIERING_BACKLOG, metadata=backlog_metadata(views, now=now, reasons=reasons)
         )
     if not config.topics:  # a count over some topics would read as a drop
         context.log_event(

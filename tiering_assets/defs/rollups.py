@@ -16,14 +16,20 @@ from tiering_assets.defs.metadata import Metadata
 
 if TYPE_CHECKING:
     from tiering_assets.steps.survey import LedgerView
+    from tiering_assets.tiering.backlog_counts import ReasonCount
 
 _TOPICS_SHOWN = 50
 # Words of docs/states.md: on bookies only, and nobody reads them from the bucket yet.
 _PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
 
 
-def backlog_metadata(views: Sequence[LedgerView], *, now: datetime) -> Metadata:
-    """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most."""
+def backlog_metadata(
+    views: Sequence[LedgerView], *, now: datetime, reasons: Sequence[ReasonCount] = ()
+) -> Metadata:
+    """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most.
+
+    `because_<reason>` counts the same ledgers by the one reason that each has.
+    """
     ledgers: Counter[str] = Counter(view.state.value for view in views)
     size: Counter[str] = Counter()
     for view in views:
@@ -38,6 +44,11 @@ def backlog_metadata(views: Sequence[LedgerView], *, now: datetime) -> Metadata:
         "oldest_pending_seconds": dg.MetadataValue.float(round(oldest_s, 1)),
         **{f"ledgers_{state}": dg.MetadataValue.int(n) for state, n in sorted(ledgers.items())},
         **{f"bytes_{state}": dg.MetadataValue.int(n) for state, n in sorted(size.items())},
+        **{
+            f"because_{row.reason.name.lower()}": dg.MetadataValue.int(row.ledgers)
+            for row in reasons
+        },
+        "by_reason": _by_reason(reasons),
         "by_topic": _by_topic(views),
     }
 
@@ -50,6 +61,30 @@ def released_metadata(views: Iterable[LedgerView]) -> Metadata:
         "released_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in released)),
         "by_topic": _by_topic(released),
     }
+
+
+def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "reason": row.reason.value,
+                    "ledgers": row.ledgers,
+                    "bytes": row.bytes,
+                    "oldest_seconds": row.oldest_s or 0.0,
+                }
+            )
+            for row in reasons
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn("reason", "string"),
+                dg.TableColumn("ledgers", "int"),
+                dg.TableColumn("bytes", "int"),
+                dg.TableColumn("oldest_seconds", "float"),
+            ]
+        ),
+    )
 
 
 def _by_topic(views: Iterable[LedgerView]) -> dg.MetadataValue:

@@ -29,6 +29,10 @@ from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.lag import lag_elapsed
 from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
 
+UNFINISHED = frozenset(
+    {LedgerState.SEALED, LedgerState.COPIED, LedgerState.VERIFIED, LedgerState.QUARANTINED}
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerView:
@@ -211,13 +215,7 @@ def _read_records(stack: Stack) -> _Records:
 
 def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[LedgerView]:
     """Ledgers that an offload could take up or finish: closed, and not yet published."""
-    unfinished = {
-        LedgerState.SEALED,
-        LedgerState.COPIED,
-        LedgerState.VERIFIED,
-        LedgerState.QUARANTINED,
-    }
-    return [view for view in survey(stack, topics) if view.state in unfinished]
+    return [view for view in survey(stack, topics) if view.state in UNFINISHED]
 
 
 def ml_names_of(stack: Stack, ledger_ids: Iterable[int]) -> dict[int, str]:
