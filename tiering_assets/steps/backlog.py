@@ -6,7 +6,7 @@ come from here. Who names a topic gets its own policy level asked, too; a count 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from resources.errors import LedgerNotFoundError
@@ -40,25 +40,34 @@ class LedgerReason:
 
 
 def explain_backlog(
-    stack: Stack, ml_names: Iterable[str] | None = None, *, ask_topics: bool = False
+    stack: Stack,
+    ml_names: Iterable[str] | None = None,
+    *,
+    ask_topics: bool = False,
+    ask_gate_of: Collection[int] = (),
 ) -> Iterator[ExplainedLedger]:
-    """Every ledger of the given managed ledgers (all user topics without), with its one reason."""
+    """Every ledger of the given managed ledgers (all user topics without), with its one reason.
+
+    The release gate is asked of these ledgers, where they are due; elsewhere it is for the run.
+    """
     with open_policies(stack.settings, stack.metadata) as policies:
-        look = Look(stack, policies, ask_topics=ask_topics)
+        look = Look(stack, policies, ask_topics=ask_topics, ask_gate_of=ask_gate_of)
         for topic in survey_topics(stack, ml_names):
             for ledger, because in look.explain(topic):
                 yield ExplainedLedger(ledger.view, because)
 
 
 def explain_ledger(stack: Stack, ledger_id: int) -> LedgerReason:
-    """One ledger's reason, its topic's own policy level included.
+    """One ledger's reason, its topic's own policy level and the release gate included.
 
     Raises:
         LedgerNotFoundError: neither tree nor any record knows it.
     """
     ml_name = ml_names_of(stack, [ledger_id]).get(ledger_id)
     names = None if ml_name is None else [ml_name]
-    for found in explain_backlog(stack, names, ask_topics=names is not None):
+    for found in explain_backlog(
+        stack, names, ask_topics=names is not None, ask_gate_of=(ledger_id,)
+    ):
         if found.view.ledger_id == ledger_id:
             return LedgerReason(
                 ledger_id=ledger_id,

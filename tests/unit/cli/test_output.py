@@ -10,6 +10,7 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from tiering_assets.cli.output import (
+    human_age,
     human_bytes,
     print_document,
     print_facts,
@@ -44,6 +45,23 @@ class Thing:
 )
 def test_sizes_for_people(count, text):
     assert human_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "-"),
+        (0.4, "0 s"),
+        (-3, "-3 s"),
+        (59, "59 s"),
+        (60, "1.0 min"),
+        (5400, "1.5 h"),
+        (-7200, "-2.0 h"),
+        (129_600, "1.5 d"),
+    ],
+)
+def test_ages_for_people(seconds, text):
+    assert human_age(seconds) == text
 
 
 def test_json_of_a_value_leaves_out_what_repr_hides():

@@ -151,6 +151,17 @@ def test_from_published_by_way_of_lag_and_hold_to_done(stack, world):
     assert reason(stack).reason is R.DONE
 
 
+def test_of_one_ledger_that_is_due_the_release_gate_is_asked(stack, world):
+    offload_batch(stack, [0])
+    world.scheduler.now += 30 * 24 * 3600
+    for key in [key for key in world.objects.peek_keys() if key.endswith("-index")]:
+        world.objects.delete(key)
+    assert reasons(stack)[0].reason is R.NOT_ADMITTED
+    asked = explain_ledger(stack, 0).because
+    assert asked.reason is R.UNSAFE
+    assert "the index object is gone" in asked.detail
+
+
 def test_a_held_ledger_names_who_and_why(stack):
     offload_batch(stack, [0])
     hold_ledger(stack, 0, reason="audit", author="kim")

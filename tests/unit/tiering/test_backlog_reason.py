@@ -14,14 +14,13 @@ import pytest
 
 from tiering_assets.tiering.backlog_counts import Explained, count_reasons
 from tiering_assets.tiering.backlog_reason import (
-    RULES,
     BacklogEvidence,
     BacklogReason,
     Failure,
     TopicFacts,
-    decide_backlog_reason,
     of_wait,
 )
+from tiering_assets.tiering.backlog_rules import RULES, decide_backlog_reason
 from tiering_assets.tiering.reasons import Reason, Wait
 from tiering_assets.tiering.selection import NotSelected
 from tiering_assets.tiering.states import LedgerState
@@ -91,6 +90,7 @@ GIVEN = [
     (R.CAPPED, "per_hour_max", ledger(S.RELEASE_DUE, capped="per_hour_max", **PUBLISHED)),
     (R.UNSAFE, "no certificate", ledger(S.PUBLISHED, recorded=True)),
     (R.UNSAFE, "no such ledger", ledger(S.UNSAFE)),
+    (R.UNSAFE, "only copy broken", ledger(S.RELEASED, quarantined=True)),
     (R.UNSAFE, "index is gone", ledger(S.RELEASE_DUE, missing="index is gone", **PUBLISHED)),
     (R.UNSAFE, "3 of 4", ledger(S.SEALED, wait=Wait(Reason.DATA_MISSING, "3 of 4"))),
     (R.EXPIRED, "", ledger(S.EXPIRED)),

@@ -1,0 +1,50 @@
+"""What the backlog asset shows: counts by state and by reason are of the same ledgers."""
+
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+
+from tiering_assets.defs.rollups import backlog_metadata
+from tiering_assets.steps.survey import LedgerView
+from tiering_assets.tiering.backlog_counts import Explained, count_reasons
+from tiering_assets.tiering.backlog_reason import BacklogReason
+from tiering_assets.tiering.states import LedgerState
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def view(ledger_id, state, size, age_s):
+    return LedgerView(
+        ledger_id=ledger_id,
+        ml_name="t/ns/persistent/orders",
+        topic="persistent://t/ns/orders",
+        state=state,
+        entries=1,
+        bytes=size,
+        closed_at=None if age_s is None else NOW - timedelta(seconds=age_s),
+        uid=None,
+        offloaded_by=None,
+    )
+
+
+def test_the_counts_by_reason_are_of_the_same_ledgers_as_those_by_state():
+    ledgers = [
+        (view(1, LedgerState.SEALED, 10, 60), BacklogReason.BELOW_THRESHOLD),
+        (view(2, LedgerState.SEALED, 20, 90), BacklogReason.FAILED),
+        (view(3, LedgerState.COPIED, 30, 30), BacklogReason.FAILED),
+        (view(4, LedgerState.OPEN, None, None), BacklogReason.OPEN),
+    ]
+    rows = count_reasons(
+        [Explained(reason=why, bytes=v.bytes or 0, closed_at=v.closed_at) for v, why in ledgers],
+        now=NOW,
+    )
+    metadata = backlog_metadata([v for v, _why in ledgers], now=NOW, reasons=rows)
+    told = {name: found.value for name, found in metadata.items()}
+    by_reason = {name: n for name, n in told.items() if name.startswith("because_")}
+    assert by_reason == {"because_open": 1, "because_below_threshold": 1, "because_failed": 2}
+    by_state = {name: n for name, n in told.items() if name.startswith("ledgers_")}
+    assert by_state == {"ledgers_open": 1, "ledgers_sealed": 2, "ledgers_copied": 1}
+    table = metadata["by_reason"]
+    assert isinstance(table, dg.TableMetadataValue)
+    [_open, _below, failed] = [record.data for record in table.records]
+    assert failed == {"reason": "failed", "ledgers": 2, "bytes": 50, "oldest_seconds": 90.0}

@@ -1,0 +1,136 @@
+"""What stands in the way of all ledgers of a topic, and which due ones the caps make wait.
+
+Reads only: our reloads of the last hour are listed once for all topics, the rest was read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from resources.errors import TierkeeperError
+from tiering_assets.records import keys
+from tiering_assets.steps.policies import TopicPolicy
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.survey import SurveyedTopic
+from tiering_assets.steps.topic_change import contexts_for
+from tiering_assets.steps.topic_evidence import our_place, topic_of
+from tiering_assets.tiering.backlog_reason import TopicFacts
+from tiering_assets.tiering.backlog_topic import facts_of_policy
+from tiering_assets.tiering.own_policy import switched_off
+from tiering_assets.tiering.release_caps import Candidate, Caps, apply_caps
+from tiering_assets.tiering.states import LedgerState
+from tiering_assets.tiering.topic_edit import Copy, TopicChange, apply_change
+
+_AN_HOUR = timedelta(hours=1)
+
+
+def reloads_of_last_hour(stack: Stack) -> dict[str, int]:
+    """Reloads that we made in the last hour, by the hash of the topic's name."""
+    now = stack.objects.server_time()
+    since = now - _AN_HOUR
+    found: dict[str, int] = {}
+    for hour in (keys.disturbances_in(since), keys.disturbances_in(now)):
+        for summary in stack.objects.list_objects(stack.book.prefix + hour):
+            if summary.last_modified > since:
+                topic = summary.key.split("/")[-2]
+                found[topic] = found.get(topic, 0) + 1
+    return found
+
+
+def gather_topic_facts(
+    stack: Stack, topic: SurveyedTopic, found: TopicPolicy, reloads: Mapping[str, int]
+) -> TopicFacts:
+    """`reloads` are those of `reloads_of_last_hour`."""
+    policy = found.policy
+    facts = TopicFacts(policy_unread=f"its policy cannot be read: {found.error}")
+    if policy is not None:
+        away = [line for line in policy.unknown if line.startswith("broker level: ")]
+        facts = facts_of_policy(
+            policy,
+            our_place(stack),
+            broker_away=away[0] if away else None,
+            broker_may_release=stack.settings.publish.broker_may_release,
+            coexist=stack.settings.publish.coexist,
+        )
+    return replace(
+        facts,
+        switched_off=switched_off(stack.own_policies, topic_of(topic.ml_name)),
+        over_budget=_over_budget(stack, topic.ml_name, reloads),
+        node_too_large=_too_large(stack, topic),
+    )
+
+
+def _over_budget(stack: Stack, ml_name: str, reloads: Mapping[str, int]) -> str | None:
+    limits = stack.settings.disturb
+    for whose, done, most, name in (
+        (
+            "this topic's",
+            reloads.get(keys.topic_hash(ml_name), 0),
+            limits.per_topic_hour_max,
+            "per_topic_hour_max",
+        ),
+        (
+            "the cluster's",
+            sum(reloads.values()),
+            limits.per_cluster_hour_max,
+            "per_cluster_hour_max",
+        ),
+    ):
+        if done >= most:
+            return f"{whose} {done} reloads in the last hour reach disturb.{name} = {most}"
+    return None
+
+
+def _too_large(stack: Stack, topic: SurveyedTopic) -> str | None:
+    """Everything verified goes out in one write, so all of it waits when that is too large."""
+    wanted = {
+        one.view.ledger_id: Copy(one.view.uid, (one.view.entries or 1) - 1)
+        for one in topic.ledgers
+        if one.view.state is LedgerState.VERIFIED and one.view.uid is not None
+    }
+    if not wanted:
+        return None
+    change = TopicChange(contexts=wanted)
+    try:
+        edited = apply_change(topic.info, change, contexts_for(stack, change.wanted))
+    except TierkeeperError:
+        return None  # what forbids the edit is not its size
+    limit = stack.settings.publish.node_bytes_max
+    if edited is None or edited.uncompressed_bytes <= limit:
+        return None
+    return (
+        f"it would hold {edited.uncompressed_bytes} bytes, publish.node_bytes_max is {limit}; "
+        f"trim the topic or raise the setting, and the store's node limit with it"
+    )
+
+
+def capped_ledgers(stack: Stack, topic: SurveyedTopic, *, last_hour: int) -> Mapping[int, str]:
+    """Caps as a run over this topic alone would meet them; bookies are not looked at.
+
+    `last_hour` is how many releases were begun in the last hour.
+    """
+    limits = stack.settings.release
+    return {
+        ledger_id: text.removeprefix("capped: ")
+        for ledger_id, text in apply_caps(
+            [
+                Candidate(
+                    ledger_id=one.view.ledger_id,
+                    ml_name=topic.ml_name,
+                    published_at=one.published_at,
+                    bookies=frozenset(),
+                )
+                for one in topic.ledgers
+                if one.view.state is LedgerState.RELEASE_DUE and one.published_at is not None
+            ],
+            Caps(
+                per_run=limits.per_run_max,
+                per_hour=limits.per_hour_max,
+                per_topic=limits.per_topic_run_max,
+                per_bookie=limits.per_bookie_run_max,
+            ),
+            last_hour=last_hour,
+        ).items()
+    }
