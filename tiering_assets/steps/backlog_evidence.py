@@ -4,8 +4,8 @@ Reads only, loads no topic. Owns: three listings besides the survey's, and one r
 namespace. A topic's own policy level makes a broker own its bundle, so it is asked only on demand.
 
 Two questions cost a request per ledger: what BookKeeper says of one that is due, and why an attempt
-was given up. What the release gate says costs more, and is asked of single ledgers. No more than READS_MAX are asked in one look; ledgers beyond it keep the reason that
-they have without.
+was given up. No more than READS_MAX are asked in one look; ledgers beyond it keep the reason that
+they have without. What the release gate says costs more, and is asked of single ledgers.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from resources.errors import TierkeeperError
+from resources.pulsar.policies import NOT_ASKED
 from tiering_assets.records import keys
 from tiering_assets.steps.policies import TopicPolicy
 from tiering_assets.steps.stack import Stack
@@ -46,11 +47,11 @@ def gather_topic_facts(
     policy = found.policy
     facts = TopicFacts(policy_unread=f"its policy cannot be read: {found.error}")
     if policy is not None:
-        away = [line for line in policy.unknown if line.startswith("broker level: ")]
+        away = [line for line in policy.unknown if not line.endswith(f": {NOT_ASKED}")]
         facts = facts_of_policy(
             policy,
             our_place(stack),
-            broker_away=away[0] if away else None,
+            unknown="; ".join(away) or None,
             broker_may_release=stack.settings.publish.broker_may_release,
             coexist=stack.settings.publish.coexist,
         )

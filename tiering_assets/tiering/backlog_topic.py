@@ -21,23 +21,23 @@ def facts_of_policy(
     policy: EffectivePolicy,
     ours: OurPlace,
     *,
-    broker_away: str | None,
+    unknown: str | None,
     broker_may_release: bool,
     coexist: bool,
 ) -> TopicFacts:
-    """`broker_away` is why no broker told its own settings; None where one did."""
+    """`unknown` says which level that was asked did not answer, and why; None where all did."""
     refused = refusals(policy)
     return TopicFacts(
         refused="; ".join(f"{found.rule}: {found.text}" for found in refused) or None,
-        cannot_read=_cannot_read(policy, ours, broker_away),
+        cannot_read=_cannot_read(policy, ours, unknown),
         may_release_first=None if broker_may_release else _may_release_first(policy),
         coexists=None if coexist else _coexists(policy),
     )
 
 
-def _cannot_read(policy: EffectivePolicy, ours: OurPlace, broker_away: str | None) -> str | None:
-    if broker_away is not None:
-        return f"where it reads is unknown, and nothing is published meanwhile: {broker_away}"
+def _cannot_read(policy: EffectivePolicy, ours: OurPlace, unknown: str | None) -> str | None:
+    if unknown is not None:
+        return f"where it reads is unknown, and nothing is published meanwhile: {unknown}"
     theirs = EffectiveOffloadPolicies(
         driver=policy.driver.value,
         bucket=policy.bucket.value,

@@ -250,6 +250,15 @@ def test_who_names_a_topic_gets_its_own_level_asked(answered):
     assert explain_ledger(stack, 0).because.reason is R.BELOW_THRESHOLD
 
 
+def test_a_topics_level_that_was_asked_and_not_told_is_unknown(answered):
+    stack, admin = answered
+    admin.get("/persistent/t/ns/orders/offloadPolicies", {"reason": "busy"}, status=500)
+    assert reasons(stack)[0].reason is R.NOT_ADMITTED
+    told = explain_ledger(stack, 0).because
+    assert told.reason is R.CANNOT_READ
+    assert "topic level: " in told.detail
+
+
 def test_a_ledger_that_bookkeeper_does_not_call_closed(answered, site, monkeypatch):
     stack, _admin = answered
     metadata = replace(stack.ledgers.read(0).metadata, state=LedgerState.IN_RECOVERY)
