@@ -134,7 +134,9 @@ class Look:
             outcome = self._stack.book.read(Outcome, keys.outcome(ledger_id, uid))
         except FormatError as error:
             return f"given up, and the record cannot be read: {error}"
-        return _DIED if outcome is None else outcome.record.reason
+        if outcome is None or outcome.record.outcome != "abandon":
+            return _DIED
+        return outcome.record.reason
 
     def _wait(self, topic: SurveyedTopic, one: SurveyedLedger) -> Wait | None:
         """What a run would say of a ledger that is due, from its node in BookKeeper."""
