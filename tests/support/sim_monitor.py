@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -52,6 +53,7 @@ class Monitor:
         self._quarantined_at: dict[tuple[str, int, str], float] = {}
         self._stood: set[tuple[str, int, str]] = set()
         self._put_at: dict[str, float] = {}
+        self._confirmed: dict[tuple[str, int, str], list[str]] = {}
         self._attempts: dict[str, str] = {}  # data key -> process that made the attempt
         self._disturbed: set[tuple[str, str]] = set()
         self._held_at: dict[tuple[str, int], float] = {}
@@ -318,8 +320,10 @@ class Monitor:
                 name = (instance, record["ledger_id"], record["uid"])
                 self._quarantined_at.setdefault(name, self.world.scheduler.now)
             case "publications":
-                for one in json.loads(body)["ledgers"]:
+                publication = json.loads(body)
+                for one in publication["ledgers"]:
                     name = (instance, one["ledger_id"], one["uid"])
+                    self._confirmed.setdefault(name, [publication["confirmed_at"]])
                     if name not in self._stood:
                         self.report("I10", f"{name} recorded as published, no node ever named it")
                     self._published_at.setdefault(name, self.world.scheduler.now)
@@ -444,16 +448,18 @@ class Monitor:
         return self._record(instance, key) is not None
 
     def is_dated_backwards(self, instance: str, ledger_id: int, uid: UUID) -> bool:
-        """Proven before it was begun, by clocks a day apart: it is never released by itself."""
+        """Proven before it was begun, or published before it was proven, by clocks a day apart.
+
+        The suite of certificates holds it until a person has it copied again.
+        """
         attempt = self._attempt_of(instance, ledger_id, uid)
         certificate = self._record(instance, keys.certificate(ledger_id, uid))
         if attempt is None or certificate is None:
             return False
-        began, proven = (
-            datetime.fromisoformat(said)
-            for said in (attempt["started_at"], certificate["verified_at"])
-        )
-        return (began - proven).total_seconds() > CLOCKS_APART_S
+        said = [attempt["started_at"], certificate["verified_at"]]
+        said += self._confirmed.get((instance, ledger_id, str(uid)), [])
+        dates = map(datetime.fromisoformat, said)
+        return any((a - b).total_seconds() > CLOCKS_APART_S for a, b in pairwise(dates))
 
     def topics_of(self, site: Site) -> Iterable[tuple[str, ManagedLedger]]:
         for ml_name in site.broker.names():
