@@ -391,7 +391,10 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "no release intent": ((release, "_intend", _intend_silently),),
     "holds are ignored": ((Holds, "why", _nothing),),
-    "quarantines are ignored": ((release_evidence, "_quarantine", _nothing),),
+    "quarantines are ignored": (
+        (release_evidence, "_quarantine", _nothing),
+        (release, "_is_quarantined", _nothing),
+    ),
     "clean-up writes no outcome": ((sweep, "win_outcome", _say_it_is_written),),
     "clean-up reads metadata before it lists": ((clean_up, "sweep", _contexts_before_listing),),
     "clean-up knows no guard age": ((sweep, "decide_sweep", _sweep_young),),

@@ -18,7 +18,7 @@ from tests.support.mutants import MUTANTS, mutated
 from tests.support.sim_run import run_seed
 
 SCHEMA = "tierkeeper/mutants/1"
-SEEDS_MAX = 1500
+SEEDS_MAX = 4000
 CRASHED = "unexpected error"  # of the mutant itself, which is no invariant that noticed it
 
 

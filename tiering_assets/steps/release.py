@@ -302,12 +302,16 @@ def _stopped_meanwhile(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResu
         why = holds.why(ledger_id, work.ml_name)
         if why is not None:
             stopped[ledger_id] = NotYet((f"held since it was begun: {why}",))
-        elif stack.book.read(Quarantine, keys.quarantine(ledger_id, item.uid)) is not None:
+        elif _is_quarantined(stack, ledger_id, item.uid):
             stopped[ledger_id] = NotYet((f"{item.uid} was quarantined since it was begun",))
     if stopped:
         marks = copies_of({i: work.due[i] for i in stopped})
         undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid)
     return stopped
+
+
+def _is_quarantined(stack: Stack, ledger_id: int, uid: UUID) -> bool:
+    return stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None
 
 
 def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
