@@ -110,7 +110,7 @@ def test_the_canary_catches_a_broker_that_cannot_log_in(lab):
         [outcome] = offload_batch(stack, [topic.ledger_id])
         said = refusal_of(lab, outcome)
         assert f"{topic.name}: the broker cannot read entry 0 of ledger {topic.ledger_id}" in said
-        assert "taken out again" in said
+        assert "the change was taken back" in said
         assert "no-secret-of-ours" not in said
         assert_unpublished(lab, stack, topic)
 
