@@ -81,7 +81,13 @@ def test_a_ledger_has_one_reason_from_sealed_to_done(cluster, shell, sealed):
 def test_what_a_topics_own_policy_says_is_asked_only_for_named_topics(cluster, shell, sealed):
     _first, second, _open = sealed
     path = f"/persistent/{SPEC.topic}/offloadPolicies"
-    body = {"managedLedgerOffloadThresholdInBytes": 2**40}
+    body = {
+        "managedLedgerOffloadDriver": "aws-s3",
+        "s3ManagedLedgerOffloadBucket": cluster.endpoints.s3_bucket,
+        "s3ManagedLedgerOffloadRegion": cluster.endpoints.s3_region,
+        "s3ManagedLedgerOffloadServiceEndpoint": cluster.endpoints.s3_endpoint,
+        "managedLedgerOffloadThresholdInBytes": 2**40,
+    }
     cluster.admin("POST", path, json.dumps(body).encode())
     wait_until(lambda: cluster.admin("GET", path), "the policy has come through its topic")
     assert why(shell, second)[0] == "below threshold"
@@ -94,7 +100,7 @@ def test_the_fleets_counts_add_up_and_are_the_assets(cluster, shell):
     assert sum(counts(document).values()) == document["ledgers"] == len(listed)
     assert set(counts(document)) <= {reason.value for reason in BacklogReason}
     explained = list(explain_backlog(cluster.steps, ml_names(SPEC)))
-    rows = count_backlog(cluster.steps, explained)
+    rows = count_backlog(explained, now=cluster.steps.now())
     metadata = backlog_metadata(
         [one.view for one in explained], now=cluster.steps.now(), reasons=rows
     )

@@ -53,11 +53,12 @@ def backlog(session: Session, *, topics: Topics = None) -> None:
         if topics:
             names = sorted({name for topic in topics for name in managed_ledgers(stack, topic)})
         explained = list(explain_backlog(stack, names, ask_topics=bool(topics)))
-        total = count_backlog(stack, explained)
+        now = stack.now()
+        total = count_backlog(explained, now=now)
         by_topic: dict[str, list[ExplainedLedger]] = defaultdict(list)
         for one in explained if topics else ():
             by_topic[one.view.topic].append(one)
-        counted = {topic: count_backlog(stack, found) for topic, found in by_topic.items()}
+        counted = {topic: count_backlog(found, now=now) for topic, found in by_topic.items()}
     if session.as_json:
         print_document(
             "topic-backlog",

@@ -57,7 +57,7 @@ def discovered(
 
     with tiering_stack.connect(context) as stack:
         explained = list(explain_backlog(stack, config.ml_names()))
-        views, reasons = [one.view for one in explained], count_backlog(stack, explained)
+        views, reasons = [one.view for one in explained], count_backlog(explained, now=stack.now())
         sealed = [view for view in views if view.state in UNFINISHED]
         now, live_max = stack.now(), stack.settings.dagster.partitions_max
     if SEALED_LEDGERS in context.selected_asset_keys:

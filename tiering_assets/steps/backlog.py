@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from resources.errors import LedgerNotFoundError
 from resources.metastore.topic_names import never_touched
@@ -98,7 +99,9 @@ def _explain_unlisted(stack: Stack, ledger_id: int, ml_name: str | None) -> Beca
     return Because(BacklogReason.NOT_ADMITTED, "its topic lists it since just now; look again")
 
 
-def count_backlog(stack: Stack, explained: Iterable[ExplainedLedger]) -> tuple[ReasonCount, ...]:
+def count_backlog(
+    explained: Iterable[ExplainedLedger], *, now: datetime
+) -> tuple[ReasonCount, ...]:
     """Counts, bytes and the oldest age for each reason that occurs."""
     return count_reasons(
         (
@@ -109,5 +112,5 @@ def count_backlog(stack: Stack, explained: Iterable[ExplainedLedger]) -> tuple[R
             )
             for one in explained
         ),
-        now=stack.now(),
+        now=now,
     )

@@ -86,7 +86,7 @@ def test_a_ledger_past_its_threshold_waits_for_brokers_that_are_away(stack):
 def test_the_counts_add_up_over_the_topics(stack, site):
     site.broker.create_topic("t/ns/persistent/more")
     explained = list(explain_backlog(stack))
-    rows = count_backlog(stack, explained)
+    rows = count_backlog(explained, now=stack.now())
     assert sum(row.ledgers for row in rows) == len(explained) > 2
     assert sum(row.bytes for row in rows) == 9
     assert {row.reason for row in rows if row.oldest_s is not None} == {R.CANNOT_READ}
