@@ -392,8 +392,8 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "no release intent": ((release, "_intend", _intend_silently),),
     "holds are ignored": ((Holds, "why", _nothing),),
     "quarantines are ignored": (
-        (release_evidence, "_quarantine", _nothing),
-        (release, "_is_quarantined", _nothing),
+        (release_evidence, "why_quarantined", _nothing),
+        (release, "why_quarantined", _nothing),
     ),
     "clean-up writes no outcome": ((sweep, "win_outcome", _say_it_is_written),),
     "clean-up reads metadata before it lists": ((clean_up, "sweep", _contexts_before_listing),),

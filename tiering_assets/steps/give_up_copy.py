@@ -15,8 +15,9 @@ from uuid import UUID
 
 from resources.errors import LedgerNotFoundError, RefusedError
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Quarantine
+from tiering_assets.records.models import Attempt
 from tiering_assets.steps.plan import look_at
+from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 
@@ -62,16 +63,12 @@ def give_up_copy(stack: Stack, ledger_id: int, *, reason: str, author: str) -> G
             f"ledger {ledger_id}: its copy {context.uid} is not one of ours; "
             f"`tierkeeper scrub run --deep` looks at it"
         )
-    _found, fresh = stack.book.create_or_read(
-        keys.quarantine(ledger_id, context.uid),
-        Quarantine(
-            ledger_id=ledger_id,
-            uid=context.uid,
-            ml_name=sight.ml_name,
-            reason=f"given up by {author}: {reason}",
-            found_at=stack.now(),
-            writer=stack.writer,
-            previous=attempt.sha256,
-        ),
+    fresh = quarantine(
+        stack,
+        ledger_id,
+        context.uid,
+        ml_name=sight.ml_name,
+        reason=f"given up by {author}: {reason}",
+        previous=attempt.sha256,
     )
     return GivenUp(ledger_id=ledger_id, uid=context.uid, topic=topic_of(sight.ml_name), fresh=fresh)

@@ -15,12 +15,13 @@ from functools import partial
 from resources.errors import ObjectStoreError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, Outcome, Quarantine
+from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
 from tiering_assets.steps.publish import Published, PublishResult
+from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import ReleaseResult
 from tiering_assets.steps.release_reread import reread_copies
@@ -245,7 +246,7 @@ def _reread_withdrawn(
     waiting = reread_copies(stack, {ledger_id: (certificate, node)}, before="publication")
     if ledger_id not in waiting:
         return outcome
-    if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is None:
+    if not is_quarantined(stack, ledger_id, uid):
         raise ObjectStoreError(f"ledger {ledger_id}: {waiting[ledger_id]}")
     return replace(outcome, wait=Wait(Reason.QUARANTINED, str(waiting[ledger_id])))
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from uuid import UUID
 
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Publication, Quarantine
+from tiering_assets.records.models import Attempt, Publication
+from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 
@@ -29,7 +30,7 @@ def replaced_at(stack: Stack, record: Attempt, contexts: Collection[UUID]) -> da
     By the store's clock; None unless the topic's node (`contexts`) names the sound one now.
     """
     ledger_id, uid = record.ledger.ledger_id, record.uid
-    if uid in contexts or stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is None:
+    if uid in contexts or not is_quarantined(stack, ledger_id, uid):
         return None
     stored = [
         publication.stored_at

@@ -25,12 +25,12 @@ from tiering_assets.records.models import (
     Outcome,
     Publication,
     PublishedLedger,
-    Quarantine,
 )
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, must_wait, see
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.publications import recorded_publications
+from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
@@ -166,7 +166,7 @@ def _win_all(
     lost: dict[int, TierkeeperError] = {}
     for ledger_id, certificate in certificates.items():
         uid = certificate.record.uid
-        if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+        if is_quarantined(stack, ledger_id, uid):
             lost[ledger_id] = RefusedError(
                 f"ledger {ledger_id}: attempt {uid} is quarantined since it was certified; "
                 f"offload the ledger again"

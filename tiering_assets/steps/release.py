@@ -26,13 +26,14 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records import keys
-from tiering_assets.records.models import Quarantine, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.guarded_delete import delete_ledgers
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.plan import facts_of
+from tiering_assets.steps.quarantine import why_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import (
     Evidence,
@@ -302,16 +303,12 @@ def _stopped_meanwhile(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResu
         why = holds.why(ledger_id, work.ml_name)
         if why is not None:
             stopped[ledger_id] = NotYet((f"held since it was begun: {why}",))
-        elif _is_quarantined(stack, ledger_id, item.uid):
-            stopped[ledger_id] = NotYet((f"{item.uid} was quarantined since it was begun",))
+        elif (why := why_quarantined(stack, ledger_id, item.uid)) is not None:
+            stopped[ledger_id] = NotYet((f"quarantined since it was begun: {why}",))
     if stopped:
         marks = copies_of({i: work.due[i] for i in stopped})
         undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid)
     return stopped
-
-
-def _is_quarantined(stack: Stack, ledger_id: int, uid: UUID) -> bool:
-    return stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None
 
 
 def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:

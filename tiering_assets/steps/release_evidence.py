@@ -27,7 +27,6 @@ from tiering_assets.records.models import (
     ObjectFacts,
     Outcome,
     Publication,
-    Quarantine,
     SuiteResult,
 )
 from tiering_assets.records.signature import PublicKeys
@@ -36,6 +35,7 @@ from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publications import recorded_publications
+from tiering_assets.steps.quarantine import why_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.signing import load_public_keys
@@ -252,7 +252,7 @@ def _evidence(
         certified_uid=None if record is None else record.uid,
         certificate_faults=look.certificate_faults,
         chain_intact=_chain_intact(look),
-        quarantine=None if uid is None else _quarantine(stack, ledger_id, uid),
+        quarantine=None if uid is None else why_quarantined(stack, ledger_id, uid),
         suite_passed=record is not None and verdicts.passed(record.suites),
         suite_findings=verdicts.suite_findings,
         user_findings=verdicts.user_findings,
@@ -294,14 +294,6 @@ def _certificate(
     if unsigned is not None:
         faults.append(f"the certificate does not count: {unsigned}")
     return found, faults
-
-
-def _quarantine(stack: Stack, ledger_id: int, uid: UUID) -> str | None:
-    try:
-        found = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
-    except FormatError as error:
-        return f"a quarantine record that cannot be read: {error}"
-    return None if found is None else found.record.reason
 
 
 def _neighbours(

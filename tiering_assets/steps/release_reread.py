@@ -18,10 +18,10 @@ from dataclasses import replace
 from resources.errors import IntegrityError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from resources.settings import Settings
-from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, Quarantine
+from tiering_assets.records.models import Certificate
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.plan import resolve_all
+from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.reverify import plan_of
 from tiering_assets.steps.signing import has_public_keys
@@ -145,16 +145,12 @@ def _unread(why: object) -> NotYet:
 
 def _quarantine(stack: Stack, stored: Stored[Certificate], reason: str) -> None:
     record = stored.record
-    stack.book.create_or_read(
-        keys.quarantine(record.ledger.ledger_id, record.uid),
-        Quarantine(
-            ledger_id=record.ledger.ledger_id,
-            uid=record.uid,
-            ml_name=record.ml_name,
-            reason=reason,
-            found_at=stack.now(),
-            writer=stack.writer,
-            previous=record.previous,
-        ),
+    quarantine(
+        stack,
+        record.ledger.ledger_id,
+        record.uid,
+        ml_name=record.ml_name,
+        reason=reason,
+        previous=record.previous,
     )
     reach("release.quarantined")

@@ -14,7 +14,8 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.object_store.store import Part
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, Outcome, Quarantine
+from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, Outcome
+from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 
@@ -69,7 +70,7 @@ def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
         outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
         if outcome is not None and outcome.record.outcome == "abandon":
             continue
-        if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+        if is_quarantined(stack, ledger_id, uid):
             continue
         certificate = _certificate(stack, ledger_id, attempt)
         if certificate is not None:
@@ -92,7 +93,7 @@ def find_unfinished(stack: Stack, wanted: Work) -> Unfinished | None:
             continue
         if stack.book.read(Outcome, keys.outcome(ledger_id, uid)) is not None:
             continue
-        if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+        if is_quarantined(stack, ledger_id, uid):
             continue
         data = stack.objects.head(record.data_key)
         if data is not None:
@@ -125,7 +126,7 @@ def find_certified(stack: Stack, ledger_id: int, uid: UUID) -> Certified | None:
     outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
     if outcome is not None and outcome.record.outcome == "abandon":
         return None
-    if stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None:
+    if is_quarantined(stack, ledger_id, uid):
         return None
     certificate = _certificate(stack, ledger_id, attempt)
     return None if certificate is None else Certified(attempt, certificate)

@@ -15,10 +15,11 @@ from uuid import UUID
 from resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, EntryRange, Quarantine, Scrub
+from tiering_assets.records.models import Certificate, EntryRange, Scrub
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.entry_loss import lost_entries
 from tiering_assets.steps.heal import HealResult, finish_replacement, heal_topic
+from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.scrub_check import Checked, check_copy
 from tiering_assets.steps.scrub_fleet import Fleet, find_fleet
@@ -248,17 +249,13 @@ def _quarantine(stack: Stack, checked: Checked) -> None:
         stored = stack.book.read(Certificate, certificate_key)
     if stored is None:
         return
-    stack.book.create_or_read(
-        keys.quarantine(candidate.ledger_id, candidate.uid),
-        Quarantine(
-            ledger_id=candidate.ledger_id,
-            uid=candidate.uid,
-            ml_name=candidate.ml_name,
-            reason="; ".join(checked.findings[:5]),
-            found_at=stack.now(),
-            writer=stack.writer,
-            previous=stored.record.previous,
-        ),
+    quarantine(
+        stack,
+        candidate.ledger_id,
+        candidate.uid,
+        ml_name=candidate.ml_name,
+        reason="; ".join(checked.findings[:5]),
+        previous=stored.record.previous,
     )
     reach("scrub.quarantined")
 

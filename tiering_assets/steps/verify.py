@@ -25,7 +25,6 @@ from tiering_assets.records.models import (
     BlockFacts,
     Certificate,
     ObjectFacts,
-    Quarantine,
     Signature,
     SuiteResult,
 )
@@ -33,6 +32,7 @@ from tiering_assets.records.signature import Signer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.offload import revive
 from tiering_assets.steps.plan import LedgerPlan
+from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.signing import load_signer
 from tiering_assets.steps.stack import Stack
@@ -308,17 +308,13 @@ def _quarantined(stack: Stack, item: ToVerify, error: TierkeeperError) -> Tierke
     if error.retryable:
         return error
     record = item.attempt.record
-    stack.book.create_or_read(
-        keys.quarantine(record.ledger.ledger_id, record.uid),
-        Quarantine(
-            ledger_id=record.ledger.ledger_id,
-            uid=record.uid,
-            ml_name=record.ml_name,
-            reason=str(error),
-            found_at=stack.now(),
-            writer=stack.writer,
-            previous=item.attempt.sha256,
-        ),
+    quarantine(
+        stack,
+        record.ledger.ledger_id,
+        record.uid,
+        ml_name=record.ml_name,
+        reason=str(error),
+        previous=item.attempt.sha256,
     )
     reach("verify.quarantined")
     return error

@@ -1,0 +1,46 @@
+"""Attempts whose check failed: written down once, and asked for before anything is done with them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from resources.errors import FormatError
+from tiering_assets.records import keys
+from tiering_assets.records.models import Quarantine
+from tiering_assets.steps.stack import Stack
+
+
+def quarantine(
+    stack: Stack, ledger_id: int, uid: UUID, *, ml_name: str, reason: str, previous: str
+) -> bool:
+    """Quarantine an attempt for good; False where it is already, and the first reason stays.
+
+    `previous` is the digest of its attempt record.
+    """
+    _found, fresh = stack.book.create_or_read(
+        keys.quarantine(ledger_id, uid),
+        Quarantine(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=ml_name,
+            reason=reason,
+            found_at=stack.now(),
+            writer=stack.writer,
+            previous=previous,
+        ),
+    )
+    return fresh
+
+
+def is_quarantined(stack: Stack, ledger_id: int, uid: UUID) -> bool:
+    """FormatError when the record cannot be read."""
+    return stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None
+
+
+def why_quarantined(stack: Stack, ledger_id: int, uid: UUID) -> str | None:
+    """The reason, None without one. A record that cannot be read forbids as one that can."""
+    try:
+        found = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
+    except FormatError as error:
+        return f"a quarantine record that cannot be read: {error}"
+    return None if found is None else found.record.reason
