@@ -113,6 +113,8 @@ def _s3(plan: Plan) -> Server:
         "-s3.allowDeleteBucketNotEmpty": "false",
         "-master.port": str(ports["s3.master"]),
         "-volume.port": str(ports["s3.volume"]),
+        # A bucket takes a volume of its own; by default there are as many as GiB free on the disk.
+        "-volume.max": "1000",
         "-filer.port": str(ports["s3.filer"]),
         "-admin.port": str(ports["s3.admin"]),
         # Relative to the working directory: a socket's path is limited to 108 bytes.

@@ -89,6 +89,8 @@ def running_s3_server(home: Path) -> Iterator[S3Server]:
         "-webdav=false", "-admin.ui=false", f"-s3.port={s3}", "-s3.port.iceberg=0",
         "-s3.port.lance=0", f"-s3.config={home}/s3.json", "-s3.autoCreateBucket=false",
         "-s3.allowDeleteBucketNotEmpty=false", f"-master.port={master}", f"-volume.port={volume}",
+        # A bucket takes a volume of its own; by default there are as many as GiB free on the disk.
+        "-volume.max=1000",
         f"-filer.port={filer}", f"-admin.port={admin}", f"-filer.localSocket={home}/f.sock",
         f"-s3.localSocket={home}/s.sock", "-s3.concurrentUploadLimitMB=256",
         "-s3.readerCacheSizeMB=64",
