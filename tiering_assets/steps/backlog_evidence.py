@@ -65,7 +65,7 @@ class Look:
         self._ask_topics = ask_topics
         self._ask_gate_of = ask_gate_of
         self._now_ms = int(stack.now().timestamp() * 1000)
-        self._outcomes = {keys.pair_of(key) for key in stack.book.keys("outcomes/")}
+        self._outcomes = stack.book.pairs("outcomes/")
         self._released = recently_intended(stack)
         self._reloads = reloads_of_last_hour(stack)
         self._reads_left = READS_MAX

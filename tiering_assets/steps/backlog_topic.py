@@ -19,6 +19,7 @@ from tiering_assets.steps.topic_change import contexts_for
 from tiering_assets.steps.topic_evidence import our_place, topic_of
 from tiering_assets.tiering.backlog_reason import TopicFacts
 from tiering_assets.tiering.backlog_topic import facts_of_policy
+from tiering_assets.tiering.disturbance import Recent, over_budget
 from tiering_assets.tiering.own_policy import switched_off
 from tiering_assets.tiering.release_caps import Candidate, Caps, apply_caps
 from tiering_assets.tiering.states import LedgerState
@@ -64,24 +65,10 @@ def gather_topic_facts(
 
 
 def _over_budget(stack: Stack, ml_name: str, reloads: Mapping[str, int]) -> str | None:
-    limits = stack.settings.disturb
-    for whose, done, most, name in (
-        (
-            "this topic's",
-            reloads.get(keys.topic_hash(ml_name), 0),
-            limits.per_topic_hour_max,
-            "per_topic_hour_max",
-        ),
-        (
-            "the cluster's",
-            sum(reloads.values()),
-            limits.per_cluster_hour_max,
-            "per_cluster_hour_max",
-        ),
-    ):
-        if done >= most:
-            return f"{whose} {done} reloads in the last hour reach disturb.{name} = {most}"
-    return None
+    recent = Recent(
+        topic=reloads.get(keys.topic_hash(ml_name), 0), broker=None, cluster=sum(reloads.values())
+    )
+    return over_budget(recent, stack.settings.disturb)
 
 
 def _too_large(stack: Stack, topic: SurveyedTopic) -> str | None:
@@ -112,7 +99,6 @@ def capped_ledgers(stack: Stack, topic: SurveyedTopic, *, last_hour: int) -> Map
 
     `last_hour` is how many releases were begun in the last hour.
     """
-    limits = stack.settings.release
     return {
         ledger_id: text.removeprefix("capped: ")
         for ledger_id, text in apply_caps(
@@ -126,12 +112,7 @@ def capped_ledgers(stack: Stack, topic: SurveyedTopic, *, last_hour: int) -> Map
                 for one in topic.ledgers
                 if one.view.state is LedgerState.RELEASE_DUE and one.published_at is not None
             ],
-            Caps(
-                per_run=limits.per_run_max,
-                per_hour=limits.per_hour_max,
-                per_topic=limits.per_topic_run_max,
-                per_bookie=limits.per_bookie_run_max,
-            ),
+            Caps.of(stack.settings.release),
             last_hour=last_hour,
         ).items()
     }

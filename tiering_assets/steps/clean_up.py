@@ -56,8 +56,10 @@ def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
     """
     listing = list_bucket(stack)
     named = read_contexts(stack)
-    leftovers = find_leftovers(stack, listing, named)
-    foreign = find_foreign(stack, listing, named, known={one.pair for one in leftovers})
+    ours = stack.book.pairs("attempts/")
+    leftovers = find_leftovers(stack, listing, named, ours=ours)
+    known = ours | {one.pair for one in leftovers}
+    foreign = find_foreign(stack, listing, named, known=known)
     collects = sum(isinstance(one.decision, Collect) for one in leftovers)
     refuse_mass_delete(stack, collects, fleet=len(listing.pairs()))
     attempts = sweep(stack, execute=execute, listing=listing)

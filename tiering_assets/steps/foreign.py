@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
 from tiering_assets.offload_format.keys import INSTANCE_KEY
-from tiering_assets.records import keys
 from tiering_assets.steps.bucket_listing import BucketListing, Pair
 from tiering_assets.steps.contexts import Named
 from tiering_assets.steps.stack import Stack
@@ -41,13 +40,12 @@ def find_foreign(
     listing: BucketListing,
     named: Mapping[Pair, Named],
     *,
-    known: Collection[Pair] = (),
+    known: Set[Pair],
 ) -> list[Foreign]:
-    """Whatever is in the listing besides our attempts and the `known` leavings of brokers."""
-    ours = {keys.pair_of(key) for key in stack.book.keys("attempts/")}
+    """Whatever is in the listing besides what is `known`: our attempts and leavings of brokers."""
     left = ASKED_MAX
     found: list[Foreign] = []
-    for pair in sorted(listing.pairs() - ours - set(known)):
+    for pair in sorted(listing.pairs() - known):
         place = named.get(pair)
         if place is not None:
             owner, detail = Owner.BROKER, place.ml_name

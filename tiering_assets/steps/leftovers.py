@@ -7,7 +7,7 @@ recorded. A run that died anywhere is gone on with by the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -58,13 +58,15 @@ class BrokerLeaving:
 
 
 def find_leftovers(
-    stack: Stack, listing: BucketListing, named: Mapping[Pair, Named]
+    stack: Stack, listing: BucketListing, named: Mapping[Pair, Named], *, ours: Set[Pair]
 ) -> list[BrokerLeaving]:
-    """Unfinished attempts of brokers in metadata, and earlier ones that left something."""
-    ours = {keys.pair_of(key) for key in stack.book.keys("attempts/")}
-    noted = {keys.pair_of(key) for key in stack.book.keys("leftovers/")}
-    swept = {keys.pair_of(key) for key in stack.book.keys("sweeps/")}
-    begun = {keys.pair_of(key) for key in stack.book.keys("sweep-intents/")} - swept
+    """Unfinished attempts of brokers in metadata, and earlier ones that left something.
+
+    `ours` are all of our attempts.
+    """
+    noted = stack.book.pairs("leftovers/")
+    swept = stack.book.pairs("sweeps/")
+    begun = stack.book.pairs("sweep-intents/") - swept
     unfinished = {pair for pair, place in named.items() if not place.complete}
     candidates = (unfinished | begun | (noted & listing.pairs())) - ours
     return [

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 from resources.object_store.records import RecordStore, StoredRecord, record_sha256
 from resources.object_store.store import ObjectStore
+from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import Record
 from tiering_assets.records.signature import digest_problem, with_digest
@@ -107,6 +109,10 @@ class RecordBook:
 
     def keys(self, prefix: str) -> list[str]:
         return [*self._records.list(prefix)]
+
+    def pairs(self, prefix: str) -> set[tuple[int, UUID]]:
+        """(ledger id, attempt) of every record under a prefix whose keys end so."""
+        return {keys.pair_of(key) for key in self._records.list(prefix)}
 
     @staticmethod
     def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:

@@ -68,7 +68,9 @@ def make_plan(
         else:
             items += found
     capped = apply_caps(
-        filter(None, map(_candidate, items)), _caps(stack), last_hour=recently_intended(stack)
+        filter(None, map(_candidate, items)),
+        Caps.of(stack.settings.release),
+        last_hour=recently_intended(stack),
     )
     going = [item for item in items if item.goes and item.ledger_id not in capped]
     staying = [item for item in items if not item.goes or item.ledger_id in capped]
@@ -203,16 +205,6 @@ def _refuse_whole(stack: Stack, plan: ReleasePlan) -> None:
             f"{tripped}. Look at the plan and acknowledge it: --plan FILE --acknowledge WHY, then "
             f"--execute FILE"
         )
-
-
-def _caps(stack: Stack) -> Caps:
-    limits = stack.settings.release
-    return Caps(
-        per_run=limits.per_run_max,
-        per_hour=limits.per_hour_max,
-        per_topic=limits.per_topic_run_max,
-        per_bookie=limits.per_bookie_run_max,
-    )
 
 
 def _candidate(item: ReleasePlanItem) -> Candidate | None:

@@ -196,8 +196,8 @@ def _read_records(stack: Stack) -> _Records:
     return _Records(
         newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
         attempts=attempts,
-        certified={keys.pair_of(key) for key in stack.book.keys("certificates/")},
-        quarantined={keys.pair_of(key) for key in stack.book.keys("quarantines/")},
+        certified=stack.book.pairs("certificates/"),
+        quarantined=stack.book.pairs("quarantines/"),
         indexed={
             (key.ledger_id, key.uid)
             for summary in stack.objects.list_objects()

@@ -124,18 +124,15 @@ def _act(stack: Stack, leaving: Leaving) -> Leaving:
 
 def _finish(stack: Stack, listing: BucketListing) -> None:
     """Write what runs that died had no time to write, and try locked versions again."""
-    swept = set(stack.book.keys("sweeps/"))
-    decided = set(stack.book.keys("outcomes/"))
-    present = listing.pairs()
-    for key in stack.book.keys("attempts/"):
-        pair = keys.pair_of(key)
-        if pair in present or keys.swept(*pair) in swept or keys.outcome(*pair) not in decided:
-            continue
-        outcome = stack.book.read(Outcome, keys.outcome(*pair))
+    book = stack.book
+    decided = book.pairs("attempts/") & book.pairs("outcomes/")
+    for pair in sorted(decided - book.pairs("sweeps/") - listing.pairs()):
+        outcome = book.read(Outcome, keys.outcome(*pair))
         if outcome is not None and outcome.record.outcome == "abandon":
-            nothing = _going(stack.book.require(Attempt, key), (), (), outcome.sha256)
+            attempt = book.require(Attempt, keys.attempt(*pair))
+            nothing = _going(attempt, (), (), outcome.sha256)
             record_swept(stack, nothing, bytes_freed=None, bytes_stay=None)
-    for stored in stack.book.iter_records(Swept, "sweeps/"):
+    for stored in book.iter_records(Swept, "sweeps/"):
         if stored.record.bytes_stay:
             retry_locked(stack, stored)
 

@@ -8,7 +8,7 @@ a ledger comes last.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,7 +46,9 @@ def decide_backlog_reason(evidence: BacklogEvidence) -> Because:
 _NOBODY = "policy wants it; no run has taken it up"
 _PUBLISHED = {LedgerState.PUBLISHED, LedgerState.RELEASE_DUE}
 _UNPROVEN = {LedgerState.SEALED, LedgerState.COPIED}
-_UNPUBLISHED = {*_UNPROVEN, LedgerState.VERIFIED}
+_VERIFIED = {LedgerState.VERIFIED}
+_UNPUBLISHED = _UNPROVEN | _VERIFIED
+_DUE = {LedgerState.RELEASE_DUE}
 
 
 def _in(state: LedgerState, detail: str) -> Look:
@@ -101,20 +103,8 @@ def _due(e: BacklogEvidence) -> str | None:
     return None
 
 
-def _when_due(look: Look) -> Look:
-    return lambda e: look(e) if e.state is LedgerState.RELEASE_DUE else None
-
-
-def _when_unpublished(look: Look) -> Look:
-    return lambda e: look(e) if e.state in _UNPUBLISHED else None
-
-
-def _when_unproven(look: Look) -> Look:
-    return lambda e: look(e) if e.state in _UNPROVEN else None
-
-
-def _when_verified(look: Look) -> Look:
-    return lambda e: look(e) if e.state is LedgerState.VERIFIED else None
+def _when(states: Set[LedgerState], look: Look) -> Look:
+    return lambda e: look(e) if e.state in states else None
 
 
 def _off(reason: Reason) -> Look:
@@ -122,7 +112,7 @@ def _off(reason: Reason) -> Look:
         off = e.topic.switched_off
         return off.detail if off is not None and off.reason is reason else None
 
-    return _when_unpublished(look)
+    return _when(_UNPUBLISHED, look)
 
 
 def _not_selected(e: BacklogEvidence) -> str | None:
@@ -142,7 +132,7 @@ def _waits(reason: BacklogReason) -> Look:
         because = of_wait(e.wait)
         return because.detail if because.reason is reason else None
 
-    return _when_unproven(look)
+    return _when(_UNPROVEN, look)
 
 
 R = BacklogReason
@@ -172,46 +162,46 @@ RULES: Final = (
     Rule(R.UNSAFE, "published, and its copy has no certificate", _no_certificate),
     Rule(R.UNCONFIRMED, "published, and no publication record says so", _no_publication),
     Rule(R.IN_LAG, "published, and the deletion lag has not passed", _in_lag),
-    Rule(R.UNSAFE, "due, and the release gate misses evidence", _when_due(lambda e: e.missing)),
-    Rule(R.CAPPED, "due, and a cap on releases is reached", _when_due(lambda e: e.capped)),
+    Rule(R.UNSAFE, "due, and the release gate misses evidence", _when(_DUE, lambda e: e.missing)),
+    Rule(R.CAPPED, "due, and a cap on releases is reached", _when(_DUE, lambda e: e.capped)),
     Rule(R.NOT_ADMITTED, "due, and no run has taken it up", _due),
     Rule(R.DISABLED, "tiering is disabled by tiering.toml", _off(Reason.DISABLED)),
     Rule(R.PAUSED, "tiering is paused by tiering.toml", _off(Reason.PAUSED)),
     Rule(
         R.EXCLUDED,
         "its topic's policy is refused, by the rule named",
-        _when_unpublished(lambda e: e.topic.refused),
+        _when(_UNPUBLISHED, lambda e: e.topic.refused),
     ),
     Rule(
         R.FAILED,
         "attempts ended without a certificate; error, attempts, next try",
-        _when_unproven(lambda e: None if e.failure is None else str(e.failure)),
+        _when(_UNPROVEN, lambda e: None if e.failure is None else str(e.failure)),
     ),
     Rule(
         R.NOT_ADMITTED,
         "its topic's policy cannot be read",
-        _when_unpublished(lambda e: e.topic.policy_unread),
+        _when(_UNPUBLISHED, lambda e: e.topic.policy_unread),
     ),
     Rule(
         R.EXCLUDED,
         "not selected, by the rule named: no threshold, not loaded, zero length",
-        _when_unproven(_not_selected),
+        _when(_UNPROVEN, _not_selected),
     ),
-    Rule(R.BELOW_THRESHOLD, "neither threshold is reached", _when_unproven(_below)),
+    Rule(R.BELOW_THRESHOLD, "neither threshold is reached", _when(_UNPROVEN, _below)),
     Rule(
         R.CANNOT_READ,
         "its broker would read another place than our bucket",
-        _when_unpublished(lambda e: e.topic.cannot_read),
+        _when(_UNPUBLISHED, lambda e: e.topic.cannot_read),
     ),
     Rule(
         R.MAY_RELEASE_FIRST,
         "the broker's own deletion lag is too short",
-        _when_unpublished(lambda e: e.topic.may_release_first),
+        _when(_UNPUBLISHED, lambda e: e.topic.may_release_first),
     ),
     Rule(
         R.EXCLUDED,
         "its broker offloads on its own, and `publish.coexist` is false",
-        _when_unpublished(lambda e: e.topic.coexists),
+        _when(_UNPUBLISHED, lambda e: e.topic.coexists),
     ),
     # What costs a request per ledger comes last: it is asked only where nothing else applies.
     Rule(R.EXCLUDED, "a run would leave it: empty, or another's", _waits(R.EXCLUDED)),
@@ -220,17 +210,17 @@ RULES: Final = (
     Rule(
         R.NODE_TOO_LARGE,
         "verified, and its topic's node would be too large",
-        _when_verified(lambda e: e.topic.node_too_large),
+        _when(_VERIFIED, lambda e: e.topic.node_too_large),
     ),
     Rule(
         R.OVER_BUDGET,
         "verified, and a budget of reloads is used up",
-        _when_verified(lambda e: e.topic.over_budget),
+        _when(_VERIFIED, lambda e: e.topic.over_budget),
     ),
     Rule(
         R.WAITING_TO_DISTURB,
         "verified: it goes out with its topic's next publication",
-        _when_verified(lambda _e: "certified; goes out with its topic's next publication"),
+        _when(_VERIFIED, lambda _e: "certified; goes out with its topic's next publication"),
     ),
     Rule(R.NOT_ADMITTED, "policy wants it, and no run has taken it up", lambda _e: _NOBODY),
 )

@@ -99,14 +99,17 @@ def why_left_alone(
                 f"the topic has {count} {what}, disturb.{name} is {most}: a reload would cost its "
                 f"clients too much. Raise the setting, or unload the topic when it is quiet",
             )
+    over = over_budget(recent, limits)
+    return None if over is None else Wait(Reason.OVER_BUDGET, over)
+
+
+def over_budget(recent: Recent, limits: DisturbSettings) -> str | None:
+    """The budget of reloads that is used up, None while there is room."""
     for done, budget, whose, name in (
         (recent.topic, limits.per_topic_hour_max, "this topic's", "per_topic_hour_max"),
         (recent.broker, limits.per_broker_hour_max, "its broker's", "per_broker_hour_max"),
         (recent.cluster, limits.per_cluster_hour_max, "the cluster's", "per_cluster_hour_max"),
     ):
         if done is not None and done >= budget:
-            return Wait(
-                Reason.OVER_BUDGET,
-                f"{whose} {done} reloads in the last hour reach disturb.{name} = {budget}",
-            )
+            return f"{whose} {done} reloads in the last hour reach disturb.{name} = {budget}"
     return None

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from resources.settings import ReleaseSettings
+
 TRIPWIRE_ITEMS = 100  # below so many ledgers a share of the fleet says nothing
 
 
@@ -23,6 +25,15 @@ class Caps:
     per_hour: int
     per_topic: int
     per_bookie: int
+
+    @classmethod
+    def of(cls, limits: ReleaseSettings) -> Caps:
+        return cls(
+            per_run=limits.per_run_max,
+            per_hour=limits.per_hour_max,
+            per_topic=limits.per_topic_run_max,
+            per_bookie=limits.per_bookie_run_max,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
