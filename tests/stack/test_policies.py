@@ -164,7 +164,7 @@ def complete(cluster, spec):
 def selected(cluster, spec, by):
     """What we select now, by the policy that the broker goes by."""
     [ml_name] = ml_names(spec)
-    with open_policies(cluster.steps.settings, cluster.steps.metadata) as policies:
+    with open_policies(cluster.steps) as policies:
         policy = policies.of_topic(str(parse_topic_name(f"persistent://{spec.topic}")))
     verdicts = select_from_topic(
         cluster.steps, ml_name, policy, now_ms=round(time.time() * 1000), loaded=True

@@ -51,7 +51,7 @@ def explain_backlog(
 
     The release gate is asked of these ledgers, where they are due; elsewhere it is for the run.
     """
-    with open_policies(stack.settings, stack.metadata) as policies:
+    with open_policies(stack) as policies:
         look = Look(stack, policies, ask_topics=ask_topics, ask_gate_of=ask_gate_of)
         for topic in survey_topics(stack, ml_names):
             for ledger, because in look.explain(topic):

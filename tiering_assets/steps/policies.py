@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from resources.metastore.store import MetadataStore, Node
+from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
 from resources.pulsar.policies import PolicyReader
-from resources.settings import PolicySettings, ReleaseSettings, Settings
-from tiering_assets.steps.own_policies import read_own_policies
+from resources.settings import PolicySettings, ReleaseSettings
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.own_policy import OwnPolicies
 from tiering_assets.tiering.policy import EffectivePolicy, effective_policy
 from tiering_assets.tiering.policy_rules import PolicyFinding, check_policy
 from tiering_assets.tiering.selection import ListedLedger, Rules, Verdict, select_ledgers
@@ -42,9 +42,9 @@ class TopicPolicy:
 class Policies:
     """Policies of any number of topics, each level asked once. See PolicyReader."""
 
-    def __init__(self, settings: Settings, reader: PolicyReader) -> None:
-        self._release = settings.release
-        self._own = read_own_policies(settings.policy)
+    def __init__(self, release: ReleaseSettings, own: OwnPolicies, reader: PolicyReader) -> None:
+        self._release = release
+        self._own = own
         self._reader = reader
 
     def of_topic(self, topic: str, *, ask_topic: bool = True) -> EffectivePolicy:
@@ -68,11 +68,11 @@ class Policies:
 
 
 @contextmanager
-def open_policies(settings: Settings, store: MetadataStore) -> Iterator[Policies]:
-    """One reading of policies. SettingsError when tiering.toml is wrong."""
-    reader = PolicyReader(settings.broker, store)
+def open_policies(stack: Stack) -> Iterator[Policies]:
+    """One reading of policies, with the tiering.toml that the stack was opened with."""
+    reader = PolicyReader(stack.settings.broker, stack.metadata)
     try:
-        yield Policies(settings, reader)
+        yield Policies(stack.settings.release, stack.own_policies, reader)
     finally:
         reader.close()
 
@@ -88,7 +88,7 @@ def user_topics(stack: Stack) -> Iterator[str]:
 
 def check_policies(stack: Stack, ml_names: Iterable[str]) -> Iterator[TopicPolicy]:
     """Read and check the policy of each topic."""
-    with open_policies(stack.settings, stack.metadata) as policies:
+    with open_policies(stack) as policies:
         for ml_name in ml_names:
             yield policies.check(topic_of(ml_name))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tiering_assets.tiering.own_policy import MIB, TieringMode
+from tiering_assets.tiering.own_policy import MIB
 from tiering_assets.tiering.policy import EffectivePolicy, Value
 from tiering_assets.tiering.publish_gate import LAG_FACTOR
 
@@ -37,28 +37,6 @@ def check_policy(policy: EffectivePolicy) -> tuple[PolicyFinding, ...]:
 def refusals(policy: EffectivePolicy) -> tuple[PolicyFinding, ...]:
     """What forbids new copies of the topic."""
     return tuple(_refusals(policy))
-
-
-@dataclass(frozen=True, slots=True)
-class NoCopies:
-    """Why a topic's ledgers are not copied: `rule` is disabled, paused or a refusal's."""
-
-    rule: str
-    text: str
-
-
-def why_no_copies(policy: EffectivePolicy) -> NoCopies | None:
-    """What forbids new copies of a topic, the person's own word first; None when nothing does.
-
-    What is tiered stays readable and is released as before.
-    """
-    if policy.tiering is not TieringMode.ENABLED:
-        mode = policy.tiering.value
-        return NoCopies(mode, f"tiering is {mode} ({policy.mode.origin})")
-    refused = refusals(policy)
-    if refused:
-        return NoCopies(refused[0].rule, "; ".join(found.text for found in refused))
-    return None
 
 
 def _refusals(policy: EffectivePolicy) -> Iterator[PolicyFinding]:

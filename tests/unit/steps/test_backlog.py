@@ -54,8 +54,7 @@ def site(world):
 
 
 @pytest.fixture
-def stack(world, site, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)  # no tiering.toml of whoever runs the tests
+def stack(world, site):
     with running_admin_simulator() as gone:
         address = BrokerSettings(admin_url=gone.url, timeout_s=2)
     found = Process(world, "backlog", site).stack()
@@ -202,7 +201,7 @@ def test_a_ledger_that_its_topic_no_longer_lists_has_expired(stack, site):
 
 
 @pytest.fixture
-def answered(stack, tmp_path):
+def answered(stack):
     """The same when a broker tells its settings; it reads our bucket. Nobody asks for topics."""
     store = stack.settings.store
     with running_admin_simulator() as admin:
@@ -218,9 +217,10 @@ def answered(stack, tmp_path):
         )
         admin.get("/brokers/c1", [admin.address])
         admin.get("/namespaces/t/ns", {})
-        (tmp_path / "tiering.toml").write_text("[default]\noffloadSizeInMB = 0\n")
         address = BrokerSettings(admin_url=admin.url, timeout_s=2)
-        yield replace(stack, settings=replace(stack.settings, broker=address)), admin
+        own = OwnPolicies(default=OwnPolicy(threshold_bytes=0))
+        settings = replace(stack.settings, broker=address)
+        yield replace(stack, settings=settings, own_policies=own), admin
 
 
 @pytest.fixture

@@ -53,9 +53,8 @@ def stack(world, site):
 
 
 @pytest.fixture
-def lonely(stack, monkeypatch, tmp_path):
+def lonely(stack):
     """The same stack when no broker answers."""
-    monkeypatch.chdir(tmp_path)  # no tiering.toml of whoever runs the tests
     with running_admin_simulator() as gone:
         address = BrokerSettings(admin_url=gone.url, timeout_s=2)
     admin = HttpBrokerAdmin(address)

@@ -14,7 +14,7 @@ from resources.pulsar.policy_levels import (
 )
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.tiering.policy import Origin, effective_policy, rows
-from tiering_assets.tiering.policy_rules import NoCopies, check_policy, refusals, why_no_copies
+from tiering_assets.tiering.policy_rules import check_policy, refusals
 
 TOPIC = "persistent://public/default/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"
@@ -265,12 +265,10 @@ def test_a_lag_that_publishing_accepts_is_no_note(lag, noted):
     assert [finding.rule for finding in found] == noted
 
 
-@pytest.mark.parametrize("mode", [TieringMode.DISABLED, TieringMode.PAUSED])
-def test_a_persons_word_comes_before_what_cannot_be(mode):
+@pytest.mark.parametrize("mode", TieringMode)
+def test_what_cannot_be_is_refused_whatever_a_person_says_of_tiering(mode):
     impossible = levels(topic=retained(1, -1), namespace=offload(time=60))
-    found = why_no_copies(policy(impossible, own(mode=mode)))
-    assert found == NoCopies(mode.value, f"tiering is {mode.value} (tiering.toml default)")
-    found = why_no_copies(policy(impossible, own(mode=TieringMode.ENABLED)))
-    assert found is not None
-    assert found.rule == "offload_time"
-    assert why_no_copies(policy(levels(namespace=offload(time=60)))) is None
+    found = policy(impossible, own(mode=mode))
+    assert (found.tiering, found.mode.origin) == (mode, Origin.OWN_DEFAULT)
+    assert [finding.rule for finding in refusals(found)] == ["offload_time"]
+    assert refusals(policy(levels(namespace=offload(time=60)))) == ()
