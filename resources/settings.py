@@ -187,6 +187,69 @@ class PolicySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AutoSettings:
+    enabled: bool = _setting(
+        False, "whether the sensors ask for runs; `tierkeeper auto on` and `auto off` write it"
+    )
+    interval_s: float = _setting(30.0, "seconds between two ticks of a sensor")
+    tick_budget_s: float = _setting(
+        35.0, "seconds of one tick; what is left is looked at by the next. Dagster ends one at 60"
+    )
+    batch_ledgers_max: int = _setting(100, "ledgers of one run")
+    batch_bytes_max: int = _setting(
+        16 * 1024 * MIB, "bytes of the ledgers of one run; one ledger at least"
+    )
+    runs_unfinished_max: int = _setting(
+        10, "runs of one job, queued or started, at which its sensor waits"
+    )
+    retry_first_s: float = _setting(
+        60.0,
+        "seconds until a ledger that a run did not bring further is taken up again, doubled "
+        "with each run",
+    )
+    retry_max_s: float = _setting(3600.0, "most seconds until it is taken up again")
+    discover_every_s: float = _setting(900.0, "seconds between two counts of the backlog")
+    scrub_every_s: float = _setting(3600.0, "seconds between two scrub runs")
+    open_after_s: float = _setting(
+        5 * 3600.0, "an open ledger older than this is reported as stuck; brokers roll over at 4 h"
+    )
+    retire_after_s: float = _setting(
+        7 * 24 * 3600.0, "seconds after its release for which a ledger keeps its partition"
+    )
+    webhook_url: str = _setting(
+        "", "URL that failed runs and stuck ledgers are posted to as JSON", secret=True
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveSettings:
+    copy_lag_bytes_max: int = _setting(
+        0, "bytes of all topics that policy wants tiered and that are not; 0 is no objective"
+    )
+    copy_lag_age_s_max: float = _setting(
+        0.0, "seconds since the oldest ledger in copy lag was closed; 0 is no objective"
+    )
+    delete_lag_age_s_max: float = _setting(
+        0.0, "seconds for which the oldest bookie copy is overdue for release; 0 is no objective"
+    )
+    stuck_max: int = _setting(
+        0, "ledgers that wait for a person (docs/metrics.md); 0 is no objective"
+    )
+    warn_at: float = _setting(0.8, "share of an objective from which on it is a warning")
+    fresh_s: float = _setting(
+        2 * 3600.0, "seconds without a new tiering_backlog after which Dagster calls it stale"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    topics_max: int = _setting(
+        0,
+        "topics with figures of their own in `tierkeeper metrics`, those with most lag; 0 is none",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
     master: str = _setting("local[2,4]", "Spark master; local[cores,failures]")
     driver_memory: str = _setting("1g", "heap of the driver JVM; payload never passes through it")
@@ -221,6 +284,9 @@ class Settings:
     quality: QualitySettings = field(default_factory=QualitySettings)
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
+    auto: AutoSettings = field(default_factory=AutoSettings)
+    objectives: ObjectiveSettings = field(default_factory=ObjectiveSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     dagster: DagsterSettings = field(default_factory=DagsterSettings)
 

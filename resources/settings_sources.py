@@ -31,6 +31,7 @@ DEFAULT_FILE = "tierkeeper.toml"
 DEFAULT_ORIGIN = "default"
 MASK = "***"
 BLOCK_BYTES_MIN = 5 * 1024 * 1024
+FRESH_S_MIN = 60
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _EXPECTED = {
@@ -56,6 +57,11 @@ _MAY_BE_ZERO = frozenset(
         "disturb.per_topic_hour_max",
         "disturb.per_broker_hour_max",
         "disturb.per_cluster_hour_max",
+        "objectives.copy_lag_bytes_max",
+        "objectives.copy_lag_age_s_max",
+        "objectives.delete_lag_age_s_max",
+        "objectives.stuck_max",
+        "metrics.topics_max",
     ]
 )
 
@@ -295,6 +301,14 @@ def _check(loaded: LoadedSettings) -> None:
         )
     if settings.release.fleet_share_max > 1:
         raise _broken(loaded, "release.fleet_share_max", "must be at most 1")
+    if settings.objectives.warn_at > 1:
+        raise _broken(loaded, "objectives.warn_at", "must be at most 1")
+    if settings.objectives.fresh_s < FRESH_S_MIN:
+        raise _broken(
+            loaded,
+            "objectives.fresh_s",
+            f"must be at least {FRESH_S_MIN}: Dagster looks that often",
+        )
     scheme, found, rest = settings.metadata.store.partition(":")
     if scheme != "zk" or not found or not rest:
         raise _broken(

@@ -23,6 +23,7 @@ FRAMEWORKS = {
     "pyspark": ("tiering_assets.spark", "resources.spark_session"),
     "great_expectations": ("tiering_assets.quality",),
     "cryptography": ("tiering_assets.records.signature",),
+    "prometheus_client": ("tiering_assets.metrics",),
     "kazoo": ("resources.metastore.zookeeper",),
     "pulsar": ("resources.devstack.traffic", "tiering_assets.demo"),
     "typer": ("tiering_assets.cli",),
@@ -70,7 +71,8 @@ NEVER = {
     "tiering_assets.tasks": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
     "tiering_assets.quality": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
     "tiering_assets.spark": (*EDGES, "tiering_assets.steps"),
-    "tiering_assets.steps": (*EDGES, "tiering_assets.spark"),
+    "tiering_assets.steps": (*EDGES, "tiering_assets.spark", "tiering_assets.metrics"),
+    "tiering_assets.metrics": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
     "tiering_assets.defs": ("tiering_assets.cli", "tiering_assets.demo"),
 }
 

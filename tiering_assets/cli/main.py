@@ -29,12 +29,14 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     ledger_copy_cmd,
     ledger_give_up_cmd,
     ledger_release_cmd,
+    metrics_cmd,
     object_cmd,
     orphan_cmd,
     policy_cmd,
     scrub_cmd,
     stack_cmd,
     topic_cmd,
+    topic_offload_cmd,
 )
 from tiering_assets.cli.command import with_common_options
 from tiering_assets.cli.exit_codes import DONE, INTERRUPTED, UNEXPECTED, USAGE, exit_codes
@@ -78,6 +80,7 @@ for group in (
     policy_cmd,
     topic_cmd,
     scrub_cmd,
+    metrics_cmd,
     config_cmd,
     stack_cmd,
 ):

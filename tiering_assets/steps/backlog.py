@@ -24,10 +24,13 @@ from tiering_assets.tiering.backlog_reason import BacklogReason, Because, of_wai
 from tiering_assets.tiering.reasons import Wait
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedLedger:
+    """`due_at` is when its deletion lag has passed; None where it does not run."""
+
     view: LedgerView
     because: Because
+    due_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,7 @@ def explain_backlog(
         look = Look(stack, policies, ask_topics=ask_topics, ask_gate_of=ask_gate_of)
         for topic in survey_topics(stack, ml_names):
             for ledger, because in look.explain(topic):
-                yield ExplainedLedger(ledger.view, because)
+                yield ExplainedLedger(view=ledger.view, because=because, due_at=ledger.due_at)
 
 
 def explain_ledger(stack: Stack, ledger_id: int) -> LedgerReason:

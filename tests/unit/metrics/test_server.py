@@ -1,0 +1,88 @@
+"""Serving over a real socket: what happens when surveys fail, and when the address is taken."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import urllib.request
+from datetime import UTC, datetime
+
+import pytest
+
+from resources.errors import MetadataError, SettingsError
+from tiering_assets.metrics.collector import FleetCollector, make_registry
+from tiering_assets.metrics.server import serve, survey_once
+from tiering_assets.tiering.lag_figures import count_figures
+
+HOST = "127.0.0.1"
+EMPTY = count_figures([], disturbances_last_hour=0, now=datetime(2026, 3, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def collector():
+    return FleetCollector(topics_max=0, clock=time.time)
+
+
+@pytest.mark.parametrize("error", [MetadataError("no ZooKeeper"), ValueError("a bug")])
+def test_a_failing_survey_is_told_and_ends_nothing(collector, error):
+    said: list[str] = []
+
+    def survey():
+        raise error
+
+    assert survey_once(collector, survey, narrate=said.append) is False
+    [line] = said
+    assert type(error).__name__ in line
+    assert str(error) in line
+    assert survey_once(collector, lambda: (EMPTY, ()), narrate=said.append) is True
+    assert len(said) == 1
+
+
+def test_an_address_that_is_taken_is_an_error_with_the_next_step(collector):
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"cannot listen on {HOST}:{port}.*--port"):
+            serve(
+                collector,
+                make_registry(collector),
+                lambda: (EMPTY, ()),
+                host=HOST,
+                port=port,
+                every_s=60,
+                narrate=lambda _line: None,
+            )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_survey_stops_it_at_once(collector, number):
+    said: list[str] = []
+    scraped: list[str] = []
+    before = signal.getsignal(number)
+
+    def survey():
+        if not scraped:
+            url = said[0].split()[2].rstrip(",")
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                scraped.append(answer.read().decode())
+            threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+            time.sleep(30)
+        return EMPTY, ()
+
+    begun = time.monotonic()
+    serve(
+        collector,
+        make_registry(collector),
+        survey,
+        host=HOST,
+        port=0,
+        every_s=60,
+        narrate=said.append,
+    )
+    assert time.monotonic() - begun < 10
+    assert said[-1] == "stopped"
+    assert "tierkeeper_survey_success 0.0" in scraped[0]
+    assert signal.getsignal(number) is before
+    port = int(said[0].split("/metrics")[0].rpartition(":")[2])
+    with socket.create_server((HOST, port)):
+        pass  # it no longer listens

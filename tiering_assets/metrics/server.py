@@ -1,0 +1,99 @@
+"""Serve the figures to Prometheus, with a survey every so often, until a signal says stop.
+
+Owns: a survey that fails costs its own figures and never the server; whoever scrapes sees that it
+failed. SIGTERM and SIGINT end everything at once, in the middle of a survey, too: it only reads.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from prometheus_client import start_http_server
+from prometheus_client.registry import CollectorRegistry
+
+from resources.errors import SettingsError, TierkeeperError
+from tiering_assets.metrics.collector import FleetCollector
+from tiering_assets.tiering.lag_figures import FleetFigures
+from tiering_assets.tiering.objectives import Finding
+
+Survey = Callable[[], tuple[FleetFigures, Sequence[Finding]]]
+Narrate = Callable[[str], None]
+
+
+class _StopError(BaseException):
+    """A signal came. Not an Exception, so that nothing on the way takes it for a failure."""
+
+
+def survey_once(collector: FleetCollector, survey: Survey, *, narrate: Narrate) -> bool:
+    """Survey and tell the collector how it went; True when it went well."""
+    begun = time.monotonic()
+    try:
+        figures, findings = survey()
+    except TierkeeperError as error:
+        collector.failed(took_s=time.monotonic() - begun)
+        narrate(f"survey failed, the old figures stay: {type(error).__name__}: {error}")
+        return False
+    except Exception:  # noqa: BLE001  the edge: one bad survey must not end the server
+        collector.failed(took_s=time.monotonic() - begun)
+        narrate(f"survey failed, the old figures stay:\n{traceback.format_exc()}")
+        return False
+    collector.succeeded(figures, findings, took_s=time.monotonic() - begun)
+    return True
+
+
+def serve(
+    collector: FleetCollector,
+    registry: CollectorRegistry,
+    survey: Survey,
+    *,
+    host: str,
+    port: int,
+    every_s: float,
+    narrate: Narrate,
+) -> None:
+    """Serve on `host:port` (0 is any free one) until SIGTERM or SIGINT, from the main thread.
+
+    Raises:
+        SettingsError: the address cannot be listened on.
+    """
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"cannot listen on {host}:{port}: {error}; name another --host or --port"
+        ) from error
+    try:
+        with _signals_stop():
+            narrate(f"metrics on http://{host}:{server.server_port}/metrics, every {every_s:g} s")
+            while True:
+                begun = time.monotonic()
+                survey_once(collector, survey, narrate=narrate)
+                time.sleep(max(0.0, every_s - (time.monotonic() - begun)))
+    except _StopError:
+        narrate("stopped")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def _signals_stop() -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)  # once is enough
+        raise _StopError
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

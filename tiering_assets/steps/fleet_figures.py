@@ -1,0 +1,51 @@
+"""The fleet's figures as both metadata trees and the records say now. Reads only, loads no topic.
+
+Owns: figures are always of all topics: a count over some of them would read as a drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from tiering_assets.steps.backlog import ExplainedLedger, explain_backlog
+from tiering_assets.steps.backlog_topic import reloads_of_last_hour
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.lag_figures import Counted, FleetFigures, count_figures
+
+
+def take_figures(stack: Stack) -> FleetFigures:
+    """Survey all topics and count."""
+    return figures_of(
+        explain_backlog(stack),
+        disturbances_last_hour=sum(reloads_of_last_hour(stack).values()),
+        now=stack.now(),
+    )
+
+
+def figures_of(
+    explained: Iterable[ExplainedLedger], *, disturbances_last_hour: int, now: datetime
+) -> FleetFigures:
+    """Count ledgers that were explained already; they must be the whole fleet's."""
+    return count_figures(
+        (
+            Counted(
+                topic=one.view.topic,
+                namespace=_namespace(one.view.ml_name),
+                reason=one.because.reason,
+                state=one.view.state,
+                bytes=one.view.bytes or 0,
+                closed_at=one.view.closed_at,
+                due_at=one.due_at,
+                certified=one.view.offloaded_by == "tierkeeper",
+            )
+            for one in explained
+        ),
+        disturbances_last_hour=disturbances_last_hour,
+        now=now,
+    )
+
+
+def _namespace(ml_name: str) -> str:
+    """`tenant/namespace` of a topic's managed-ledger name, which ends in `/persistent/topic`."""
+    return "/".join(ml_name.split("/")[:-2])
