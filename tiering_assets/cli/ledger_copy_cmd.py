@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.cli.command import command
-from tiering_assets.cli.exit_codes import FINDINGS, worst
+from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.ledger_cmd import app
+from tiering_assets.cli.offload_output import (
+    RunnerOption,
+    leave_with,
+    outcome_document,
+    outcome_row,
+)
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.selection import (
     LedgerIds,
@@ -22,15 +27,10 @@ from tiering_assets.cli.selection import (
 from tiering_assets.cli.session import Runner, Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pipeline import LedgerOutcome
     from tiering_assets.steps.plan import LedgerPlan
     from tiering_assets.steps.reverify import Reverified
     from tiering_assets.steps.stack import Stack
     from tiering_assets.tiering.reasons import Wait
-
-RunnerOption = Annotated[
-    Runner, typer.Option("--runner", help="Where the tasks run: this process or Spark.")
-]
 
 
 @command(
@@ -63,7 +63,7 @@ def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
                 print_line(f"ledger {ledger_id} waits: {one}")
             elif not isinstance(one, TierkeeperError):
                 _print_plan(one, read_range)
-    _end(session, {i: one for i, one in found.items() if isinstance(one, TierkeeperError)})
+    leave_with(session, {i: one for i, one in found.items() if isinstance(one, TierkeeperError)})
 
 
 def _plan_document(
@@ -168,11 +168,11 @@ def offload(
     if session.as_json:
         print_document(
             "ledger-offload",
-            {"ledgers": [_outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]},
+            {"ledgers": [outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]},
         )
     else:
-        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), [_outcome_row(one) for one in outcomes])
-    _end(session, errors)
+        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), [outcome_row(one) for one in outcomes])
+    leave_with(session, errors)
 
 
 def _sealed(stack: Stack, topic: str | None) -> list[int]:
@@ -180,39 +180,6 @@ def _sealed(stack: Stack, topic: str | None) -> list[int]:
 
     names = None if topic is None else managed_ledgers(stack, topic)
     return [view.ledger_id for view in sealed_ledgers(stack, names)]
-
-
-def _outcome_document(one: LedgerOutcome, error: TierkeeperError | None) -> dict[str, Any]:
-    certificate = None if one.certificate is None else one.certificate.record
-    return {
-        "ledger_id": one.ledger_id,
-        "ml_name": one.ml_name,
-        "state": one.state if error is None else "failed",
-        "noop": one.noop,
-        "copied": one.copied,
-        "verified": one.verified,
-        "certificate": None if one.certificate is None else one.certificate.key,
-        "data_key": None if certificate is None else certificate.data.key,
-        "data_bytes": None if certificate is None else certificate.data.size,
-        "publication": None if one.published is None else one.published.publication_key,
-        "wait": None if one.wait is None else str(one.wait),
-        "error": error,
-        "notes": one.notes,
-        "seconds": round(one.seconds, 3),
-    }
-
-
-def _outcome_row(one: LedgerOutcome) -> tuple[object, ...]:
-    size = None if one.certificate is None else one.certificate.record.data.size
-    if one.error is not None:
-        detail = type(one.error).__name__
-    elif one.wait is not None:
-        detail = f"waits: {one.wait}"
-    elif one.noop:
-        detail = "nothing was left to do"
-    else:
-        detail = "; ".join(one.notes)
-    return (one.ledger_id, one.state, human_bytes(size), detail)
 
 
 @command(
@@ -247,7 +214,7 @@ def verify(
     else:
         rows = [_verify_row(one) for one in results.values() if not isinstance(one, Exception)]
         print_table(("LEDGER", "RESULT", "BLOCKS", "READ", "SECONDS", "DETAIL"), rows)
-    _end(session, {i: one for i, one in results.items() if isinstance(one, TierkeeperError)})
+    leave_with(session, {i: one for i, one in results.items() if isinstance(one, TierkeeperError)})
     if any(one.findings for one in results.values() if not isinstance(one, TierkeeperError)):
         raise typer.Exit(FINDINGS)
 
@@ -278,12 +245,3 @@ def _missing(ledger_id: int, found: object) -> LedgerNotFoundError | None:
             f"ledger {ledger_id}: {found.detail}; `tierkeeper ledger list` prints those that exist"
         )
     return None
-
-
-def _end(session: Session, errors: dict[int, TierkeeperError]) -> None:
-    """Tell every error on standard error and leave with the worst one's exit code."""
-    for error in errors.values():
-        if not session.as_json:
-            sys.stderr.write(f"error: {error}\n")
-    if errors:
-        raise typer.Exit(worst(errors.values()))

@@ -51,8 +51,25 @@ class LedgerBatch(TopicChoice):
 
 
 class OffloadBatch(LedgerBatch):
-    """A batch to offload. Publishing makes a loaded topic reload."""
+    """A batch to offload. Publishing makes a loaded topic reload.
 
+    With `before` or `keep_bytes` it is what one topic has before a position, by offload_prefix.py.
+    """
+
+    before: str = Field(
+        default="",
+        description=(
+            "LEDGER:ENTRY: offload all ledgers of the one topic in `topics` that are before this "
+            "message's ledger; empty means whatever is ready"
+        ),
+    )
+    keep_bytes: int | None = Field(
+        default=None,
+        description=(
+            "offload what is older than the newest so many bytes of the one topic in `topics`; "
+            "null means whatever is ready"
+        ),
+    )
     when_due: bool = Field(
         default=False,
         description=(

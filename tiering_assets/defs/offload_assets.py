@@ -17,6 +17,7 @@ from tiering_assets.defs.batches import (
     chosen_ids,
 )
 from tiering_assets.defs.checks import disproved_by, log_finding, log_read_back, log_suites
+from tiering_assets.defs.figures import observed_backlog
 from tiering_assets.defs.metadata import (
     INDEX_COLUMNS,
     certificate_metadata,
@@ -26,6 +27,7 @@ from tiering_assets.defs.metadata import (
     object_metadata,
     topic_text,
 )
+from tiering_assets.defs.offload_prefix import plan_of, tell_plan, tell_progress
 from tiering_assets.defs.partitions import (
     CERTIFICATES,
     INDEX_OBJECTS,
@@ -104,9 +106,16 @@ def offload_ledgers(
     from tiering_assets.steps.survey import sealed_ledgers
 
     publish = OFFLOAD_CONTEXTS in context.selected_asset_keys
-    with tiering_stack.connect(context, with_tasks=True) as stack:
+    with (
+        tiering_stack.connect(context, with_tasks=True) as stack,
+        observed_backlog(context, stack),
+    ):
         wanted = chosen_ids(context, config)
-        if not wanted:
+        prefix = plan_of(stack, config, chosen=wanted)
+        if prefix is not None:
+            wanted = prefix.prefix.ledger_ids[: config.max_ledgers]
+            tell_plan(context, prefix, taken=len(wanted))
+        elif not wanted:
             sealed = sorted(v.ledger_id for v in sealed_ledgers(stack, config.ml_names()))
             wanted = sealed[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
@@ -121,6 +130,8 @@ def offload_ledgers(
         for outcome in outcomes:
             _log_outcome(context, stack, outcome)
         releases = [] if along is None else _log_along(context, stack, along)
+        if prefix is not None:
+            tell_progress(context, stack, prefix)
     yield from ()  # nothing is materialized but ledger by ledger, above
     _finish(context, outcomes, releases, full=admission.full)
 

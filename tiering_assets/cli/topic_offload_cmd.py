@@ -1,0 +1,278 @@
+"""`tierkeeper topic offload|offload-status`: offload all before a position, as PIP-17 has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resources.errors import FormatError
+from tiering_assets.cli.command import command
+from tiering_assets.cli.exit_codes import FINDINGS
+from tiering_assets.cli.offload_output import (
+    RunnerOption,
+    leave_with,
+    outcome_document,
+    outcome_row,
+)
+from tiering_assets.cli.output import (
+    human_bytes,
+    print_document,
+    print_facts,
+    print_line,
+    print_table,
+)
+from tiering_assets.cli.selection import managed_ledgers
+from tiering_assets.cli.session import Runner, Session
+from tiering_assets.cli.topic_cmd import app
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.offload_prefix import PrefixPlan, PrefixProgress
+    from tiering_assets.tiering.offload_prefix import Until
+    from tiering_assets.tiering.offload_status import TopicStatus
+
+TIMEOUT_S = 3600.0
+OneTopic = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC", help="tenant/namespace/topic or persistent://…; one partition by its name."
+    ),
+]
+AnyTopic = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC",
+        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
+    ),
+]
+
+
+@command(
+    app,
+    "offload",
+    examples=(
+        "tierkeeper topic offload public/default/orders --before 1234:0",
+        "tierkeeper topic offload public/default/orders --keep-bytes 0 --dry-run",
+        "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait",
+    ),
+)
+def offload(
+    session: Session,
+    *,
+    topic: OneTopic,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            "--before",
+            metavar="LEDGER:ENTRY",
+            help="A message's position: ledgers before its ledger are offloaded, its own is not.",
+        ),
+    ] = None,
+    keep_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-bytes",
+            metavar="N",
+            help="Offload what is older than the newest N bytes, as `pulsar-admin topics offload`.",
+        ),
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="Go on until all of it is offloaded, or waiting helps no more."
+        ),
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0,
+            help=f"How long to wait at most with --wait; {TIMEOUT_S:.0f} unless told.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say which ledgers it would be.")
+    ] = False,
+    runner: RunnerOption = Runner.LOCAL,
+) -> None:
+    """Offload all of a topic before a position, or all but its newest bytes.
+
+    The broker's offloadPrefix: the same ledgers, oldest first, never the open one, whatever the
+    thresholds say. They are copied, verified and published by this command, which ends when each is
+    done or waits; a ledger that waits is printed with its reason and is no failure. With --wait it
+    goes on until the first un-offloaded position is the wanted one, and ends with 1 when that is not
+    reached in time or a ledger needs a person. Safe to repeat.
+    """
+    until = _until(before, keep_bytes)
+    if timeout is not None and not wait:
+        raise typer.BadParameter("--timeout says how long to --wait; give both")
+    from tiering_assets.steps.offload_prefix import (
+        look_again,
+        offload_prefix,
+        offload_prefix_until,
+        plan_prefix,
+    )
+
+    with session.stack(Runner.LOCAL if dry_run else runner) as stack:
+        [ml_name] = _one(managed_ledgers(stack, topic), topic)
+        plan = plan_prefix(stack, ml_name, until)
+        session.progress(_said(plan))
+        if dry_run:
+            progress = look_again(stack, plan)
+        elif wait:
+            limit = TIMEOUT_S if timeout is None else timeout
+            progress = offload_prefix_until(stack, plan, timeout_s=limit)
+        else:
+            progress = offload_prefix(stack, plan)
+    if session.as_json:
+        print_document("topic-offload", _document(plan, progress, dry_run=dry_run))
+    else:
+        _print(plan, progress, dry_run=dry_run)
+    if dry_run:
+        return
+    leave_with(
+        session, {one.ledger_id: one.error for one in progress.outcomes if one.error is not None}
+    )
+    if wait and not progress.reached:
+        raise typer.Exit(FINDINGS)
+
+
+def _until(before: str | None, keep_bytes: int | None) -> Until:
+    from tiering_assets.tiering.offload_prefix import parse_until
+
+    try:
+        until = parse_until(before, keep_bytes)
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from None
+    if until is None:
+        raise typer.BadParameter("say what to offload: --before LEDGER:ENTRY or --keep-bytes N")
+    return until
+
+
+def _one(names: list[str], topic: str) -> list[str]:
+    if len(names) > 1:
+        raise typer.BadParameter(
+            f"{topic} has {len(names)} partitions and each has positions of its own; name one, "
+            f"such as {topic}-partition-0"
+        )
+    return names
+
+
+def _said(plan: PrefixPlan) -> str:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    prefix = plan.prefix
+    return (
+        f"{plan.topic} before {position_text(plan.before)}: {len(prefix.to_offload)} ledgers of "
+        f"{human_bytes(prefix.bytes)} to offload, {len(prefix.offloaded)} are offloaded"
+    )
+
+
+def _document(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> dict[str, Any]:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    prefix = plan.prefix
+    return {
+        "topic": plan.topic,
+        "ml_name": plan.ml_name,
+        "dry_run": dry_run,
+        "before": position_text(plan.before),
+        "chosen": prefix.ledger_ids,
+        "chosen_bytes": prefix.bytes,
+        "already_offloaded": prefix.offloaded,
+        "empty": prefix.empty,
+        "wanted_first_unoffloaded": position_text(prefix.goal),
+        "first_unoffloaded": position_text(progress.first_unoffloaded),
+        "reached": progress.reached,
+        "ledgers": [outcome_document(one, one.error) for one in progress.outcomes],
+        "notes": plan.notes,
+    }
+
+
+def _print(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> None:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    if dry_run:
+        rows = [
+            (one.ledger_id, one.entries, human_bytes(one.size)) for one in plan.prefix.to_offload
+        ]
+        print_table(("LEDGER", "ENTRIES", "SIZE"), rows)
+    else:
+        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), map(outcome_row, progress.outcomes))
+    for note in plan.notes:
+        print_line(f"note: {note}")
+    print_line(
+        f"first un-offloaded {position_text(progress.first_unoffloaded) or 'none'}, "
+        f"wanted {position_text(plan.prefix.goal)}" + (": reached" if progress.reached else "")
+    )
+
+
+@command(
+    app,
+    "offload-status",
+    examples=(
+        "tierkeeper topic offload-status public/default/orders",
+        "tierkeeper topic offload-status public/default/orders --json",
+    ),
+)
+def offload_status(session: Session, *, topic: AnyTopic) -> None:
+    """Print how far a topic is offloaded: first un-offloaded position, ledgers, bytes, reasons.
+
+    The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
+    forgets nothing. Loads no topic, but asking for its policy makes a broker own its bundle.
+    """
+    from tiering_assets.steps.offload_prefix import require_topic
+    from tiering_assets.steps.offload_status import offload_status as read_status
+    from tiering_assets.steps.topic_evidence import topic_of
+
+    with session.stack() as stack:
+        names = managed_ledgers(stack, topic)
+        for ml_name in names:
+            require_topic(stack, ml_name)
+        found = {topic_of(ml_name): status for ml_name, status in read_status(stack, names)}
+    if session.as_json:
+        documents = [_status_document(name, status) for name, status in found.items()]
+        print_document("topic-offload-status", {"topics": documents})
+        return
+    for name, status in found.items():
+        _print_status(name, status)
+
+
+def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    return {
+        "topic": topic,
+        "status": status.status,
+        "first_unoffloaded": position_text(status.first_unoffloaded),
+        "offloaded": status.offloaded,
+        "copying": status.copying,
+        "pending": status.pending,
+        "waiting": [
+            {"ledger_id": ledger_id, "reason": because.reason, "detail": because.detail}
+            for ledger_id, because in status.waiting.items()
+        ],
+    }
+
+
+def _print_status(topic: str, status: TopicStatus) -> None:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    facts: dict[str, object] = {
+        "topic": topic,
+        "status": status.status,
+        "first un-offloaded": position_text(status.first_unoffloaded),
+    }
+    for name, amount in (
+        ("offloaded", status.offloaded),
+        ("copying", status.copying),
+        ("pending", status.pending),
+    ):
+        facts[name] = f"{amount.ledgers} ledgers, {human_bytes(amount.bytes)}"
+    print_facts(facts)
+    if status.waiting:
+        print_table(
+            ("LEDGER", "REASON", "DETAIL"),
+            [(i, because.reason, because.detail) for i, because in status.waiting.items()],
+        )

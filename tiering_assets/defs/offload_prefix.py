@@ -1,0 +1,85 @@
+"""The manual trigger from the launchpad: `before` or `keep_bytes` of one topic.
+
+Owns: a config that asks for what cannot be ends the run with one sentence, before anything is done.
+Which ledgers it means is decided by the same step as for `tierkeeper topic offload`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from resources.errors import TierkeeperError
+from resources.metastore.topic_names import parse_topic_name
+from tiering_assets.defs.batches import OffloadBatch
+from tiering_assets.defs.preview_api import Context
+from tiering_assets.defs.resources import narrate
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.offload_prefix import PrefixPlan
+    from tiering_assets.steps.stack import Stack
+
+
+def plan_of(stack: Stack, config: OffloadBatch, *, chosen: Sequence[int]) -> PrefixPlan | None:
+    """What is before the position that the config asks for; None when it asks for none.
+
+    `chosen` are the ledgers given by id or by a backfill. dg.Failure says what is wrong.
+    """
+    from tiering_assets.steps.offload_prefix import plan_prefix
+    from tiering_assets.tiering.offload_prefix import parse_until
+
+    try:
+        until = parse_until(config.before, config.keep_bytes)
+        if until is None:
+            return None
+        if chosen:
+            raise _refusal(
+                f"ledgers are chosen by before or keep_bytes or by id, not by both; found "
+                f"{len(chosen)} ids, from ledger_ids or from the partitions of a backfill"
+            )
+        if len(config.topics) != 1:
+            raise _refusal(
+                f"before and keep_bytes are about one topic: expected 1 name in `topics`, found "
+                f"{len(config.topics)}; name one topic, or one partition of a partitioned one"
+            )
+        name = config.topics[0]
+        full = name if "://" in name else f"persistent://{name}"
+        return plan_prefix(stack, parse_topic_name(full).managed_ledger_name, until)
+    except TierkeeperError as error:
+        if error.retryable:
+            raise
+        raise _refusal(str(error)) from error
+
+
+def _refusal(text: str) -> dg.Failure:
+    return dg.Failure(f"offload: {text}", allow_retries=False)
+
+
+def tell_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
+    """Say what was chosen, and what max_ledgers leaves for the next run."""
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    count = len(plan.prefix.to_offload)
+    narrate(
+        context,
+        f"{plan.topic} before {position_text(plan.before)}: {count} ledgers to offload, "
+        f"{len(plan.prefix.offloaded)} are offloaded"
+        + (f"; this run takes the oldest {taken}, by max_ledgers" if taken < count else ""),
+    )
+    for note in plan.notes:
+        narrate(context, note)
+
+
+def tell_progress(context: Context, stack: Stack, plan: PrefixPlan) -> None:
+    """Say where the topic stands after the run."""
+    from tiering_assets.steps.offload_prefix import look_again
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    progress = look_again(stack, plan)
+    narrate(
+        context,
+        f"first un-offloaded {position_text(progress.first_unoffloaded) or 'none'}, wanted "
+        f"{position_text(plan.prefix.goal)}" + (": reached" if progress.reached else ""),
+    )
