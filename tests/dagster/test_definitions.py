@@ -19,7 +19,7 @@ BIN = Path(sys.executable).parent
 # asset: group, kinds, upstream, partitioned, checks
 GRAPH = {
     "sealed_ledgers": ("ingest", {"pulsar"}, set(), True, set()),
-    "tiering_backlog": ("ingest", {"pulsar"}, {"sealed_ledgers"}, False, set()),
+    "tiering_backlog": ("ingest", {"pulsar"}, {"sealed_ledgers"}, False, {"objectives_met"}),
     "offloaded_objects": (
         "offload",
         {"spark", "s3"},
@@ -48,7 +48,7 @@ GRAPH = {
     "swept_leavings": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
 }
 JOBS = {
-    "discover": {"sealed_ledgers", "tiering_backlog"},
+    "discover": {"sealed_ledgers", "tiering_backlog", "objectives_met"},
     "offload": {"offloaded_objects", "index_objects", "certificates", "offload_contexts"},
     "verify": {"read_back_equal", "index_suite", "released_safely"},
     "release": {"deleted_bookie_ledgers", "released_ledgers"},
@@ -110,13 +110,15 @@ def test_every_asset_is_described_for_operators():
         assert len(graph.get(key).description or "") > 60, key
 
 
-def test_checks_are_partitioned_and_never_blocking():
+def test_checks_of_ledgers_are_partitioned_and_none_is_blocking():
     """Blocking holds only inside one run, and an unpartitioned check lets other ledgers through."""
     graph = defs.resolve_asset_graph()
-    specs = [graph.get_check_spec(key) for key in graph.asset_check_keys]
-    assert len(specs) == 4
-    assert {spec.blocking for spec in specs} == {False}
-    assert [spec.partitions_def for spec in specs] == [ledger_partitions] * 4
+    specs = {key.name: graph.get_check_spec(key) for key in graph.asset_check_keys}
+    assert len(specs) == 5
+    assert {spec.blocking for spec in specs.values()} == {False}
+    of_the_fleet = {name for name, spec in specs.items() if spec.partitions_def is None}
+    assert of_the_fleet == {"objectives_met"}
+    assert {spec.partitions_def for spec in specs.values()} == {None, ledger_partitions}
 
 
 @pytest.mark.parametrize("name", JOBS)

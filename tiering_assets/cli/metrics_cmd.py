@@ -65,7 +65,6 @@ def serve(
     "print",
     examples=(
         "tierkeeper metrics print",
-        "tierkeeper metrics print > /var/lib/node_exporter/tierkeeper.prom",
         "tierkeeper metrics print --json",
     ),
 )

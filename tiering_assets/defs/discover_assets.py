@@ -1,10 +1,19 @@
 """What there is to do: sealed ledgers, and the backlog of every topic."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import dagster as dg
 
+from resources.settings_sources import load_settings
 from tiering_assets.defs.batches import Discovery, add_partitions, admit
+from tiering_assets.defs.figures import (
+    OBJECTIVES_MET,
+    OBJECTIVES_SPEC,
+    check_result,
+    figures_metadata,
+    judge,
+)
 from tiering_assets.defs.metadata import materialization
 from tiering_assets.defs.partitions import (
     RELEASED_LEDGERS,
@@ -33,7 +42,10 @@ _SPECS = [
         description=(
             "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
             "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
-            "Watch oldest_pending_seconds: it grows when offloading stands."
+            "Watch copy_lag_oldest_seconds: it grows when offloading stands (docs/metrics.md)."
+        ),
+        freshness_policy=dg.FreshnessPolicy.time_window(
+            fail_window=timedelta(seconds=load_settings().settings.objectives.fresh_s)
         ),
         group_name="ingest",
         kinds={"pulsar"},
@@ -45,14 +57,17 @@ _SPECS = [
 @dg.multi_asset(
     name="discovered",
     specs=_SPECS,
+    check_specs=[OBJECTIVES_SPEC],
     can_subset=True,
     description="Surveys metadata and bucket; admits sealed ledgers; counts the rest.",
 )
 def discovered(
     context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
-) -> Iterator[dg.MaterializeResult[None]]:
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.steps.backlog import count_backlog, explain_backlog
+    from tiering_assets.steps.backlog_topic import reloads_of_last_hour
+    from tiering_assets.steps.fleet_figures import figures_of
     from tiering_assets.steps.survey import UNFINISHED
 
     with tiering_stack.connect(context) as stack:
@@ -60,6 +75,10 @@ def discovered(
         views, reasons = [one.view for one in explained], count_backlog(explained, now=stack.now())
         sealed = [view for view in views if view.state in UNFINISHED]
         now, live_max = stack.now(), stack.settings.dagster.partitions_max
+        objectives, figures = stack.settings.objectives, None
+        if not config.topics:  # a count over some topics would read as a drop
+            reloads = sum(reloads_of_last_hour(stack).values())
+            figures = figures_of(explained, disturbances_last_hour=reloads, now=now)
     if SEALED_LEDGERS in context.selected_asset_keys:
         oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}
         admission = admit(context.instance, list(oldest)[: config.max_ledgers], live_max=live_max)
@@ -93,9 +112,15 @@ def discovered(
         )
     if TIERING_BACKLOG in context.selected_asset_keys:
         yield dg.MaterializeResult(
-            asset_key=TIERING_BACKLOG, metadata=backlog_metadata(views, now=now, reasons=reasons)
+            asset_key=TIERING_BACKLOG,
+            metadata={
+                **backlog_metadata(views, now=now, reasons=reasons),
+                **({} if figures is None else figures_metadata(figures)),
+            },
         )
-    if not config.topics:  # a count over some topics would read as a drop
+    if figures is not None and OBJECTIVES_MET in context.selected_asset_check_keys:
+        yield check_result(judge(figures, objectives))
+    if figures is not None:
         context.log_event(
             dg.AssetMaterialization(RELEASED_LEDGERS, metadata={**released_metadata(views)})
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dagster as dg
 
 from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
+from tiering_assets.defs.figures import OBJECTIVES_MET
 from tiering_assets.defs.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
@@ -33,7 +34,8 @@ def _job(name: str, selection: dg.AssetSelection, description: str) -> AssetJob:
 JOBS = [
     _job(
         "discover",
-        dg.AssetSelection.assets(SEALED_LEDGERS, TIERING_BACKLOG).without_checks(),
+        dg.AssetSelection.assets(SEALED_LEDGERS, TIERING_BACKLOG).without_checks()
+        | dg.AssetSelection.checks(OBJECTIVES_MET),
         "Survey all topics: admit sealed ledgers, count the backlog. Loads no topic.",
     ),
     _job(

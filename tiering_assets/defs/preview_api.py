@@ -53,6 +53,7 @@ def with_lineage(
     return dg.AssetsDefinition(
         keys_by_input_name={},
         keys_by_output_name=definition.keys_by_output_name,
+        check_specs_by_output_name=definition.check_specs_by_output_name,
         node_def=definition.node_def,
         resource_defs=definition.resource_defs,
         specs=[
@@ -73,10 +74,11 @@ def log_evaluation(
     passed: bool,
     description: str,
     metadata: Mapping[str, dg.MetadataValue],
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
 ) -> None:
     """Record what a check found of one partition, tied to that partition's last materialization.
 
-    `partition` None is a word on the whole batch. It is logged as well, because a yielded result
+    `partition` None is a word on the whole batch, or on an asset without partitions. It is logged as well, because a yielded result
     asks for the run's partition, which a run with ids in its config does not have.
     Never blocking: a blocking check acts inside one run only, and the release gate asks nobody.
     """
@@ -84,7 +86,7 @@ def log_evaluation(
         asset_key=check.asset_key,
         check_name=check.name,
         passed=passed,
-        severity=dg.AssetCheckSeverity.ERROR,
+        severity=severity,
         description=description,
         metadata=dict(metadata),
         blocking=False,

@@ -17,6 +17,7 @@ from tiering_assets.defs.batches import (
     reasons_table,
 )
 from tiering_assets.defs.checks import EXPECTATION_SUITES, log_release_audit, log_suites
+from tiering_assets.defs.figures import observed_backlog
 from tiering_assets.defs.metadata import bucket_path, materialization, topic_text
 from tiering_assets.defs.partitions import (
     DELETED_BOOKIE_LEDGERS,
@@ -73,7 +74,10 @@ def release_ledgers(
 
     dry_run = config.dry_run or DELETED_BOOKIE_LEDGERS not in context.selected_asset_keys
     tasks = not dry_run and reread_wanted(tiering_stack.load())
-    with tiering_stack.connect(context, with_tasks=tasks) as stack:
+    with (
+        tiering_stack.connect(context, with_tasks=tasks) as stack,
+        observed_backlog(context, stack),
+    ):
         wanted = chosen_ids(context, config)
         if not wanted:
             wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]

@@ -1,0 +1,193 @@
+"""Lag and other figures of the whole fleet as Dagster shows them, and the check against objectives.
+
+Owns: figures are told when a batch fails, too: offload and release runs observe the backlog on
+their way out, whatever came of them. An observation, because a run that worked on a batch has not
+counted the backlog's states anew; and of all topics, because a part of them would read as a drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from resources.errors import TierkeeperError
+from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.partitions import TIERING_BACKLOG
+from tiering_assets.defs.preview_api import log_evaluation
+from tiering_assets.defs.resources import narrate
+from tiering_assets.tiering.objectives import Finding, Level, decide_objectives, worst_level
+
+if TYPE_CHECKING:
+    from resources.settings import ObjectiveSettings
+    from tiering_assets.steps.stack import Stack
+    from tiering_assets.tiering.lag_figures import Figures, FleetFigures
+
+OBJECTIVES_MET = dg.AssetCheckKey(TIERING_BACKLOG, "objectives_met")
+OBJECTIVES_SPEC = dg.AssetCheckSpec(
+    OBJECTIVES_MET.name,
+    asset=TIERING_BACKLOG,
+    description=(
+        "Copy lag, delete lag and stuck ledgers of all topics are within the objectives of the "
+        "settings; a warning near a limit, an error beyond it (docs/metrics.md)."
+    ),
+)
+_NAMESPACES_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the check says. A warning has not passed either, so that it is seen."""
+
+    passed: bool
+    severity: dg.AssetCheckSeverity
+    description: str
+    metadata: Mapping[str, dg.MetadataValue]
+
+
+def figures_metadata(figures: FleetFigures) -> Metadata:
+    """Numbers to plot, and the namespaces that lag most."""
+    total = figures.total
+    shown: dict[str, dg.MetadataValue] = {
+        "copy_lag_bytes": dg.MetadataValue.int(total.copy_lag.bytes),
+        "copy_lag_ledgers": dg.MetadataValue.int(total.copy_lag.ledgers),
+        "copy_lag_oldest_seconds": dg.MetadataValue.float(round(total.copy_lag.oldest_s, 1)),
+        "delete_lag_bytes": dg.MetadataValue.int(total.delete_lag.bytes),
+        "delete_lag_ledgers": dg.MetadataValue.int(total.delete_lag.ledgers),
+        "delete_lag_oldest_seconds": dg.MetadataValue.float(round(total.delete_lag.oldest_s, 1)),
+        "stuck_ledgers": dg.MetadataValue.int(total.stuck),
+        "disturbances_last_hour": dg.MetadataValue.int(figures.disturbances_last_hour),
+        "lag_by_namespace": _by_namespace(figures.namespaces),
+    }
+    if total.verified_share is not None:
+        shown["verified_share"] = dg.MetadataValue.float(total.verified_share)
+    return shown
+
+
+def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
+    """The verdict of `objectives_met`. Without objectives it passes and says that there are none."""
+    findings = decide_objectives(figures, objectives)
+    level = worst_level(findings)
+    missed = [finding for finding in findings if finding.level is not Level.MET]
+    said = f"{len(findings)} objectives met" if findings else "no objective is set"
+    return Verdict(
+        passed=not missed,
+        severity=dg.AssetCheckSeverity.WARN if level is Level.WARN else dg.AssetCheckSeverity.ERROR,
+        description="; ".join(map(str, missed)) or said,
+        metadata={
+            "objectives": _table(findings),
+            **{f"found_{one.figure}": dg.MetadataValue.float(float(one.found)) for one in findings},
+            **{f"limit_{one.figure}": dg.MetadataValue.float(float(one.limit)) for one in findings},
+        },
+    )
+
+
+def check_result(verdict: Verdict) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=OBJECTIVES_MET.asset_key,
+        check_name=OBJECTIVES_MET.name,
+        passed=verdict.passed,
+        severity=verdict.severity,
+        description=verdict.description,
+        metadata=verdict.metadata,
+    )
+
+
+@contextmanager
+def observed_backlog(context: dg.AssetExecutionContext, stack: Stack) -> Iterator[None]:
+    """Tell the fleet's figures when the block ends, also with an error.
+
+    Costs one survey: a few listings and a read of each topic's node. When it cannot be made, the
+    run's log says so, and the run ends as it would have.
+    """
+    try:
+        yield
+    except Exception:  # a run that is being cancelled does not stay for this
+        _try_observe(context, stack)
+        raise
+    _try_observe(context, stack)
+
+
+def _try_observe(context: dg.AssetExecutionContext, stack: Stack) -> None:
+    try:
+        _observe(context, stack)
+    except TierkeeperError as error:  # what the run itself came to counts for more
+        narrate(context, f"the backlog's figures were not taken: {error}")
+
+
+def _observe(context: dg.AssetExecutionContext, stack: Stack) -> None:
+    from tiering_assets.steps.fleet_figures import take_figures
+
+    figures = take_figures(stack)
+    verdict = judge(figures, stack.settings.objectives)
+    context.log_event(dg.AssetObservation(TIERING_BACKLOG, metadata={**figures_metadata(figures)}))
+    log_evaluation(
+        context,
+        OBJECTIVES_MET,
+        partition=None,
+        passed=verdict.passed,
+        description=verdict.description,
+        metadata=verdict.metadata,
+        severity=verdict.severity,
+    )
+
+
+def _table(findings: Sequence[Finding]) -> dg.MetadataValue:
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "figure": one.figure,
+                    "level": one.level.name.lower(),
+                    "found": float(one.found),
+                    "limit": float(one.limit),
+                    "worst": ", ".join(f"{worst.topic} {worst.found:g}" for worst in one.worst),
+                }
+            )
+            for one in findings
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn("figure", "string"),
+                dg.TableColumn("level", "string", "met, warn or error"),
+                dg.TableColumn("found", "float"),
+                dg.TableColumn("limit", "float"),
+                dg.TableColumn("worst", "string", "topics with most of it"),
+            ]
+        ),
+    )
+
+
+def _by_namespace(namespaces: Mapping[str, Figures]) -> dg.MetadataValue:
+    most = sorted(
+        namespaces.items(),
+        key=lambda item: (-item[1].copy_lag.bytes - item[1].delete_lag.bytes, item[0]),
+    )
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "namespace": name,
+                    "copy_lag_bytes": found.copy_lag.bytes,
+                    "copy_lag_oldest_seconds": found.copy_lag.oldest_s,
+                    "delete_lag_bytes": found.delete_lag.bytes,
+                    "delete_lag_oldest_seconds": found.delete_lag.oldest_s,
+                    "stuck_ledgers": found.stuck,
+                }
+            )
+            for name, found in most[:_NAMESPACES_SHOWN]
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn("namespace", "string"),
+                dg.TableColumn("copy_lag_bytes", "int"),
+                dg.TableColumn("copy_lag_oldest_seconds", "float"),
+                dg.TableColumn("delete_lag_bytes", "int"),
+                dg.TableColumn("delete_lag_oldest_seconds", "float"),
+                dg.TableColumn("stuck_ledgers", "int"),
+            ]
+        ),
+    )
