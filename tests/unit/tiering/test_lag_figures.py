@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -92,6 +93,16 @@ def test_no_ledger_is_in_both_lags(fleet):
 
 def test_every_reason_has_its_place():
     assert set(PLACES) == set(BacklogReason)
+
+
+def test_the_page_shows_the_same_places():
+    page = (Path(__file__).parents[3] / "docs/metrics.md").read_text(encoding="utf-8")
+    told = {}
+    for line in page.partition("| reason |")[2].partition("\n\n")[0].splitlines()[2:]:
+        words, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        places = [bool(cell) for cell in cells]
+        told |= {BacklogReason(word): places for word in words.split(", ")}
+    assert told == {r: [p.copy, p.delete, p.stuck] for r, p in PLACES.items()}
 
 
 NO_LAG = {
