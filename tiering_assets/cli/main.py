@@ -37,6 +37,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     stack_cmd,
     topic_cmd,
     topic_offload_cmd,
+    topic_status_cmd,
 )
 from tiering_assets.cli.command import with_common_options
 from tiering_assets.cli.exit_codes import DONE, INTERRUPTED, UNEXPECTED, USAGE, exit_codes

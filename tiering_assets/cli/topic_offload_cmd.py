@@ -1,4 +1,4 @@
-"""`tierkeeper topic offload|offload-status`: offload all before a position, as PIP-17 has it."""
+"""`tierkeeper topic offload`: offload all of a topic before a position, as PIP-17 has it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tiering_assets.cli.offload_output import (
 from tiering_assets.cli.output import (
     human_bytes,
     print_document,
-    print_facts,
     print_line,
     print_table,
 )
@@ -29,20 +28,12 @@ from tiering_assets.cli.topic_cmd import app
 if TYPE_CHECKING:
     from tiering_assets.steps.offload_prefix import PrefixPlan, PrefixProgress
     from tiering_assets.tiering.offload_prefix import Until
-    from tiering_assets.tiering.offload_status import TopicStatus
 
 TIMEOUT_S = 3600.0
 OneTopic = Annotated[
     str,
     typer.Argument(
         metavar="TOPIC", help="tenant/namespace/topic or persistent://…; one partition by its name."
-    ),
-]
-AnyTopic = Annotated[
-    str,
-    typer.Argument(
-        metavar="TOPIC",
-        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
     ),
 ]
 
@@ -206,73 +197,3 @@ def _print(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> None
         f"first un-offloaded {position_text(progress.first_unoffloaded) or 'none'}, "
         f"wanted {position_text(plan.prefix.goal)}" + (": reached" if progress.reached else "")
     )
-
-
-@command(
-    app,
-    "offload-status",
-    examples=(
-        "tierkeeper topic offload-status public/default/orders",
-        "tierkeeper topic offload-status public/default/orders --json",
-    ),
-)
-def offload_status(session: Session, *, topic: AnyTopic) -> None:
-    """Print how far a topic is offloaded: first un-offloaded position, ledgers, bytes, reasons.
-
-    The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
-    forgets nothing. Loads no topic, but asking for its policy makes a broker own its bundle.
-    """
-    from tiering_assets.steps.offload_prefix import require_topic
-    from tiering_assets.steps.offload_status import offload_status as read_status
-    from tiering_assets.steps.topic_evidence import topic_of
-
-    with session.stack() as stack:
-        names = managed_ledgers(stack, topic)
-        for ml_name in names:
-            require_topic(stack, ml_name)
-        found = {topic_of(ml_name): status for ml_name, status in read_status(stack, names)}
-    if session.as_json:
-        documents = [_status_document(name, status) for name, status in found.items()]
-        print_document("topic-offload-status", {"topics": documents})
-        return
-    for name, status in found.items():
-        _print_status(name, status)
-
-
-def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
-    from tiering_assets.tiering.offload_prefix import position_text
-
-    return {
-        "topic": topic,
-        "status": status.status,
-        "first_unoffloaded": position_text(status.first_unoffloaded),
-        "offloaded": status.offloaded,
-        "copying": status.copying,
-        "pending": status.pending,
-        "waiting": [
-            {"ledger_id": ledger_id, "reason": because.reason, "detail": because.detail}
-            for ledger_id, because in status.waiting.items()
-        ],
-    }
-
-
-def _print_status(topic: str, status: TopicStatus) -> None:
-    from tiering_assets.tiering.offload_prefix import position_text
-
-    facts: dict[str, object] = {
-        "topic": topic,
-        "status": status.status,
-        "first un-offloaded": position_text(status.first_unoffloaded),
-    }
-    for name, amount in (
-        ("offloaded", status.offloaded),
-        ("copying", status.copying),
-        ("pending", status.pending),
-    ):
-        facts[name] = f"{amount.ledgers} ledgers, {human_bytes(amount.bytes)}"
-    print_facts(facts)
-    if status.waiting:
-        print_table(
-            ("LEDGER", "REASON", "DETAIL"),
-            [(i, because.reason, because.detail) for i, because in status.waiting.items()],
-        )

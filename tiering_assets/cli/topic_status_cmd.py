@@ -1,0 +1,94 @@
+"""`tierkeeper topic offload-status`: how far topics are offloaded, from what is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tiering_assets.cli.command import command
+from tiering_assets.cli.output import human_bytes, print_document, print_facts, print_table
+from tiering_assets.cli.selection import managed_ledgers
+from tiering_assets.cli.session import Session
+from tiering_assets.cli.topic_cmd import app
+
+if TYPE_CHECKING:
+    from tiering_assets.tiering.offload_status import TopicStatus
+
+AnyTopic = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC",
+        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
+    ),
+]
+
+
+@command(
+    app,
+    "offload-status",
+    examples=(
+        "tierkeeper topic offload-status public/default/orders",
+        "tierkeeper topic offload-status public/default/orders --json",
+    ),
+)
+def offload_status(session: Session, *, topic: AnyTopic) -> None:
+    """Print how far a topic is offloaded: first un-offloaded position, ledgers, bytes, reasons.
+
+    The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
+    forgets nothing. Loads no topic, but asking for its policy makes a broker own its bundle.
+    """
+    from tiering_assets.steps.offload_prefix import require_topic
+    from tiering_assets.steps.offload_status import offload_status as read_status
+    from tiering_assets.steps.topic_evidence import topic_of
+
+    with session.stack() as stack:
+        names = managed_ledgers(stack, topic)
+        for ml_name in names:
+            require_topic(stack, ml_name)
+        found = {topic_of(ml_name): status for ml_name, status in read_status(stack, names)}
+    if session.as_json:
+        documents = [_status_document(name, status) for name, status in found.items()]
+        print_document("topic-offload-status", {"topics": documents})
+        return
+    for name, status in found.items():
+        _print_status(name, status)
+
+
+def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    return {
+        "topic": topic,
+        "status": status.status,
+        "first_unoffloaded": position_text(status.first_unoffloaded),
+        "offloaded": status.offloaded,
+        "copying": status.copying,
+        "pending": status.pending,
+        "waiting": [
+            {"ledger_id": ledger_id, "reason": because.reason, "detail": because.detail}
+            for ledger_id, because in status.waiting.items()
+        ],
+    }
+
+
+def _print_status(topic: str, status: TopicStatus) -> None:
+    from tiering_assets.tiering.offload_prefix import position_text
+
+    facts: dict[str, object] = {
+        "topic": topic,
+        "status": status.status,
+        "first un-offloaded": position_text(status.first_unoffloaded),
+    }
+    for name, amount in (
+        ("offloaded", status.offloaded),
+        ("copying", status.copying),
+        ("pending", status.pending),
+    ):
+        facts[name] = f"{amount.ledgers} ledgers, {human_bytes(amount.bytes)}"
+    print_facts(facts)
+    if status.waiting:
+        print_table(
+            ("LEDGER", "REASON", "DETAIL"),
+            [(i, because.reason, because.detail) for i, because in status.waiting.items()],
+        )
