@@ -97,7 +97,7 @@ def test_every_reason_has_its_place():
 
 def test_the_page_shows_the_same_places():
     page = (Path(__file__).parents[3] / "docs/metrics.md").read_text(encoding="utf-8")
-    told = {}
+    told: dict[BacklogReason, list[bool]] = {}
     for line in page.partition("| reason |")[2].partition("\n\n")[0].splitlines()[2:]:
         words, *cells = [cell.strip() for cell in line.strip("|").split("|")]
         places = [bool(cell) for cell in cells]
