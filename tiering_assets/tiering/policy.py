@@ -86,10 +86,6 @@ class EffectivePolicy:
     def thresholds(self) -> Thresholds:
         return Thresholds(bytes=self.threshold_bytes.value, seconds=self.threshold_seconds.value)
 
-    @property
-    def tiering(self) -> TieringMode:
-        return TieringMode(self.mode.value or TieringMode.ENABLED)
-
 
 def effective_policy(
     topic: str,

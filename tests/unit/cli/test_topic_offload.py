@@ -100,6 +100,18 @@ def test_the_newest_bytes_are_kept_and_a_dry_run_writes_nothing(cluster, capsys,
     assert cluster.offloaded() == []
 
 
+def test_the_open_ledger_of_a_loaded_topic_counts_with_what_its_broker_says(
+    cluster, monkeypatch, capsys
+):
+    broker = cluster.site.broker
+    stats = broker.internal_stats(f"persistent://{NAME}") | {"currentLedgerSize": 5}
+    monkeypatch.setattr(broker, "internal_stats", lambda _topic: stats)
+    cluster.world.scheduler.now += 120  # broker-stats list it
+    for keep, chosen in (("24", [0, 1]), ("25", [0]), ("4", [0, 1, 2])):
+        found = document(capsys, "topic", "offload", NAME, "--keep-bytes", keep, "--dry-run")
+        assert (found["chosen"], found["notes"]) == (chosen, [])
+
+
 def test_a_ledger_that_waits_is_told_and_is_no_failure(cluster, capsys):
     cluster.claim(1)
     assert run(["topic", "offload", NAME, "--before", "2:0"]) == 0

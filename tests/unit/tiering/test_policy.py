@@ -75,7 +75,7 @@ def test_a_stock_broker_sets_no_threshold_and_keeps_nothing_acknowledged():
     assert (found.retention_minutes.value, found.retention_minutes.origin) == (0, Origin.BROKER)
     assert (found.broker_lag_ms.value, found.broker_lag_ms.origin) == (None, Origin.UNSET)
     assert found.complete
-    assert found.tiering is TieringMode.ENABLED
+    assert found.mode.value == TieringMode.ENABLED
     assert refusals(found) == ()
 
 
@@ -154,7 +154,7 @@ def test_ours_is_topic_over_namespace_over_default():
         -1,
         Origin.OWN_NAMESPACE,
     )
-    assert (found.tiering, found.mode.origin) == (TieringMode.PAUSED, Origin.OWN_DEFAULT)
+    assert (found.mode.value, found.mode.origin) == (TieringMode.PAUSED, Origin.OWN_DEFAULT)
 
 
 def test_the_place_has_pulsars_origin():
@@ -269,6 +269,6 @@ def test_a_lag_that_publishing_accepts_is_no_note(lag, noted):
 def test_what_cannot_be_is_refused_whatever_a_person_says_of_tiering(mode):
     impossible = levels(topic=retained(1, -1), namespace=offload(time=60))
     found = policy(impossible, own(mode=mode))
-    assert (found.tiering, found.mode.origin) == (mode, Origin.OWN_DEFAULT)
+    assert (found.mode.value, found.mode.origin) == (mode, Origin.OWN_DEFAULT)
     assert [finding.rule for finding in refusals(found)] == ["offload_time"]
     assert refusals(policy(levels(namespace=offload(time=60)))) == ()
