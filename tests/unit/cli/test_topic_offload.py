@@ -35,6 +35,7 @@ class Cluster:
 
     def offloaded(self):
         found = self.stack.topics.read(TOPIC)
+        assert found is not None
         return [i.ledger_id for i in found[0].ledgers if i.offload and i.offload.complete]
 
     def on_sleep(self, act):
