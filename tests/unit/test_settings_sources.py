@@ -77,6 +77,8 @@ def test_values_become_their_types():
         ("TIERKEEPER_STORE_ATTEMPTS_MAX", "0", "above zero"),
         ("TIERKEEPER_RELEASE_DELETION_LAG_S", "-1", "negative"),
         ("TIERKEEPER_RELEASE_FLEET_SHARE_MAX", "1.5", "at most 1"),
+        ("TIERKEEPER_OBJECTIVES_WARN_AT", "1.5", "at most 1"),
+        ("TIERKEEPER_OBJECTIVES_FRESH_S", "59", "at least 60"),
         ("TIERKEEPER_METADATA_STORE", "oxia://h:1", "only ZooKeeper"),
         ("TIERKEEPER_METADATA_STORE", "etcd:http://h:1", "only ZooKeeper"),
         ("TIERKEEPER_METADATA_STORE", "zk:", "only ZooKeeper"),
