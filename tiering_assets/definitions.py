@@ -7,12 +7,14 @@ import dagster as dg
 from tiering_assets.defs.jobs import JOBS
 from tiering_assets.defs.lineage import ASSETS
 from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.sensors.all import SENSORS
 from tiering_assets.defs.verify_checks import verify_ledgers
 
 defs = dg.Definitions(
     assets=ASSETS,
     asset_checks=[verify_ledgers],
     jobs=JOBS,
+    sensors=SENSORS,
     resources={"tiering_stack": TieringStack()},
     # A step of a process of its own costs five CPU seconds; Spark brings the parallelism.
     executor=dg.in_process_executor,

@@ -133,9 +133,22 @@ def test_jobs_select_exactly_this(name):
     assert job.executor_def.name == "in_process"
 
 
-def test_there_are_no_sensors_and_schedules_yet():
+def test_the_sensors_are_these_and_each_asks_for_one_job():
     repository = defs.get_repository_def()
-    assert not repository.sensor_defs
+    found = {
+        sensor.name: {target.job_name for target in sensor.targets}
+        for sensor in repository.sensor_defs
+    }
+    assert found == {
+        "ledger_rollover": set(),
+        "offload_threshold": {"offload"},
+        "release_due": {"release"},
+        "verify_due": {"scrub"},
+        "backlog_due": {"discover"},
+        "stuck": set(),
+        "retire_partitions": set(),
+        "run_failure": set(),
+    }
     assert not repository.schedule_defs
 
 

@@ -18,7 +18,7 @@ from tiering_assets.defs.partitions import CLUSTER
 from tiering_assets.defs.preview_api import Context
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.steps.stack import Narrate, Stack
     from tiering_assets.tasks.runner import TaskRunner
 
 
@@ -41,24 +41,41 @@ class TieringStack(TierkeeperSettings):
         Raises:
             SettingsError: a bad setting, or a cluster other than the loaded definitions'.
         """
+        with ExitStack() as opened:
+            settings = self.load_for_cluster()
+            yield opened.enter_context(
+                self.open(
+                    settings,
+                    runner=opened.enter_context(_runner(settings)) if with_tasks else None,
+                    run_id=context.op_execution_context.run_id,
+                    narrate=partial(narrate, context),
+                )
+            )
+
+    @contextmanager
+    def open(
+        self,
+        settings: Settings,
+        *,
+        run_id: str,
+        narrate: Narrate,
+        runner: TaskRunner | None = None,
+    ) -> Iterator[Stack]:
+        """Open the stack of these settings; a test puts simulated servers here."""
         from tiering_assets.steps.stack import open_stack
 
+        with open_stack(settings, runner=runner, run_id=run_id, narrate=narrate) as stack:
+            yield stack
+
+    def load_for_cluster(self) -> Settings:
+        """The settings now. SettingsError when they are another cluster's than the definitions'."""
         settings = self.load()
         if settings.dagster.cluster != CLUSTER:
             raise SettingsError(
                 f"dagster.cluster is {settings.dagster.cluster!r}, but the definitions were loaded "
                 f"for {CLUSTER!r}: reload the code location"
             )
-        with ExitStack() as opened:
-            runner = opened.enter_context(_runner(settings)) if with_tasks else None
-            yield opened.enter_context(
-                open_stack(
-                    settings,
-                    runner=runner,
-                    run_id=context.op_execution_context.run_id,
-                    narrate=partial(narrate, context),
-                )
-            )
+        return settings
 
 
 @contextmanager

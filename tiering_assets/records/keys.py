@@ -37,6 +37,10 @@ def certificate(ledger_id: int, uid: UUID) -> str:
     return f"certificates/{ledger_id}/{uid}.json"
 
 
+def certificates_of(ledger_id: int) -> str:
+    return f"certificates/{ledger_id}/"
+
+
 def quarantine(ledger_id: int, uid: UUID) -> str:
     return f"quarantines/{ledger_id}/{uid}.json"
 
@@ -70,6 +74,10 @@ def publications_of(ml_name: str) -> str:
 def publication(ml_name: str, number: int) -> str:
     """Ten digits, so that a listing comes in the order of writing."""
     return f"{publications_of(ml_name)}{number:010d}.json"
+
+
+def releases_of(ledger_id: int) -> str:
+    return f"releases/{ledger_id}/"
 
 
 def release_intent(ledger_id: int, uid: UUID) -> str:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from resources.errors import BrokerError
 from resources.metastore.cas import EditResult
+from resources.metastore.ledger_info import ManagedLedger
 from resources.pulsar.activity import TopicActivity
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.records import keys
@@ -38,27 +39,30 @@ def publication_due(
     found = stack.topics.read(ml_name)
     if found is None:
         return True  # publishing tells what happened to the topic
+    sizes = {i: certificate.record.payload_bytes for i, certificate in certificates.items()}
+    return pending_due(stack, ml_name, found[0], sizes)
+
+
+def pending_due(
+    stack: Stack, ml_name: str, topic: ManagedLedger, waiting: Mapping[int, int]
+) -> bool:
+    """The same of a topic that was just read; `waiting` are bytes of each proven copy."""
     closed_at = {
         listed.ledger_id: datetime.fromtimestamp(listed.closed_at_ms / 1000, UTC)
-        for listed in found[0].ledgers
+        for listed in topic.ledgers
         if listed.closed_at_ms is not None
     }
-    waiting = [
-        Pending(
-            ledger_id=ledger_id,
-            bytes=certificate.record.payload_bytes,
-            closed_at=closed_at[ledger_id],
-        )
-        for ledger_id, certificate in certificates.items()
-        if ledger_id in closed_at
-    ]
     disturbed = {
         stored.key: stored.record.confirmed_at
         for stored in recorded_publications(stack, ml_name).values()
     }
     settings = stack.settings.publish
     return worth_disturbing(
-        waiting,
+        [
+            Pending(ledger_id=i, bytes=size, closed_at=closed_at[i])
+            for i, size in waiting.items()
+            if i in closed_at
+        ],
         ours=sealed_by_us(closed_at, disturbed.values()),
         now=stack.now(),
         last_disturbed_at=max(disturbed.values(), default=None),

@@ -1,0 +1,98 @@
+"""What Dagster's list of runs says of the ledgers that runs of one job were given.
+
+Owns: counting tries and naming batches. It is a view: when DAGSTER_HOME is lost, ledgers are tried
+again at once, and the run keys that would forbid it are lost with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import dagster as dg
+
+from tiering_assets.tiering.admission import Batch, History
+
+BATCH_TAG = "tierkeeper/batch"
+SENSOR_TAG = "tierkeeper/sensor"
+_RUNS_MAX = 1000
+_UNFINISHED = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+def read_history(
+    instance: dg.DagsterInstance, job: str, *, now: datetime, horizon: timedelta
+) -> History:
+    """Unfinished runs of a job, and those that began within the horizon: the newest thousand each."""
+    running: set[int] = set()
+    unfinished = instance.get_runs(
+        dg.RunsFilter(job_name=job, statuses=_UNFINISHED), limit=_RUNS_MAX
+    )
+    for run in unfinished:
+        running.update(ledger_ids_of(run.run_config))
+    tries: Counter[int] = Counter()
+    ended_at: dict[int, datetime] = {}
+    for record in instance.get_run_records(
+        dg.RunsFilter(job_name=job, created_after=now - horizon), limit=_RUNS_MAX
+    ):
+        if record.dagster_run.status in _UNFINISHED:
+            continue
+        ended = record.create_timestamp
+        if record.end_time is not None:
+            ended = datetime.fromtimestamp(record.end_time, UTC)
+        for ledger_id in ledger_ids_of(record.dagster_run.run_config):
+            tries[ledger_id] += 1
+            ended_at[ledger_id] = max(ended, ended_at.get(ledger_id, ended))
+    return History(
+        running=frozenset(running),
+        unfinished_runs=len(unfinished),
+        tries=tries,
+        ended_at=ended_at,
+    )
+
+
+def ledger_ids_of(run_config: Mapping[str, Any]) -> Iterable[int]:
+    """Ids that a run was given; none of a config that is no batch's."""
+    ops = run_config.get("ops")
+    if not isinstance(ops, Mapping):
+        return
+    for op in ops.values():
+        config = op.get("config") if isinstance(op, Mapping) else None
+        ids = config.get("ledger_ids") if isinstance(config, Mapping) else None
+        if isinstance(ids, list):
+            yield from (i for i in ids if isinstance(i, int))
+
+
+def request_of(
+    instance: dg.DagsterInstance,
+    batch: Batch,
+    *,
+    job: str,
+    op: str,
+    sensor: str,
+    config: Mapping[str, Any],
+) -> dg.RunRequest:
+    """A run for one batch, ids in its config and no partition tag. Its key counts earlier tries.
+
+    A run key can be used once for ever, so a second run of the same ledgers needs another.
+    """
+    name = f"{sensor}-{batch.name}"
+    earlier = instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name}))
+    return dg.RunRequest(
+        run_key=f"{name}-{earlier}",
+        job_name=job,
+        run_config={"ops": {op: {"config": {"ledger_ids": list(batch.ledger_ids), **config}}}},
+        tags={
+            BATCH_TAG: name,
+            SENSOR_TAG: sensor,
+            "tierkeeper/ledgers": str(len(batch.ledgers)),
+            "tierkeeper/bytes": str(batch.bytes),
+        },
+    )

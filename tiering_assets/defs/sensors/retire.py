@@ -1,0 +1,54 @@
+"""`retire_partitions`: takes the partitions of released ledgers away, so that pages stay fast.
+
+Owns: a ledger keeps its partition while an unfinished run names it, and auto.retire_after_s from its
+release; when four of five partitions are taken the oldest released ones go at once. The history of
+a partition outlives it, and `released_ledgers` counts what it stood for.
+"""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from tiering_assets.defs.partitions import (
+    PARTITION_SET,
+    ledger_id_of,
+    ledger_partitions,
+    partition_key,
+)
+from tiering_assets.defs.sensors.cursor import write_cursor
+from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
+
+FULL = 0.8
+_LOOKED_MAX = 500  # a request or two each
+
+
+def retire_partitions(tick: Tick) -> Result:
+    """Look at some partitions, from where the last tick stopped, and delete those not needed."""
+    from tiering_assets.steps.retirable import find_retirable
+
+    live = sorted(map(ledger_id_of, tick.instance.get_dynamic_partitions(PARTITION_SET)))
+    if not live:
+        return dg.SkipReason("there are no partitions")
+    busy = tick.history("offload").running | tick.history("release").running
+    after = int(tick.cursor.number("after_ledger", -1))
+    looked = [i for i in live if i > after and i not in busy][:_LOOKED_MAX]
+    pressed = len(live) >= FULL * tick.settings.dagster.partitions_max
+    seconds = 0.0 if pressed else tick.auto.retire_after_s
+    retired = [*find_retirable(tick.stack, looked, seconds=seconds)][:EVENTS_MAX]
+    done = len(looked) < _LOOKED_MAX
+    if len(retired) == EVENTS_MAX:
+        after, done = retired[-1], False
+    elif not done:
+        after = looked[-1]
+    tick.context.log.info("tierkeeper: %d of %d partitions retired", len(retired), len(live))
+    return dg.SensorResult(
+        dynamic_partitions_requests=(
+            [ledger_partitions.build_delete_request([partition_key(i) for i in retired])]
+            if retired
+            else []
+        ),
+        skip_reason=None
+        if retired
+        else dg.SkipReason(f"{len(looked)} of {len(live)} partitions looked at, none to retire"),
+        cursor=write_cursor(after_ledger=None if done else after),
+    )

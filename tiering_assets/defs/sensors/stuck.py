@@ -1,0 +1,97 @@
+"""`stuck`: what stands still is observed on `tiering_backlog` and posted to the webhook once.
+
+Owns: a finding is posted when it appears, not at every tick; when the post fails it is posted again
+with the next tick. A round over many topics takes several ticks and is told whole.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from resources.errors import PrerequisiteError
+from tiering_assets.defs.batches import markdown_cell
+from tiering_assets.defs.partitions import CLUSTER, TIERING_BACKLOG
+from tiering_assets.defs.sensors.cursor import write_cursor
+from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
+
+if TYPE_CHECKING:
+    from tiering_assets.tiering.stuck import Stuck
+
+_REMEMBERED_MAX = 2000
+_SHOWN_MAX = 50
+SCHEMA = "tierkeeper/stuck/1"
+
+
+def stuck(tick: Tick) -> Result:
+    """Look for dead claims, ledgers open too long and topics whose retention nobody applies."""
+    from resources.webhook import post_webhook
+    from tiering_assets.steps.policies import open_policies
+    from tiering_assets.steps.rounds import walk
+    from tiering_assets.steps.stuck import StuckTopics, dead_claims
+
+    with open_policies(tick.stack) as policies:
+        looked = walk(
+            tick.stack,
+            StuckTopics(tick.stack, policies).look,
+            after=tick.cursor.text("after"),
+            seconds=tick.auto.tick_budget_s,
+            room=EVENTS_MAX,
+        )
+    looked.require_any()
+    found = [*looked.found]
+    if tick.cursor.text("after") is None:
+        found += dead_claims(tick.stack)
+    known = set(tick.cursor.numbers("known"))
+    seen = set(tick.cursor.numbers("seen")) | {_digest(one) for one in found}
+    fresh = [one for one in found if _digest(one) not in known]
+    if fresh and tick.auto.webhook_url:
+        try:
+            post_webhook(tick.auto.webhook_url, _document(fresh))
+        except PrerequisiteError as error:
+            tick.context.log.warning("tierkeeper: stuck: %s", error)
+            seen -= {_digest(one) for one in fresh}
+    whole = looked.resume is None
+    known = seen if whole else known | seen
+    return dg.SensorResult(
+        asset_events=[_observation(found)] if fresh else [],
+        skip_reason=None
+        if fresh
+        else dg.SkipReason(f"{len(found)} findings in {looked.topics} topics, none of them new"),
+        cursor=write_cursor(
+            after=looked.resume,
+            known=sorted(known)[:_REMEMBERED_MAX],
+            seen=None if whole else sorted(seen)[:_REMEMBERED_MAX],
+        ),
+    )
+
+
+def _digest(one: Stuck) -> int:
+    """A finding by its kind and subject; its age grows with every tick."""
+    return int.from_bytes(sha256(f"{one.kind} {one.subject}".encode()).digest()[:6])
+
+
+def _document(found: list[Stuck]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "cluster": CLUSTER,
+        "text": f"tierkeeper: {len(found)} new: {found[0]}",
+        "stuck": [
+            {"kind": one.kind.value, "subject": one.subject, "detail": one.detail} for one in found
+        ],
+    }
+
+
+def _observation(found: list[Stuck]) -> dg.AssetObservation:
+    lines = ["| kind | ledger or topic | what |", "|---|---|---|"]
+    lines += [
+        f"| {one.kind.value} | {markdown_cell(one.subject)} | {markdown_cell(one.detail)} |"
+        for one in found[:_SHOWN_MAX]
+    ]
+    return dg.AssetObservation(
+        TIERING_BACKLOG,
+        description=f"{len(found)} stand still",
+        metadata={"stuck": len(found), "what": dg.MetadataValue.md("\n".join(lines))},
+    )

@@ -1,0 +1,174 @@
+"""`offload_threshold` and `release_due`: ledgers that a policy or the lag has made due, in batches.
+
+Owns: a tick asks for as many runs as it may and goes on with the next topic in the next tick; what
+unfinished runs have is left to them. Runs get ids in their config. Which ledgers: steps/admission.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from tiering_assets.defs.partitions import PARTITION_SET, partition_key
+from tiering_assets.defs.run_history import request_of
+from tiering_assets.defs.sensors.cursor import write_cursor
+from tiering_assets.defs.sensors.tick import RUN_REQUESTS_MAX, Result, Tick
+from tiering_assets.tiering.admission import Batch, History, Ready, pack
+
+_FOREIGN: set[tuple[int, Any]] = set()  # copies that brokers wrote stay theirs
+_FOREIGN_MAX = 1_000_000
+_TOLD_MAX = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Ledgers for runs of one job; `config` is the rest of their config."""
+
+    job: str
+    op: str
+    ready: Sequence[Ready]
+    config: Mapping[str, Any]
+
+
+def offload_threshold(tick: Tick) -> Result:
+    """Admit what is above a threshold to be copied, and what waits long enough to be published."""
+    from tiering_assets.steps.admission import Offloads
+    from tiering_assets.steps.policies import open_policies
+    from tiering_assets.steps.rounds import walk
+
+    history = tick.history("offload")
+    runs = _runs_free(tick, history)
+    if runs == 0:
+        return dg.SkipReason(f"{history.unfinished_runs} offload runs are unfinished")
+    with open_policies(tick.stack) as policies:
+        looked = walk(
+            tick.stack,
+            Offloads(tick.stack, policies, _may_try(tick, history)).look,
+            after=tick.cursor.text("after"),
+            seconds=tick.auto.tick_budget_s,
+            room=runs * tick.auto.batch_ledgers_max,
+        )
+    looked.require_any()
+    to_copy = [one for topic in looked.found for one in topic.copy]
+    admitted = _with_partition(tick, to_copy)
+    asks = [
+        Ask(
+            job="offload",
+            op="offload_ledgers",
+            ready=[one for topic in looked.found for one in topic.publish],
+            config={"when_due": False},
+        ),
+        Ask(
+            job="offload",
+            op="offload_ledgers",
+            ready=admitted,
+            config={"when_due": True},
+        ),
+    ]
+    full = len(to_copy) - len(admitted)
+    return _asked(
+        tick,
+        "offload_threshold",
+        asks,
+        runs=runs,
+        resume=looked.resume,
+        said=_said(looked.topics, looked.failed)
+        + (f"; {full} ledgers wait for a free partition" if full else ""),
+    )
+
+
+def release_due(tick: Tick) -> Result:
+    """Ask for releases of bookie copies whose lag has passed. The gate is the run's."""
+    from tiering_assets.steps.admission import Releases
+    from tiering_assets.steps.rounds import walk
+
+    history = tick.history("release")
+    runs = _runs_free(tick, history)
+    if runs == 0:
+        return dg.SkipReason(f"{history.unfinished_runs} release runs are unfinished")
+    if len(_FOREIGN) > _FOREIGN_MAX:
+        _FOREIGN.clear()
+    looked = walk(
+        tick.stack,
+        Releases(tick.stack, _may_try(tick, history), _FOREIGN).look,
+        after=tick.cursor.text("after"),
+        seconds=tick.auto.tick_budget_s,
+        room=runs * tick.auto.batch_ledgers_max,
+    )
+    looked.require_any()
+    ask = Ask(job="release", op="release_ledgers", ready=looked.found, config={})
+    return _asked(
+        tick,
+        "release_due",
+        [ask],
+        runs=runs,
+        resume=looked.resume,
+        said=_said(looked.topics, looked.failed),
+    )
+
+
+def _may_try(tick: Tick, history: History) -> Any:
+    now = tick.now
+    return lambda ledger_id: history.may_try(ledger_id, tick.auto, now=now)
+
+
+def _runs_free(tick: Tick, history: History) -> int:
+    return min(RUN_REQUESTS_MAX, max(0, tick.auto.runs_unfinished_max - history.unfinished_runs))
+
+
+def _with_partition(tick: Tick, ready: Sequence[Ready]) -> list[Ready]:
+    """Those that have a partition or find one free; the run adds it."""
+    live = set(tick.instance.get_dynamic_partitions(PARTITION_SET))
+    free = tick.partitions_free()
+    taken: list[Ready] = []
+    for one in ready:
+        if partition_key(one.ledger_id) in live:
+            taken.append(one)
+        elif free > 0:
+            free -= 1
+            taken.append(one)
+    return taken
+
+
+def _asked(
+    tick: Tick,
+    sensor: str,
+    asks: Sequence[Ask],
+    *,
+    runs: int,
+    resume: str | None,
+    said: str,
+) -> Result:
+    requests: list[dg.RunRequest] = []
+    left: set[str] = set()
+    for ask in asks:
+        batches = pack(ask.ready, tick.auto, runs_max=runs - len(requests))
+        requests += [_request(tick, sensor, ask, batch) for batch in batches]
+        batched = {one.ledger_id for batch in batches for one in batch.ledgers}
+        left.update(one.ml_name for one in ask.ready if one.ledger_id not in batched)
+    tick.context.log.info("tierkeeper: %s: %s; %d runs asked for", sensor, said, len(requests))
+    cursor = write_cursor(after=resume)
+    if left:  # not all that was found went out: the next tick looks at the same topics again
+        cursor = write_cursor(after=tick.cursor.text("after"))
+    return dg.SensorResult(
+        run_requests=requests,
+        skip_reason=None if requests else dg.SkipReason(f"nothing is due: {said}"),
+        cursor=cursor,
+    )
+
+
+def _request(tick: Tick, sensor: str, ask: Ask, batch: Batch) -> dg.RunRequest:
+    return request_of(
+        tick.instance, batch, job=ask.job, op=ask.op, sensor=sensor, config=ask.config
+    )
+
+
+def _said(topics: int, failed: Mapping[str, str]) -> str:
+    said = f"{topics} topics looked at"
+    if failed:
+        named = "; ".join(f"{name}: {why}" for name, why in [*failed.items()][:_TOLD_MAX])
+        said += f", {len(failed)} could not be judged ({named})"
+    return said

@@ -1,0 +1,110 @@
+"""One tick of a sensor: switched on by settings, bounded in time, connected like a run.
+
+Owns: `auto.enabled` is asked at every tick, so `tierkeeper auto off` holds from the next tick on
+whatever the daemon thinks; a tick that fails fails in Dagster, with the message of our own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from resources.errors import TierkeeperError
+from resources.settings import AutoSettings, Settings
+from tiering_assets.defs.jobs import JOBS
+from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET
+from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.run_history import read_history
+from tiering_assets.defs.sensors.cursor import Read, read_cursor
+from tiering_assets.tiering.admission import History
+
+if TYPE_CHECKING:
+    from tiering_assets.steps.stack import Stack
+
+Result = dg.SensorResult | dg.SkipReason
+RUN_REQUESTS_MAX = 10  # a request costs 0.2 s of the tick
+EVENTS_MAX = 200
+OFF = "automation is off: auto.enabled is false. `tierkeeper auto on` turns it on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """What a sensor looks at. `stack` is connected for this tick alone."""
+
+    context: dg.SensorEvaluationContext
+    settings: Settings
+    cursor: Read
+    stack: Stack
+
+    @property
+    def auto(self) -> AutoSettings:
+        return self.settings.auto
+
+    @property
+    def instance(self) -> dg.DagsterInstance:
+        return self.context.instance
+
+    @property
+    def now(self) -> datetime:
+        return self.stack.now()
+
+    def history(self, job: str) -> History:
+        """Runs of a job for as long back as a wait for the next try can be."""
+        horizon = timedelta(seconds=2 * self.auto.retry_max_s)
+        return read_history(self.instance, job, now=self.now, horizon=horizon)
+
+    def partitions_free(self) -> int:
+        live = len(self.instance.get_dynamic_partitions(PARTITION_SET))
+        return max(0, self.settings.dagster.partitions_max - live)
+
+
+def automatic(
+    name: str, *, description: str, interval_s: float, job: str | None = None
+) -> Callable[[Callable[[Tick], Result]], dg.SensorDefinition]:
+    """Make a sensor of a function of one tick."""
+
+    def decorate(act: Callable[[Tick], Result]) -> dg.SensorDefinition:
+        @dg.sensor(
+            name=name,
+            jobs=[one for one in JOBS if one.name == job] or None,
+            minimum_interval_seconds=max(1, round(interval_s)),
+            default_status=dg.DefaultSensorStatus.RUNNING,
+            description=description,
+        )
+        def sensor(context: dg.SensorEvaluationContext, tiering_stack: TieringStack) -> Result:
+            settings = tiering_stack.load_for_cluster()
+            if not settings.auto.enabled:
+                return dg.SkipReason(OFF)
+            cursor = read_cursor(context.cursor)
+            if cursor.problem is not None:
+                context.log.warning("tierkeeper: %s: %s", name, cursor.problem)
+            with connected(context, tiering_stack, settings, name) as stack:
+                return act(Tick(context=context, settings=settings, cursor=cursor, stack=stack))
+
+        return sensor
+
+    return decorate
+
+
+@contextmanager
+def connected(
+    context: dg.SensorEvaluationContext,
+    tiering_stack: TieringStack,
+    settings: Settings,
+    name: str,
+) -> Iterator[Stack]:
+    """The stack of one tick. An error of ours fails the tick by its message, without our frames."""
+    with tiering_stack.open(
+        settings,
+        run_id=f"sensor {name} of {CLUSTER}",
+        narrate=lambda line: context.log.info("tierkeeper: %s", line),
+    ) as stack:
+        try:
+            yield stack
+        except TierkeeperError as error:
+            raise dg.DagsterInvariantViolationError(f"{name}: {error}") from error

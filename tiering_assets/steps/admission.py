@@ -1,0 +1,175 @@
+"""What the sensors may ask runs for: ledgers to copy, copies to publish, bookie copies to release.
+
+Reads only and loads no topic. Owns: a topic costs one read of its node; its policy is asked where
+something waits, and records are asked for only of ledgers that would go into a run. The runs decide
+again from fresh evidence: a ledger that is admitted twice costs time, never safety.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from resources.errors import BrokerError, MetadataError
+from resources.metastore.ledger_info import LedgerInfo
+from resources.pulsar.admin import TopicLoad
+from tiering_assets.records import keys
+from tiering_assets.steps.disturb import pending_due
+from tiering_assets.steps.holds import read_holds
+from tiering_assets.steps.policies import Policies, TopicPolicy, select_from_node
+from tiering_assets.steps.rounds import Topic
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.admission import Ready
+from tiering_assets.tiering.own_policy import switched_off
+
+MayTry = Callable[[int], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToOffload:
+    """One topic's part: `copy` goes on to publication when enough waits, `publish` goes out now."""
+
+    copy: tuple[Ready, ...] = ()
+    publish: tuple[Ready, ...] = ()
+
+
+class Offloads:
+    """What one look finds to offload, topic by topic."""
+
+    def __init__(self, stack: Stack, policies: Policies, may_try: MayTry) -> None:
+        self._stack = stack
+        self._policies = policies
+        self._may_try = may_try
+        self._now_ms = int(stack.now().timestamp() * 1000)
+        self._quarantined = stack.book.pairs("quarantines/")
+
+    def look(self, topic: Topic) -> list[ToOffload]:
+        """BrokerError where the policy cannot be read: unknown is not permission."""
+        wanted = self._wanted(topic)
+        if not wanted:
+            return []
+        to_copy, verified = [], []
+        for listed in wanted:
+            certified, bad = self._copies(listed.ledger_id)
+            if certified:
+                verified.append(listed)
+            elif not bad and self._may_try(listed.ledger_id):
+                to_copy.append(listed)
+        to_publish = []
+        sizes = {one.ledger_id: one.size or 0 for one in verified}
+        if verified and pending_due(self._stack, topic.ml_name, topic.info, sizes):
+            to_publish = [one for one in verified if self._may_try(one.ledger_id)]
+        if not to_copy and not to_publish:
+            return []
+        return [
+            ToOffload(
+                copy=tuple(_ready(topic, one) for one in to_copy),
+                publish=tuple(_ready(topic, one) for one in to_publish),
+            )
+        ]
+
+    def _wanted(self, topic: Topic) -> list[LedgerInfo]:
+        """Ledgers that policy selects and that no broker reads from a bucket."""
+        if all(_settled(listed) for listed in topic.info.ledgers) and (
+            topic.info.terminated_at is None
+        ):
+            return []
+        name = topic_of(topic.ml_name)
+        if switched_off(self._stack.own_policies, name) is not None:
+            return []
+        found = self._policies.check(name)
+        _require_known(found)
+        if found.policy is None or found.refused:
+            return []
+        selected = {
+            verdict.ledger_id
+            for verdict in select_from_node(
+                self._stack,
+                topic.info,
+                topic.node,
+                found.policy,
+                now_ms=self._now_ms,
+                loaded=self._loaded(name),
+            )
+            if verdict.selected
+        }
+        return [one for one in topic.info.ledgers if one.ledger_id in selected]
+
+    def _loaded(self, topic: str) -> bool | None:
+        """Asked only where it decides anything."""
+        if self._stack.settings.policy.unloaded_topics:
+            return None
+        return self._stack.broker.locate(topic).load is TopicLoad.LOADED
+
+    def _copies(self, ledger_id: int) -> tuple[bool, bool]:
+        """Is there a proven copy, and was one quarantined?"""
+        bad = {uid for one, uid in self._quarantined if one == ledger_id}
+        certified = {uid for _, uid in self._stack.book.pairs(keys.certificates_of(ledger_id))}
+        return bool(certified - bad), bool(bad)
+
+
+class Releases:
+    """What one look finds to release: past the lag, held by nobody, and with a copy of ours.
+
+    `foreign` remembers copies without a certificate, which brokers wrote: they never get one.
+    """
+
+    def __init__(
+        self, stack: Stack, may_try: MayTry, foreign: set[tuple[int, UUID]] | None = None
+    ) -> None:
+        self._stack = stack
+        self._may_try = may_try
+        self._foreign = set() if foreign is None else foreign
+        self._holds = read_holds(stack)
+        self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
+        lag_ms = stack.deletion_lag.total_seconds() * 1000
+        self._due_before_ms = stack.now().timestamp() * 1000 - lag_ms
+
+    def look(self, topic: Topic) -> list[Ready]:
+        return [
+            _ready(topic, listed)
+            for listed in topic.info.ledgers
+            if self._due(listed)
+            and self._may_try(listed.ledger_id)
+            and self._holds.why(listed.ledger_id, topic.ml_name) is None
+            and self._ours(listed)
+        ]
+
+    def _due(self, listed: LedgerInfo) -> bool:
+        """By the context's own time, which the publisher wrote; the gate counts from its record."""
+        context = listed.offload
+        return (
+            context is not None
+            and context.complete
+            and context.timestamp_ms <= self._due_before_ms
+            and listed.ledger_id in self._in_bookkeeper
+        )
+
+    def _ours(self, listed: LedgerInfo) -> bool:
+        context = listed.offload
+        if context is None or (listed.ledger_id, context.uid) in self._foreign:
+            return False
+        pair = listed.ledger_id, context.uid
+        if pair in self._stack.book.pairs(keys.certificates_of(listed.ledger_id)):
+            return True
+        self._foreign.add(pair)
+        return False
+
+
+def _ready(topic: Topic, listed: LedgerInfo) -> Ready:
+    return Ready(ledger_id=listed.ledger_id, ml_name=topic.ml_name, bytes=listed.size or 0)
+
+
+def _settled(listed: LedgerInfo) -> bool:
+    return listed.is_open or (listed.offload is not None and listed.offload.complete)
+
+
+def _require_known(found: TopicPolicy) -> None:
+    if found.error is not None:
+        raise MetadataError(f"{found.topic}: its policy cannot be read: {found.error}")
+    if found.policy is not None and not found.policy.complete:
+        raise BrokerError(
+            f"{found.topic}: {', '.join(found.policy.unknown)} policy unknown, so nothing is taken up"
+        )

@@ -1,0 +1,30 @@
+"""Ledgers that need no partition any more: released long enough ago, or gone without us.
+
+Reads only. Owns: what cannot be known keeps its partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from tiering_assets.records import keys
+from tiering_assets.steps.stack import Stack
+
+
+def find_retirable(stack: Stack, ledger_ids: Iterable[int], *, seconds: float) -> Iterator[int]:
+    """Of these, the ones whose release was recorded so long ago, and those nobody has any more."""
+    now = stack.objects.server_time()
+    for ledger_id in ledger_ids:
+        released = [
+            summary.last_modified
+            for summary in stack.objects.list_objects(
+                f"{stack.book.prefix}{keys.releases_of(ledger_id)}"
+            )
+            if not summary.key.endswith(".intent.json")
+        ]
+        if released:
+            if now - max(released) >= timedelta(seconds=seconds):
+                yield ledger_id
+        elif stack.ledgers.read(ledger_id) is None:
+            yield ledger_id

@@ -1,0 +1,82 @@
+"""One bounded look over topics: it goes on where the last one stopped, and no topic can pin it.
+
+Reads only and loads no topic. Owns: a topic that cannot be looked at is told and passed; the next
+look starts after the last one that was *tried*. A look in which every topic failed is a failure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from resources.errors import TierkeeperError
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.store import Node
+from resources.metastore.topic_names import never_touched
+from tiering_assets.steps.stack import Stack
+
+T = TypeVar("T")
+_NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic's node as it was just read."""
+
+    ml_name: str
+    info: ManagedLedger
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round(Generic[T]):
+    """`resume` is the last topic tried when time or room was up, None when all were looked at."""
+
+    found: tuple[T, ...]
+    resume: str | None
+    topics: int
+    failed: Mapping[str, str]
+
+    def require_any(self) -> None:
+        """TierkeeperError when there were topics and not one could be looked at."""
+        if self.failed and len(self.failed) == self.topics:
+            named = "; ".join(
+                f"{name}: {said}" for name, said in [*self.failed.items()][:_NAMED_MAX]
+            )
+            raise TierkeeperError(f"none of {self.topics} topics could be looked at. {named}")
+
+
+def walk(
+    stack: Stack,
+    look: Callable[[Topic], list[T]],
+    *,
+    after: str | None,
+    seconds: float,
+    room: int,
+) -> Round[T]:
+    """Look at user topics in name order, from the one after `after`, for at most so many seconds.
+
+    It also stops when `room` things were found. One topic is looked at whatever the time.
+    """
+    deadline = stack.monotonic() + seconds
+    names = sorted(
+        name for name in stack.topics.iter_managed_ledgers() if never_touched(name, {}) is None
+    )
+    start = 0 if after is None else bisect_right(names, after)
+    found: list[T] = []
+    failed: dict[str, str] = {}
+    topics, resume = 0, None
+    for name in names[start:]:
+        if resume is not None and (len(found) >= room or stack.monotonic() >= deadline):
+            return Round(found=tuple(found), resume=resume, topics=topics, failed=failed)
+        resume = name
+        topics += 1
+        try:
+            node = stack.topics.read(name)
+            if node is not None and never_touched(name, node[0].properties) is None:
+                found += look(Topic(name, *node))
+        except TierkeeperError as error:
+            failed[name] = str(error)
+    return Round(found=tuple(found), resume=None, topics=topics, failed=failed)

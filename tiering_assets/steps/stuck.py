@@ -1,0 +1,129 @@
+"""What stands still and will not move by itself, for one bounded look. Reads only, loads no topic.
+
+Owns: a broker is asked where a topic is before anything else of it, and only about topics that are
+suspect by their node. Retention is the namespace's: asking for a topic's own would make a broker own
+its bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from resources.errors import TierkeeperError
+from resources.metastore.ledger_info import LedgerInfo
+from resources.pulsar.admin import TopicLoad
+from tiering_assets.records.models import Claim
+from tiering_assets.steps.policies import Policies
+from tiering_assets.steps.rounds import Topic
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.stuck import (
+    Rollover,
+    Stuck,
+    dead_claim,
+    open_too_long,
+    retention_overdue,
+)
+
+_MINUTE_S = 60
+_MIB = 1024 * 1024
+
+
+def dead_claims(stack: Stack) -> Iterator[Stuck]:
+    """Claims of runs that ended without dropping them."""
+    store_now = stack.objects.server_time()
+    for stored in stack.book.iter_records(Claim, "claims/"):
+        claim = stored.record
+        found = dead_claim(
+            claim.ledger_id, claim.run_id, expires_at=claim.expires_at, store_now=store_now
+        )
+        if found is not None:
+            yield found
+
+
+class StuckTopics:
+    """One look at topics: open ledgers past auto.open_after_s, and retention nobody applies."""
+
+    def __init__(self, stack: Stack, policies: Policies) -> None:
+        self._stack = stack
+        self._policies = policies
+        self._now = stack.now()
+        self._limit = timedelta(seconds=stack.settings.auto.open_after_s)
+        self._rollover = _rollover(stack)
+
+    def look(self, topic: Topic) -> list[Stuck]:
+        name = topic_of(topic.ml_name)
+        opened, overdue = self._opened(topic), self._overdue(topic, name)
+        if opened is None and overdue is None:
+            return []
+        load = self._stack.broker.locate(name).load
+        loaded = None if load is TopicLoad.UNKNOWN else load is TopicLoad.LOADED
+        found: list[Stuck | None] = []
+        if opened is not None:
+            found.append(
+                open_too_long(
+                    name,
+                    opened[0],
+                    opened_at=opened[1],
+                    now=self._now,
+                    limit=self._limit,
+                    loaded=loaded,
+                    rollover=self._rollover,
+                )
+            )
+        if overdue is not None:
+            retention, ages = overdue
+            found.append(
+                retention_overdue(
+                    name, ledgers=len(ages), oldest=max(ages), retention=retention, loaded=loaded
+                )
+            )
+        return [one for one in found if one is not None]
+
+    def _opened(self, topic: Topic) -> tuple[int, datetime] | None:
+        """The open ledger and when BookKeeper made it, where that may be too long ago."""
+        ledgers = topic.info.ledgers
+        if topic.info.terminated_at is not None or not ledgers or not ledgers[-1].is_open:
+            return None
+        # A ledger is opened after the one before was closed, so most topics cost no request.
+        if any(one.closed_at_ms and self._age(one) < self._limit for one in ledgers[-2:]):
+            return None
+        node = self._stack.ledgers.read(ledgers[-1].ledger_id)
+        return None if node is None else (ledgers[-1].ledger_id, _moment(node.ctime_ms))
+
+    def _overdue(self, topic: Topic, name: str) -> tuple[timedelta, list[timedelta]] | None:
+        """The namespace's retention and the ages of the ledgers past it."""
+        ages = [self._age(one) for one in topic.info.ledgers if not one.is_open]
+        retention = self._retention(name) if ages else None
+        if retention is None:
+            return None
+        overdue = [age for age in ages if age > retention]
+        return (retention, overdue) if overdue else None
+
+    def _age(self, listed: LedgerInfo) -> timedelta:
+        return self._now - _moment(listed.closed_at_ms or 0)
+
+    def _retention(self, topic: str) -> timedelta | None:
+        found = self._policies.check(topic, ask_topic=False)
+        if found.policy is None:
+            return None
+        minutes = found.policy.retention_minutes.value
+        return timedelta(minutes=minutes) if minutes is not None and minutes > 0 else None
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _rollover(stack: Stack) -> Rollover | None:
+    """The broker's settings for closing a ledger; None where it does not tell."""
+    try:
+        config = stack.broker.runtime_config()
+        return Rollover(
+            max_s=float(config["managedLedgerMaxLedgerRolloverTimeMinutes"]) * _MINUTE_S,
+            entries=int(config["managedLedgerMaxEntriesPerLedger"]),
+            bytes=int(config["managedLedgerMaxSizePerLedgerMbytes"]) * _MIB,
+        )
+    except (TierkeeperError, KeyError, ValueError):
+        return None
