@@ -96,18 +96,20 @@ class RecordStore:
         self._put(self._full(key), body, if_match=etag)
         return self._written(key, body)
 
-    def read(self, key: str) -> StoredRecord | None:
-        """The record, or None when there is none.
+    def read(self, key: str, *, size: int | None = None) -> StoredRecord | None:
+        """The record, or None when there is none. A `size` that a listing told saves a HEAD.
 
         Raises:
             FormatError: what lies there is not a record; the message names the key.
         """
         full = self._full(key)
-        head = self._store.head(full)
-        if head is None:
-            return None
-        if head.size > RECORD_BYTES_MAX:  # before its bytes are fetched
-            raise FormatError(f"record {full}: {head.size} bytes, at most {RECORD_BYTES_MAX}")
+        if size is None:
+            head = self._store.head(full)
+            if head is None:
+                return None
+            size = head.size
+        if size > RECORD_BYTES_MAX:  # before its bytes are fetched
+            raise FormatError(f"record {full}: {size} bytes, at most {RECORD_BYTES_MAX}")
         stored = self._store.get(full)
         return None if stored is None else _record_from(key, full, stored)
 

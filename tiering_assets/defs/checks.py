@@ -21,7 +21,13 @@ from tiering_assets.defs.partitions import (
     ledger_partitions,
     partition_key,
 )
-from tiering_assets.defs.preview_api import Context, log_evaluation, partitioned_check
+from tiering_assets.defs.preview_api import (
+    Context,
+    Evaluation,
+    log_evaluation,
+    partitioned_check,
+    tell_evaluation,
+)
 
 if TYPE_CHECKING:
     from tiering_assets.records.models import SuiteResult
@@ -68,12 +74,15 @@ def log_finding(
     context: Context, check: dg.AssetCheckKey, ledger_id: int, error: Exception
 ) -> None:
     """Tell that a check failed during the offload, where no certificate came of it."""
-    log_evaluation(
-        context,
-        check,
+    tell_evaluation(context, finding(check, ledger_id, str(error)))
+
+
+def finding(check: dg.AssetCheckKey, ledger_id: int, said: str) -> Evaluation:
+    return Evaluation(
+        check=check,
         partition=partition_key(ledger_id),
         passed=False,
-        description=str(error),
+        description=said,
         metadata={"ledger_id": dg.MetadataValue.int(ledger_id)},
     )
 
@@ -81,10 +90,16 @@ def log_finding(
 def log_read_back(
     context: Context, ledger_id: int, *, findings: Iterable[str], metadata: Metadata, said: str
 ) -> None:
+    evaluation = read_back_evaluation(ledger_id, findings=findings, metadata=metadata, said=said)
+    tell_evaluation(context, evaluation)
+
+
+def read_back_evaluation(
+    ledger_id: int, *, findings: Iterable[str], metadata: Metadata, said: str
+) -> Evaluation:
     found = list(findings)
-    log_evaluation(
-        context,
-        READ_BACK_EQUAL,
+    return Evaluation(
+        check=READ_BACK_EQUAL,
         partition=partition_key(ledger_id),
         passed=not found,
         description="; ".join(found) or said,
@@ -101,18 +116,27 @@ def log_suites(
     check: dg.AssetCheckKey = INDEX_SUITE,
 ) -> bool:
     """Log what the suites found; True when all passed and there was one."""
+    evaluation = suites_evaluation(ledger_id, suites, noop=noop, check=check)
+    tell_evaluation(context, evaluation)
+    return evaluation.passed
+
+
+def suites_evaluation(
+    ledger_id: int,
+    suites: Iterable[SuiteResult],
+    *,
+    noop: bool,
+    check: dg.AssetCheckKey = INDEX_SUITE,
+) -> Evaluation:
     found = list(suites)
     failed = [name for suite in found for name in suite.failed]
-    passed = bool(found) and all(suite.success for suite in found)
-    log_evaluation(
-        context,
-        check,
+    return Evaluation(
+        check=check,
         partition=partition_key(ledger_id),
-        passed=passed,
+        passed=bool(found) and all(suite.success for suite in found),
         description=", ".join(failed) or f"{sum(s.evaluated for s in found)} expectations met",
         metadata={**suite_metadata(found), "noop": dg.MetadataValue.bool(noop)},
     )
-    return passed
 
 
 def log_batch(
@@ -136,10 +160,13 @@ def log_batch(
 def log_release_audit(
     context: Context, ledger_id: int, faults: Iterable[str], *, metadata: Metadata
 ) -> None:
+    tell_evaluation(context, release_evaluation(ledger_id, faults, metadata=metadata))
+
+
+def release_evaluation(ledger_id: int, faults: Iterable[str], *, metadata: Metadata) -> Evaluation:
     found = list(faults)
-    log_evaluation(
-        context,
-        RELEASED_SAFELY,
+    return Evaluation(
+        check=RELEASED_SAFELY,
         partition=partition_key(ledger_id),
         passed=not found,
         description="; ".join(found) or "certificate, intent and release follow each other",

@@ -14,7 +14,7 @@ from tiering_assets.defs.figures import (
     figures_metadata,
     judge,
 )
-from tiering_assets.defs.metadata import materialization
+from tiering_assets.defs.ledger_events import sealed_event
 from tiering_assets.defs.partitions import (
     RELEASED_LEDGERS,
     SEALED_LEDGERS,
@@ -84,27 +84,7 @@ def discovered(
         admission = admit(context.instance, list(oldest)[: config.max_ledgers], live_max=live_max)
         add_partitions(context.instance, admission.ledger_ids)
         for ledger_id in admission.ledger_ids:
-            view = oldest[ledger_id]
-            context.log_event(
-                materialization(
-                    SEALED_LEDGERS,
-                    ledger_id,
-                    {
-                        "ledger_id": dg.MetadataValue.int(ledger_id),
-                        "topic": dg.MetadataValue.text(view.topic),
-                        "state": dg.MetadataValue.text(view.state.value),
-                        "entries": dg.MetadataValue.int(view.entries or 0),
-                        "payload_bytes": dg.MetadataValue.int(view.bytes or 0),
-                        **(
-                            {"closed_at": dg.MetadataValue.timestamp(view.closed_at)}
-                            if view.closed_at is not None
-                            else {}
-                        ),
-                    },
-                    noop=ledger_id in admission.known,
-                    description=f"ledger {ledger_id} of {view.topic}",
-                )
-            )
+            context.log_event(sealed_event(oldest[ledger_id], noop=ledger_id in admission.known))
         narrate(
             context,
             f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed})} topics, "

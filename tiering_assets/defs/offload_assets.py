@@ -16,17 +16,16 @@ from tiering_assets.defs.batches import (
     batch_failure,
     chosen_ids,
 )
-from tiering_assets.defs.checks import disproved_by, log_finding, log_read_back, log_suites
+from tiering_assets.defs.checks import disproved_by, log_finding, log_suites
 from tiering_assets.defs.figures import observed_backlog
-from tiering_assets.defs.metadata import (
-    INDEX_COLUMNS,
-    certificate_metadata,
-    context_metadata,
-    index_metadata,
-    materialization,
-    object_metadata,
-    topic_text,
+from tiering_assets.defs.ledger_events import (
+    certificate_event,
+    certified_evaluation,
+    context_event,
+    index_event,
+    object_event,
 )
+from tiering_assets.defs.metadata import INDEX_COLUMNS
 from tiering_assets.defs.offload_prefix import plan_of, tell_plan, tell_progress
 from tiering_assets.defs.partitions import (
     CERTIFICATES,
@@ -35,6 +34,7 @@ from tiering_assets.defs.partitions import (
     OFFLOADED_OBJECTS,
     ledger_partitions,
 )
+from tiering_assets.defs.preview_api import tell_evaluation
 from tiering_assets.defs.release_assets import log_releases, said_of
 from tiering_assets.defs.resources import TieringStack, narrate
 
@@ -161,6 +161,8 @@ def _log_outcome(
     context: dg.AssetExecutionContext, stack: "Stack", outcome: "LedgerOutcome"
 ) -> None:
     """Tell what one ledger has reached, each asset before the check that judges it."""
+    from tiering_assets.records.models import Publication
+
     ledger_id, stored = outcome.ledger_id, outcome.certificate
     selected = context.selected_asset_keys
     if stored is None:
@@ -168,72 +170,22 @@ def _log_outcome(
         if check is not None and outcome.error is not None:
             log_finding(context, check, ledger_id, outcome.error)
         return
-    certificate = stored.record
-    said = f"ledger {ledger_id} of {topic_text(certificate.ml_name)}"
+    prefix = stack.book.prefix
     copied, verified = not outcome.copied, not outcome.verified
     if OFFLOADED_OBJECTS in selected:
         node = stack.ledgers.read(ledger_id)
-        copy_s = certificate.copy_seconds
-        metadata = object_metadata(
-            certificate,
-            seconds=certificate.seconds if copy_s is None else copy_s,
-            ensembles=None if node is None else node.metadata.segments,
-        )
-        context.log_event(
-            materialization(OFFLOADED_OBJECTS, ledger_id, metadata, noop=copied, description=said)
-        )
-        log_read_back(
-            context,
-            ledger_id,
-            findings=(),
-            metadata=certificate_metadata(
-                certificate, key=stack.book.prefix + stored.key, sha256=stored.sha256
-            ),
-            said=f"{certificate.entries} entries, {certificate.data.size} bytes read back equal",
-        )
+        context.log_event(object_event(stored, node, noop=copied))
+        tell_evaluation(context, certified_evaluation(stored, prefix=prefix))
     if INDEX_OBJECTS in selected:
-        context.log_event(
-            materialization(
-                INDEX_OBJECTS,
-                ledger_id,
-                index_metadata(certificate),
-                noop=copied,
-                description=said,
-            )
-        )
-        log_suites(context, ledger_id, certificate.suites, noop=verified)
+        context.log_event(index_event(stored, noop=copied))
+        log_suites(context, ledger_id, stored.record.suites, noop=verified)
     if CERTIFICATES in selected:
-        metadata = certificate_metadata(
-            certificate, key=stack.book.prefix + stored.key, sha256=stored.sha256
-        )
-        context.log_event(
-            materialization(CERTIFICATES, ledger_id, metadata, noop=verified, description=said)
-        )
+        context.log_event(certificate_event(stored, prefix=prefix, noop=verified))
     if OFFLOAD_CONTEXTS in selected and outcome.published is not None:
-        _log_publication(context, stack, outcome, said)
-
-
-def _log_publication(
-    context: dg.AssetExecutionContext, stack: "Stack", outcome: "LedgerOutcome", said: str
-) -> None:
-    from tiering_assets.records.models import Publication
-
-    stored, published = outcome.certificate, outcome.published
-    if stored is None or published is None:
-        return
-    publication = stack.book.require(Publication, published.publication_key)
-    metadata = context_metadata(
-        stored.record, publication.record, key=stack.book.prefix + publication.key
-    )
-    context.log_event(
-        materialization(
-            OFFLOAD_CONTEXTS,
-            outcome.ledger_id,
-            metadata,
-            noop=published.noop,
-            description=said,
+        publication = stack.book.require(Publication, outcome.published.publication_key)
+        context.log_event(
+            context_event(stored, publication, prefix=prefix, noop=outcome.published.noop)
         )
-    )
 
 
 def _finish(

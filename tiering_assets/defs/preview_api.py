@@ -3,25 +3,52 @@
 Checks with partitions are preview in Dagster 1.13, and what ties an evaluation to the
 materialization it judged is not exported. Both are needed: an unpartitioned check lets one ledger's
 pass speak for another, and a pass that names no materialization outlives a second offload. Runs
-without partition tags need assets whose lineage is no op input, which no decorator makes.
+without partition tags need assets whose lineage is no op input, which no decorator makes. Events of
+no run with times of their own, hundreds in one transaction, are what rebuild.py writes: reported one
+by one they take SQLite ten milliseconds each.
 tests/dagster/test_preview_api.py fails when one of them moves.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 import dagster as dg
 from dagster import AssetCheckEvaluation
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
+from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatus, TickStatus
+from dagster._core.events import DagsterEvent, StepMaterializationData
+from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    SqlEventLogStorageTable,
+)
 
 BACKFILL_BATCH = 100  # ledgers a run
 Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 AssetJob = UnresolvedAssetJobDefinition  # what define_asset_job returns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What a check found of one partition. None is a word on a whole batch."""
+
+    check: dg.AssetCheckKey
+    partition: str | None
+    passed: bool
+    description: str
+    metadata: Mapping[str, dg.MetadataValue]
 
 
 def partitioned_check(
@@ -63,6 +90,18 @@ def with_lineage(
         can_subset=True,
         # Only people's own backfills have ranges; without a policy each ledger would be a run.
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BACKFILL_BATCH),
+    )
+
+
+def tell_evaluation(context: Context, found: Evaluation) -> None:
+    """Record what a check found, as log_evaluation does."""
+    log_evaluation(
+        context,
+        found.check,
+        partition=found.partition,
+        passed=found.passed,
+        description=found.description,
+        metadata=found.metadata,
     )
 
 
@@ -110,3 +149,207 @@ def _last_materialization(
     return AssetCheckEvaluationTargetMaterializationData(
         storage_id=found[0].storage_id, run_id=found[0].run_id, timestamp=found[0].timestamp
     )
+
+
+def runless_entry(
+    event: dg.AssetMaterialization | AssetCheckEvaluation, *, at: datetime
+) -> dg.EventLogEntry:
+    """An event of no run, as if it had been reported at that time."""
+    said = event if isinstance(event, AssetCheckEvaluation) else StepMaterializationData(event)
+    kind = (
+        dg.DagsterEventType.ASSET_CHECK_EVALUATION
+        if isinstance(event, AssetCheckEvaluation)
+        else dg.DagsterEventType.ASSET_MATERIALIZATION
+    )
+    return dg.EventLogEntry(  # type: ignore[no-untyped-call]
+        user_message="",
+        level=logging.INFO,
+        job_name=RUNLESS_JOB_NAME,
+        run_id=RUNLESS_RUN_ID,
+        error_info=None,
+        timestamp=at.timestamp(),
+        dagster_event=DagsterEvent(
+            event_type_value=kind.value,
+            event_specific_data=said,
+            job_name=RUNLESS_JOB_NAME,
+        ),
+    )
+
+
+def evaluation_entry(
+    found: Evaluation, *, at: datetime, target: AssetCheckEvaluationTargetMaterializationData | None
+) -> dg.EventLogEntry:
+    """The same of what a check found. `target` is the materialization that it judged."""
+    return runless_entry(
+        AssetCheckEvaluation(
+            asset_key=found.check.asset_key,
+            check_name=found.check.name,
+            passed=found.passed,
+            severity=dg.AssetCheckSeverity.ERROR,
+            description=found.description,
+            metadata=dict(found.metadata),
+            blocking=False,
+            partition=found.partition,
+            target_materialization_data=target,
+        ),
+        at=at,
+    )
+
+
+def store_entries(instance: dg.DagsterInstance, entries: Iterable[dg.EventLogEntry]) -> None:
+    """Store events of no run, all or none where the storage is SQLite.
+
+    A check's evaluation of no run can be stored once for a partition, ever.
+    """
+    storage = instance.event_log_storage
+    found = list(entries)
+    if not found:
+        return
+    if isinstance(storage, SqliteEventLogStorage):
+        _store_in_bulk(storage, found)
+        return
+    by_asset: dict[dg.AssetKey, list[dg.EventLogEntry]] = defaultdict(list)
+    for entry in found:
+        if entry.dagster_event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
+            by_asset[_asset_of(entry)].append(entry)
+    for one_asset in by_asset.values():  # a batch updates the summary of one asset only
+        storage.store_event_batch(one_asset)
+    for entry in found:
+        if entry.dagster_event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            storage.store_event(entry)
+
+
+def _store_in_bulk(storage: SqliteEventLogStorage, entries: Sequence[dg.EventLogEntry]) -> None:
+    """The rows that store_event writes, in two statements and two commits for all of them.
+
+    One by one, six connections and four commits an event, ten thousand ledgers take a quarter of an
+    hour. The run's own shard is written first: what only that one has is in no query of ours.
+    """
+    rows = [storage._event_to_row(entry) for entry in entries]
+    with storage.run_connection(RUNLESS_RUN_ID) as runless:
+        runless.execute(SqlEventLogStorageTable.insert(), rows)
+    with storage.index_connection() as index:
+        index.exec_driver_sql("BEGIN IMMEDIATE")  # nobody else may take the ids that follow
+        last_id = index.exec_driver_sql("SELECT max(id) FROM event_logs").scalar() or 0
+        ids = range(last_id + 1, last_id + 1 + len(rows))
+        index.execute(
+            SqlEventLogStorageTable.insert(),
+            [{**row, "id": i} for i, row in zip(ids, rows, strict=True)],
+        )
+        newest: dict[dg.AssetKey, tuple[dg.EventLogEntry, int]] = {}
+        evaluations: list[dict[str, object]] = []
+        for entry, row, i in zip(entries, rows, ids, strict=True):
+            if entry.dagster_event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
+                newest[_asset_of(entry)] = (entry, i)
+            else:
+                evaluations.append(_check_row(entry, row, i))
+        for entry, i in newest.values():
+            storage._store_asset_event(index, entry, i)
+        if evaluations:
+            index.execute(AssetCheckExecutionsTable.insert(), evaluations)
+
+
+def _check_row(
+    entry: dg.EventLogEntry, row: Mapping[str, object], event_id: int
+) -> dict[str, object]:
+    evaluation = entry.get_dagster_event().event_specific_data
+    if not isinstance(evaluation, AssetCheckEvaluation):
+        raise TypeError(f"neither a materialization nor an evaluation: {entry.dagster_event_type}")
+    target = evaluation.target_materialization_data
+    status = (
+        AssetCheckExecutionRecordStatus.SUCCEEDED
+        if evaluation.passed
+        else AssetCheckExecutionRecordStatus.FAILED
+    )
+    return {
+        "asset_key": evaluation.asset_key.to_string(),
+        "check_name": evaluation.check_name,
+        "partition": evaluation.partition,
+        "run_id": entry.run_id,
+        "execution_status": status.value,
+        "evaluation_event": row["event"],
+        "evaluation_event_timestamp": row["timestamp"],
+        "evaluation_event_storage_id": event_id,
+        "materialization_event_storage_id": None if target is None else target.storage_id,
+    }
+
+
+def _asset_of(entry: dg.EventLogEntry) -> dg.AssetKey:
+    key = entry.get_dagster_event().asset_key
+    if key is None:
+        raise TypeError(f"an event of no asset: {entry.dagster_event_type}")
+    return key
+
+
+def told_partitions(
+    instance: dg.DagsterInstance, asset: dg.AssetKey, *, partitions: set[str] | None = None
+) -> Mapping[str, int]:
+    """Storage id of the last materialization of these or all partitions, by one query."""
+    return instance.event_log_storage.get_latest_storage_id_by_partition(
+        asset, dg.DagsterEventType.ASSET_MATERIALIZATION, partitions=partitions
+    )
+
+
+def judged_partitions(instance: dg.DagsterInstance, check: dg.AssetCheckKey) -> frozenset[str]:
+    """Partitions that a check was evaluated or planned for, by one query."""
+    found = instance.event_log_storage.get_asset_check_partition_info([check])
+    return frozenset(info.partition_key for info in found if info.partition_key is not None)
+
+
+def target_of(
+    instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str
+) -> AssetCheckEvaluationTargetMaterializationData | None:
+    """The partition's last materialization, as an evaluation names it."""
+    return _last_materialization(instance, asset, partition)
+
+
+def runless_target(
+    storage_id: int, *, at: datetime
+) -> AssetCheckEvaluationTargetMaterializationData:
+    """A materialization that store_entries stored, as an evaluation names it."""
+    return AssetCheckEvaluationTargetMaterializationData(
+        storage_id=storage_id, run_id=RUNLESS_RUN_ID, timestamp=at.timestamp()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensorState:
+    """A sensor as the instance knows it. `said` is why its last tick skipped or failed."""
+
+    name: str
+    running: bool
+    last_tick: datetime | None
+    result: str | None
+    said: str | None
+    state: InstigatorState
+
+    @property
+    def failed(self) -> bool:
+        return self.result == TickStatus.FAILURE.value
+
+
+def sensor_states(instance: dg.DagsterInstance) -> list[SensorState]:
+    """Every sensor that the daemon or a person has touched, with its newest tick."""
+    found = []
+    for state in instance.all_instigator_state(instigator_type=InstigatorType.SENSOR):
+        ticks = instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=1)
+        tick = ticks[0] if ticks else None
+        said = None if tick is None else tick.skip_reason
+        if tick is not None and tick.error is not None:
+            said = (tick.error.cause or tick.error).message.strip()
+        found.append(
+            SensorState(
+                name=state.instigator_name,
+                running=state.status is not InstigatorStatus.STOPPED,
+                last_tick=None if tick is None else datetime.fromtimestamp(tick.timestamp, UTC),
+                result=None if tick is None else tick.status.value,
+                said=said,
+                state=state,
+            )
+        )
+    return found
+
+
+def start_sensor(instance: dg.DagsterInstance, sensor: SensorState) -> None:
+    """Undo a stop: the sensor is again as its definition says."""
+    instance.update_instigator_state(sensor.state.with_status(InstigatorStatus.DECLARED_IN_CODE))

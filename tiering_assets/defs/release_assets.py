@@ -18,7 +18,8 @@ from tiering_assets.defs.batches import (
 )
 from tiering_assets.defs.checks import EXPECTATION_SUITES, log_release_audit, log_suites
 from tiering_assets.defs.figures import observed_backlog
-from tiering_assets.defs.metadata import bucket_path, materialization, topic_text
+from tiering_assets.defs.ledger_events import release_event, release_metadata
+from tiering_assets.defs.metadata import bucket_path
 from tiering_assets.defs.partitions import (
     DELETED_BOOKIE_LEDGERS,
     RELEASED_LEDGERS,
@@ -201,31 +202,11 @@ def _log_released(
     records, result = outcome.records, outcome.result
     if records is None or not isinstance(result, Released):
         return
-    release = records.release.record
-    metadata: dict[str, dg.MetadataValue] = {
-        "ledger_id": dg.MetadataValue.int(outcome.ledger_id),
-        "topic": dg.MetadataValue.text(topic_text(release.ml_name)),
-        "attempt": dg.MetadataValue.text(str(release.uid)),
-        "bytes_released": dg.MetadataValue.int(result.bytes_released),
-        "released_at": dg.MetadataValue.timestamp(release.released_at),
-        "release": bucket_path(
-            stack.settings.store.bucket, stack.book.prefix + records.release.key
-        ),
-    }
-    if records.intent is not None:
-        intent = records.intent.record
-        metadata |= {
-            "published_at": dg.MetadataValue.timestamp(intent.published_at),
-            "deletion_lag_seconds": dg.MetadataValue.float(intent.deletion_lag_s),
-            "certificate_sha256": dg.MetadataValue.text(intent.certificate_sha256),
-        }
-    context.log_event(
-        materialization(
-            DELETED_BOOKIE_LEDGERS,
-            outcome.ledger_id,
-            metadata,
-            noop=result.noop,
-            description=f"ledger {outcome.ledger_id} of {topic_text(release.ml_name)}",
-        )
+    metadata = release_metadata(
+        records,
+        bytes_released=result.bytes_released,
+        bucket=stack.settings.store.bucket,
+        prefix=stack.book.prefix,
     )
+    context.log_event(release_event(records, metadata, noop=result.noop))
     log_release_audit(context, outcome.ledger_id, records.faults, metadata=metadata)

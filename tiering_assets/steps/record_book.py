@@ -68,8 +68,9 @@ class RecordBook:
                 raise
             return found, False
 
-    def read(self, record_type: type[R], key: str) -> Stored[R] | None:
-        stored = self._records.read(key)
+    def read(self, record_type: type[R], key: str, *, size: int | None = None) -> Stored[R] | None:
+        """The record, or None when there is none. A `size` that a listing told saves a HEAD."""
+        stored = self._records.read(key, size=size)
         return None if stored is None else self._typed(record_type, stored)
 
     def require(self, record_type: type[R], key: str) -> Stored[R]:

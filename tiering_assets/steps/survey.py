@@ -51,7 +51,10 @@ class LedgerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyedLedger:
-    """A ledger's view with what it was decided from. `due_at` is when its deletion lag has passed."""
+    """A ledger's view with what it was decided from. `due_at` is when its deletion lag has passed.
+
+    `publication` is the recorded one of the attempt that the topic names.
+    """
 
     view: LedgerView
     evidence: StateEvidence
@@ -59,6 +62,7 @@ class SurveyedLedger:
     hold: str | None
     published_at: datetime | None
     due_at: datetime | None
+    publication: Stored[Publication] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +160,7 @@ def _survey_topic(
             hold=hold,
             published_at=published_at,
             due_at=None if published_at is None else published_at + stack.deletion_lag,
+            publication=publication,
         )
 
 

@@ -1,0 +1,146 @@
+"""One ledger's events: a record in, the materialization or evaluation that Dagster shows out.
+
+Owns: the jobs and a rebuild tell of a ledger by the same functions, so that a rebuilt event equals
+the one a run logs that finds its work done. Reads nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from tiering_assets.defs.checks import read_back_evaluation
+from tiering_assets.defs.metadata import (
+    Metadata,
+    bucket_path,
+    certificate_metadata,
+    context_metadata,
+    index_metadata,
+    materialization,
+    object_metadata,
+    topic_text,
+)
+from tiering_assets.defs.partitions import (
+    CERTIFICATES,
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    SEALED_LEDGERS,
+)
+
+if TYPE_CHECKING:
+    from resources.metastore.ledgers import LedgerNode
+    from tiering_assets.defs.preview_api import Evaluation
+    from tiering_assets.records.models import Certificate, Publication
+    from tiering_assets.steps.record_book import Stored
+    from tiering_assets.steps.release_batch import ReleaseRecords
+    from tiering_assets.steps.survey import LedgerView
+
+
+def sealed_event(view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
+    """`state` is the ledger's state at the time of the telling."""
+    metadata: dict[str, dg.MetadataValue] = {
+        "ledger_id": dg.MetadataValue.int(view.ledger_id),
+        "topic": dg.MetadataValue.text(view.topic),
+        "state": dg.MetadataValue.text(view.state.value),
+        "entries": dg.MetadataValue.int(view.entries or 0),
+        "payload_bytes": dg.MetadataValue.int(view.bytes or 0),
+    }
+    if view.closed_at is not None:
+        metadata["closed_at"] = dg.MetadataValue.timestamp(view.closed_at)
+    return materialization(
+        SEALED_LEDGERS,
+        view.ledger_id,
+        metadata,
+        noop=noop,
+        description=f"ledger {view.ledger_id} of {view.topic}",
+    )
+
+
+def object_event(
+    stored: Stored[Certificate], node: LedgerNode | None, *, noop: bool
+) -> dg.AssetMaterialization:
+    """`node` None: the bookie copy is gone already."""
+    certificate = stored.record
+    copy_s = certificate.copy_seconds
+    metadata = object_metadata(
+        certificate,
+        seconds=certificate.seconds if copy_s is None else copy_s,
+        ensembles=None if node is None else node.metadata.segments,
+    )
+    return _of_certificate(OFFLOADED_OBJECTS, certificate, metadata, noop=noop)
+
+
+def certified_evaluation(stored: Stored[Certificate], *, prefix: str) -> Evaluation:
+    """The pass of read_back_equal that a certificate stands for. `prefix` is the records'."""
+    certificate = stored.record
+    return read_back_evaluation(
+        certificate.ledger.ledger_id,
+        findings=(),
+        metadata=certificate_metadata(certificate, key=prefix + stored.key, sha256=stored.sha256),
+        said=f"{certificate.entries} entries, {certificate.data.size} bytes read back equal",
+    )
+
+
+def index_event(stored: Stored[Certificate], *, noop: bool) -> dg.AssetMaterialization:
+    return _of_certificate(INDEX_OBJECTS, stored.record, index_metadata(stored.record), noop=noop)
+
+
+def certificate_event(
+    stored: Stored[Certificate], *, prefix: str, noop: bool
+) -> dg.AssetMaterialization:
+    metadata = certificate_metadata(stored.record, key=prefix + stored.key, sha256=stored.sha256)
+    return _of_certificate(CERTIFICATES, stored.record, metadata, noop=noop)
+
+
+def context_event(
+    stored: Stored[Certificate], publication: Stored[Publication], *, prefix: str, noop: bool
+) -> dg.AssetMaterialization:
+    metadata = context_metadata(stored.record, publication.record, key=prefix + publication.key)
+    return _of_certificate(OFFLOAD_CONTEXTS, stored.record, metadata, noop=noop)
+
+
+def release_metadata(
+    records: ReleaseRecords, *, bytes_released: int, bucket: str, prefix: str
+) -> Metadata:
+    """Metadata of a release and of the check that judges it."""
+    release = records.release.record
+    metadata: dict[str, dg.MetadataValue] = {
+        "ledger_id": dg.MetadataValue.int(release.ledger_id),
+        "topic": dg.MetadataValue.text(topic_text(release.ml_name)),
+        "attempt": dg.MetadataValue.text(str(release.uid)),
+        "bytes_released": dg.MetadataValue.int(bytes_released),
+        "released_at": dg.MetadataValue.timestamp(release.released_at),
+        "release": bucket_path(bucket, prefix + records.release.key),
+    }
+    if records.intent is not None:
+        intent = records.intent.record
+        metadata |= {
+            "published_at": dg.MetadataValue.timestamp(intent.published_at),
+            "deletion_lag_seconds": dg.MetadataValue.float(intent.deletion_lag_s),
+            "certificate_sha256": dg.MetadataValue.text(intent.certificate_sha256),
+        }
+    return metadata
+
+
+def release_event(
+    records: ReleaseRecords, metadata: Metadata, *, noop: bool
+) -> dg.AssetMaterialization:
+    release = records.release.record
+    return materialization(
+        DELETED_BOOKIE_LEDGERS,
+        release.ledger_id,
+        metadata,
+        noop=noop,
+        description=f"ledger {release.ledger_id} of {topic_text(release.ml_name)}",
+    )
+
+
+def _of_certificate(
+    asset: dg.AssetKey, certificate: Certificate, metadata: Metadata, *, noop: bool
+) -> dg.AssetMaterialization:
+    ledger_id = certificate.ledger.ledger_id
+    said = f"ledger {ledger_id} of {topic_text(certificate.ml_name)}"
+    return materialization(asset, ledger_id, metadata, noop=noop, description=said)

@@ -1,0 +1,332 @@
+"""Dagster's partitions, materializations and evaluations again, from the bucket and both trees.
+
+The event log is a view: with DAGSTER_HOME nothing is lost that the records do not prove. Owns: a
+rebuilt event is the one that a job tells when it finds its work done (ledger_events.py), with
+`rebuilt` in its metadata and the record's own time; and a partition keeps what it has of an asset
+or a check, so that a second run adds nothing. The roll-ups are left to the next `discover`.
+
+Refused: an instance with unfinished runs, which are telling the same events.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import dagster as dg
+
+from resources.errors import FormatError, RefusedError, SettingsError
+from tiering_assets.defs.batches import add_partitions
+from tiering_assets.defs.checks import (
+    INDEX_SUITE,
+    READ_BACK_EQUAL,
+    RELEASED_SAFELY,
+    finding,
+    release_evaluation,
+    suites_evaluation,
+)
+from tiering_assets.defs.ledger_events import (
+    certificate_event,
+    certified_evaluation,
+    context_event,
+    index_event,
+    object_event,
+    release_event,
+    release_metadata,
+    sealed_event,
+)
+from tiering_assets.defs.partitions import (
+    CERTIFICATES,
+    CLUSTER,
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    PARTITION_SET,
+    SEALED_LEDGERS,
+    partition_key,
+)
+from tiering_assets.defs.preview_api import (
+    Evaluation,
+    evaluation_entry,
+    judged_partitions,
+    runless_entry,
+    runless_target,
+    store_entries,
+    target_of,
+    told_partitions,
+)
+from tiering_assets.steps.recorded import (
+    WORKERS,
+    Fleet,
+    Proven,
+    Recorded,
+    find_recorded,
+    read_proofs,
+)
+from tiering_assets.steps.release_batch import ReleaseRecords
+from tiering_assets.steps.stack import Stack
+
+REBUILT = {"rebuilt": dg.MetadataValue.bool(True)}
+_CHUNK = 250  # ledgers whose certificates are in memory, and events of one transaction
+_UNFINISHED = [
+    status
+    for status in dg.DagsterRunStatus
+    if status
+    not in (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+]
+# How verify.py begins what it says of a suite; any other quarantine is a finding of the read-back.
+_BY_SUITE = re.compile(r"ledger \d+: expectation suite ")
+# What a quarantine is told of is in its reason, so one of the two is enough to have.
+_QUARANTINE = (READ_BACK_EQUAL, INDEX_SUITE)
+
+Told = dict[dg.AssetKey | dg.AssetCheckKey, set[str]]
+Timed = tuple[datetime, dg.AssetMaterialization | Evaluation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What was restored, or would be. `left_out` ledgers found no partition free.
+
+    `untried` and `retired` ledgers need none. `materializations` and `evaluations` count events by
+    the name of the asset or check; a plan counts a failed check as read_back_equal.
+    """
+
+    ledgers: int
+    partitions_added: int
+    left_out: int
+    untried: int
+    retired: int
+    materializations: Mapping[str, int]
+    evaluations: Mapping[str, int]
+    unreadable: Mapping[int, FormatError] = field(default_factory=dict)
+
+
+def open_instance(home: str) -> dg.DagsterInstance:
+    """The instance in DAGSTER_HOME. SettingsError when it cannot be opened."""
+    try:
+        return dg.DagsterInstance.get()
+    except dg.DagsterError as error:
+        raise SettingsError(
+            f"the Dagster instance in DAGSTER_HOME={home} cannot be opened: {error}"
+        ) from error
+
+
+def rebuild(
+    stack: Stack,
+    instance: dg.DagsterInstance,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    workers: int = WORKERS,
+) -> Rebuilt:
+    """Add what the instance lacks of every ledger that records speak of; resumable at any point.
+
+    Args:
+        stack: whose metadata trees and records are read, and nothing is changed of them.
+        instance: gets partitions, materializations and evaluations.
+        dry_run: only count what would be added.
+        force: although runs are unfinished. Those of a killed daemon never end by themselves.
+        workers: records read at a time.
+
+    Raises:
+        SettingsError: the settings are another cluster's than the definitions'.
+        RefusedError: runs are unfinished.
+    """
+    _check(stack, instance, force=force)
+    stack.narrate("looking at both metadata trees and the records")
+    fleet = find_recorded(stack, retired_after_s=stack.settings.auto.retire_after_s)
+    live = set(instance.get_dynamic_partitions(PARTITION_SET))
+    chosen = _choose(fleet, live, live_max=stack.settings.dagster.partitions_max)
+    fresh = [one.view.ledger_id for one in chosen if _key(one) not in live]
+    told = _read_told(instance)
+    lacking = [one for one in chosen if _missing(one, told)]
+    stack.narrate(
+        f"{len(fleet.ledgers)} ledgers have records; {len(fresh)} lack their partition, "
+        f"{len(lacking)} lack events"
+    )
+    counts: Counter[dg.AssetKey | dg.AssetCheckKey] = Counter()
+    unreadable: dict[int, FormatError] = {}
+    if dry_run:
+        counts.update(name for one in lacking for name in _missing(one, told))
+    else:
+        add_partitions(instance, fresh)
+        for begin in range(0, len(lacking), _CHUNK):
+            chunk = lacking[begin : begin + _CHUNK]
+            counts += _restore(stack, instance, fleet, chunk, told, unreadable, workers)
+            stack.narrate(
+                f"{begin + len(chunk)} of {len(lacking)} ledgers, {counts.total()} events"
+            )
+    return Rebuilt(
+        ledgers=len(chosen),
+        partitions_added=len(fresh),
+        left_out=len(fleet.ledgers) - len(chosen),
+        untried=fleet.untried,
+        retired=fleet.retired,
+        materializations={
+            name.path[-1]: n for name, n in counts.items() if isinstance(name, dg.AssetKey)
+        },
+        evaluations={
+            name.name: n for name, n in counts.items() if isinstance(name, dg.AssetCheckKey)
+        },
+        unreadable=unreadable,
+    )
+
+
+def _check(stack: Stack, instance: dg.DagsterInstance, *, force: bool) -> None:
+    named = stack.settings.dagster.cluster
+    if named != CLUSTER:
+        raise SettingsError(
+            f"dagster.cluster is {named!r}, but the definitions were loaded for {CLUSTER!r}: "
+            "set it in tierkeeper.toml or TIERKEEPER_DAGSTER_CLUSTER, as the code location has it"
+        )
+    unfinished = instance.get_runs_count(dg.RunsFilter(statuses=_UNFINISHED))
+    if unfinished and not force:
+        raise RefusedError(
+            f"{unfinished} runs of this Dagster instance are unfinished: wait for them or "
+            "terminate them, or use --force when nothing runs them any more"
+        )
+
+
+def _choose(fleet: Fleet, live: set[str], *, live_max: int) -> list[Recorded]:
+    """Ledgers with a partition, and the newest of those without while there is room."""
+    fresh = [one for one in fleet.ledgers if _key(one) not in live]
+    room = max(0, live_max - len(live))
+    left_out = {one.view.ledger_id for one in fresh[: max(0, len(fresh) - room)]}
+    return [one for one in fleet.ledgers if one.view.ledger_id not in left_out]
+
+
+def _key(ledger: Recorded) -> str:
+    return partition_key(ledger.view.ledger_id)
+
+
+def _read_told(instance: dg.DagsterInstance) -> Told:
+    assets = (
+        *(SEALED_LEDGERS, OFFLOADED_OBJECTS, INDEX_OBJECTS, CERTIFICATES),
+        *(OFFLOAD_CONTEXTS, DELETED_BOOKIE_LEDGERS),
+    )
+    told: Told = {asset: set(told_partitions(instance, asset)) for asset in assets}
+    for check in (READ_BACK_EQUAL, INDEX_SUITE, RELEASED_SAFELY):
+        told[check] = set(judged_partitions(instance, check))
+    return told
+
+
+def _missing(ledger: Recorded, told: Told) -> list[dg.AssetKey | dg.AssetCheckKey]:
+    """What can be told of a ledger by what exists of it, and has not been; reads nothing."""
+    names: list[dg.AssetKey | dg.AssetCheckKey] = [SEALED_LEDGERS]
+    key = _key(ledger)
+    if ledger.certified:
+        names += [OFFLOADED_OBJECTS, READ_BACK_EQUAL, INDEX_OBJECTS, INDEX_SUITE, CERTIFICATES]
+        if ledger.publication is not None:
+            names.append(OFFLOAD_CONTEXTS)
+    elif ledger.quarantined and not any(key in told[check] for check in _QUARANTINE):
+        names.append(READ_BACK_EQUAL)
+    if ledger.released is not None:
+        names += [DELETED_BOOKIE_LEDGERS, RELEASED_SAFELY]
+    return [name for name in names if key not in told[name]]
+
+
+def _restore(
+    stack: Stack,
+    instance: dg.DagsterInstance,
+    fleet: Fleet,
+    ledgers: Sequence[Recorded],
+    told: Told,
+    unreadable: dict[int, FormatError],
+    workers: int,
+) -> Counter[dg.AssetKey | dg.AssetCheckKey]:
+    """Read the records of some ledgers and store what is missing: first assets, then checks."""
+    assets: list[tuple[datetime, dg.AssetMaterialization]] = []
+    checks: list[tuple[datetime, Evaluation]] = []
+    for ledger, proven in read_proofs(stack, fleet, ledgers, workers=workers):
+        key = _key(ledger)
+        if isinstance(proven, FormatError):
+            unreadable[ledger.view.ledger_id] = proven
+            continue
+        for at, event in _events(stack, proven):
+            if isinstance(event, Evaluation):
+                if key not in told[event.check]:
+                    checks.append((at, replace(event, metadata={**event.metadata, **REBUILT})))
+            elif key not in told[event.asset_key]:
+                assets.append((at, event.with_metadata({**event.metadata, **REBUILT})))
+    # Dagster takes the last that is stored for the newest, whatever its time.
+    assets.sort(key=lambda item: item[0])
+    store_entries(instance, [runless_entry(event, at=at) for at, event in assets])
+    at_of = {(event.asset_key, event.partition): at for at, event in assets}
+    _store_checks(instance, checks, at_of)
+    counts: Counter[dg.AssetKey | dg.AssetCheckKey] = Counter()
+    counts.update(event.asset_key for _at, event in assets)
+    counts.update(event.check for _at, event in checks)
+    return counts
+
+
+def _store_checks(
+    instance: dg.DagsterInstance,
+    checks: Sequence[tuple[datetime, Evaluation]],
+    at_of: Mapping[tuple[dg.AssetKey, str | None], datetime],
+) -> None:
+    """Each tied to the materialization that it judges, as the jobs' own are."""
+    keys = {found.partition for _at, found in checks if found.partition is not None}
+    stored = {
+        asset: told_partitions(instance, asset, partitions=keys)
+        for asset in {found.check.asset_key for _at, found in checks}
+    }
+    entries = []
+    for at, found in sorted(checks, key=lambda item: item[0]):
+        asset, partition = found.check.asset_key, found.partition or ""
+        storage_id, judged_at = stored[asset].get(partition), at_of.get((asset, partition))
+        target = (
+            target_of(instance, asset, partition)  # it was there before, or there is none
+            if storage_id is None or judged_at is None
+            else runless_target(storage_id, at=judged_at)
+        )
+        entries.append(evaluation_entry(found, at=at, target=target))
+    store_entries(instance, entries)
+
+
+def _events(stack: Stack, proven: Proven) -> Iterator[Timed]:
+    """All that the records of one ledger prove, each with its time."""
+    ledger, stored, prefix = proven.ledger, proven.certificate, stack.book.prefix
+    yield ledger.view.closed_at or stack.now(), sealed_event(ledger.view, noop=True)
+    failed = None
+    if proven.quarantine is not None:
+        record = proven.quarantine.record
+        check = INDEX_SUITE if _BY_SUITE.match(record.reason) else READ_BACK_EQUAL
+        failed = check
+        yield record.found_at, finding(check, record.ledger_id, record.reason)
+    if stored is not None:
+        certificate = stored.record
+        at = certificate.verified_at
+        yield at, object_event(stored, proven.node, noop=True)
+        yield at, index_event(stored, noop=True)
+        yield at, certificate_event(stored, prefix=prefix, noop=True)
+        # A check has one verdict on a partition here, and a quarantine came after the certificate.
+        if failed != READ_BACK_EQUAL:
+            yield at, certified_evaluation(stored, prefix=prefix)
+        if failed != INDEX_SUITE:
+            yield at, suites_evaluation(certificate.ledger.ledger_id, certificate.suites, noop=True)
+        if (publication := ledger.publication) is not None:
+            yield (
+                publication.record.confirmed_at,
+                context_event(stored, publication, prefix=prefix, noop=True),
+            )
+    if proven.release is not None:
+        yield from _release_events(stack, proven.release)
+
+
+def _release_events(stack: Stack, records: ReleaseRecords) -> Iterator[Timed]:
+    release = records.release.record
+    metadata = release_metadata(
+        records,
+        bytes_released=release.bytes_released,
+        bucket=stack.settings.store.bucket,
+        prefix=stack.book.prefix,
+    )
+    yield release.released_at, release_event(records, metadata, noop=True)
+    yield (
+        release.released_at,
+        release_evaluation(release.ledger_id, records.faults, metadata=metadata),
+    )
