@@ -3,6 +3,7 @@ read the release notes before anything else, ledgers would be shown as checked t
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import dagster as dg
 import pytest
@@ -11,7 +12,19 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from pydantic import Field
 
-from tiering_assets.defs.preview_api import log_evaluation, partitioned_check, with_lineage
+from tiering_assets.defs.preview_api import (
+    Evaluation,
+    evaluation_entry,
+    judged_partitions,
+    log_evaluation,
+    partitioned_check,
+    runless_entry,
+    runless_target,
+    store_entries,
+    target_of,
+    told_partitions,
+    with_lineage,
+)
 
 SET = "ledgers_of_this_test"
 PARTITIONS = dg.DynamicPartitionsDefinition(name=SET)
@@ -151,3 +164,98 @@ def test_a_backfill_of_people_is_cut_into_batches():
     policy = with_lineage(use, {}).backfill_policy
     assert policy is not None
     assert policy.max_partitions_per_run == 100
+
+
+TIMES = {f"{n}": datetime(2026, 3, n, 12, 0, 0, 250_000, tzinfo=UTC) for n in (1, 2, 3)}
+
+
+def made(key):
+    metadata = {"entries": dg.MetadataValue.int(int(key)), "about": dg.MetadataValue.md("*one*")}
+    return dg.AssetMaterialization(DOWN, partition=key, description="made", metadata=metadata)
+
+
+def judged(key):
+    return Evaluation(
+        check=CHECK,
+        partition=key,
+        passed=key != "3",
+        description="looked",
+        metadata={"entries": dg.MetadataValue.int(int(key))},
+    )
+
+
+def store_ours(instance, keys):
+    store_entries(instance, [runless_entry(made(key), at=TIMES[key]) for key in keys])
+    ids = told_partitions(instance, DOWN, partitions=set(keys))
+    targets = {key: runless_target(ids[key], at=TIMES[key]) for key in keys}
+    assert targets == {key: target_of(instance, DOWN, key) for key in keys}
+    store_entries(
+        instance,
+        [evaluation_entry(judged(key), at=TIMES[key], target=targets[key]) for key in keys],
+    )
+
+
+def report_theirs(instance, keys):
+    """Dagster's own way, for which an event is stored at a time of its own."""
+    for key in keys:
+        instance.event_log_storage.store_event(runless_entry(made(key), at=TIMES[key]))
+    for key in keys:
+        target = target_of(instance, DOWN, key)
+        instance.event_log_storage.store_event(
+            evaluation_entry(judged(key), at=TIMES[key], target=target)
+        )
+
+
+def rows(instance):
+    """Everything in the three tables that an event of an asset or a check is stored in."""
+    storage = instance.event_log_storage
+    found = {}
+    for shard, connect in (("index", storage.index_connection), ("", storage.run_connection)):
+        with connect() if shard else connect("") as connection:
+            for table in ("event_logs", "asset_keys", "asset_check_executions"):
+                columns = connection.exec_driver_sql(f"SELECT * FROM {table} ORDER BY id")
+                found[shard, table] = [
+                    {k: v for k, v in row._mapping.items() if k != "create_timestamp"}
+                    for row in columns
+                ]
+    return found
+
+
+def test_many_events_are_stored_as_dagster_stores_each(tmp_path):
+    for name in ("ours", "theirs"):
+        (tmp_path / name).mkdir()
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path / "ours")) as ours,
+        dg.DagsterInstance.local_temp(str(tmp_path / "theirs")) as theirs,
+    ):
+        for keys in (["1", "2"], ["3"]):  # into an empty log, and behind what is there
+            store_ours(ours, keys)
+            report_theirs(theirs, keys)
+        assert rows(ours) == rows(theirs)
+        assert len(rows(ours)["index", "event_logs"]) == 6
+        assert judged_partitions(ours, CHECK) == {"1", "2", "3"}
+
+
+def test_an_entry_of_ours_is_the_one_that_dagster_reports(tmp_path):
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        instance.report_runless_asset_event(made("1"))
+        (theirs,) = instance.fetch_materializations(DOWN, limit=1).records
+        at = datetime.fromtimestamp(theirs.timestamp, UTC)  # rounded to microseconds
+        expected = theirs.event_log_entry._replace(timestamp=at.timestamp())
+        assert runless_entry(made("1"), at=at) == expected
+
+
+def test_storages_that_are_not_sqlite_get_the_same_events(instance):
+    store_ours(instance, ["1", "2", "3"])
+    found = instance.fetch_materializations(DOWN, limit=9, ascending=True).records
+    assert [(r.partition_key, r.timestamp) for r in found] == [
+        (key, at.timestamp()) for key, at in TIMES.items()
+    ]
+    assert judged_partitions(instance, CHECK) == {"1", "2", "3"}
+
+
+def test_of_several_materializations_the_last_one_is_named(instance):
+    store_entries(instance, [runless_entry(made("1"), at=TIMES[key]) for key in ("1", "2")])
+    (newest,) = instance.fetch_materializations(DOWN, limit=1).records
+    assert told_partitions(instance, DOWN) == {"1": newest.storage_id}
+    assert newest.timestamp == TIMES["2"].timestamp()

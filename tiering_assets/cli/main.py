@@ -21,7 +21,9 @@ import typer
 from resources.errors import TierkeeperError
 from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     audit_cmd,
+    auto_cmd,
     config_cmd,
+    dagster_cmd,
     demo_cmd,
     doctor_cmd,
     hold_cmd,
@@ -79,9 +81,11 @@ for group in (
     hold_cmd,
     orphan_cmd,
     policy_cmd,
+    auto_cmd,
     topic_cmd,
     scrub_cmd,
     metrics_cmd,
+    dagster_cmd,
     config_cmd,
     stack_cmd,
 ):
