@@ -32,8 +32,8 @@ unit: ## tests that need no server
 
 check: setup lint types unit ## what needs no server: lint, types, unit tests
 
-test: setup ## every test, against the real servers
-	$(BIN)/python -m pytest
+test: setup ## every test, against the real servers; WORKERS=2 processes, each with servers of its own
+	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder
 
 simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one
 	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))

@@ -29,7 +29,8 @@ def short(ml_name):
 @given(room=st.integers(1, 9))
 def test_rounds_of_any_size_look_at_every_topic_once(room):
     stack = a_stack(NAMES)
-    seen, after, rounds = [], None, 0
+    seen: list[str] = []
+    after, rounds = None, 0
     while True:
         found = walk(stack, lambda t: [t.ml_name], after=after, seconds=60, room=room)
         seen += found.found
