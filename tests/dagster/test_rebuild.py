@@ -5,6 +5,7 @@ Dagster's own jobs tell it first, on simulated servers, in an instance that is t
 
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -126,7 +127,7 @@ def shown(records):
 
 def evaluated(instance, check):
     """Every partition's newest evaluation, by ledger."""
-    found = {}
+    found: dict[int, Any] = {}
     for record in instance.event_log_storage.get_asset_check_execution_history(check, limit=1000):
         evaluation = record.event.dagster_event.event_specific_data
         if record.partition is None:
