@@ -242,6 +242,34 @@ class ObjectiveSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetSettings:
+    upload_bytes_per_s: int = _setting(
+        0, "bytes per second sent to the store, in any 10 s; 0 is no bound (docs/budgets.md)"
+    )
+    bookie_read_bytes_per_s: int = _setting(
+        0, "bytes per second read from bookies, in any 10 s; 0 is no bound"
+    )
+    store_requests_per_s: int = _setting(
+        0, "requests per second to the store, in any 10 s; 0 is no bound"
+    )
+    topic_upload_bytes_per_s: int = _setting(0, "the same bound of uploads for each topic")
+    topic_bookie_read_bytes_per_s: int = _setting(
+        0, "the same bound of reads from bookies for each topic"
+    )
+    topic_store_requests_per_s: int = _setting(0, "the same bound of requests for each topic")
+    runs_max: int = _setting(
+        3,
+        "runs, ticks of sensors and commands at once, between which budgets are split; one more "
+        "than Dagster's max_concurrent_runs at least",
+    )
+    bookie_answer_bytes_max: int = _setting(
+        5_253_120,
+        "largest answer of a bookie (its nettyMaxFrameSizeBytes); taken from the budget for each "
+        "read until its answer is there, larger ones are refused under a budget",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSettings:
     topics_max: int = _setting(
         0,
@@ -286,6 +314,7 @@ class Settings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     auto: AutoSettings = field(default_factory=AutoSettings)
     objectives: ObjectiveSettings = field(default_factory=ObjectiveSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     spark: SparkSettings = field(default_factory=SparkSettings)
     dagster: DagsterSettings = field(default_factory=DagsterSettings)

@@ -42,6 +42,12 @@ _EXPECTED = {
 }
 _MAY_BE_ZERO = frozenset(
     [
+        "budget.upload_bytes_per_s",
+        "budget.bookie_read_bytes_per_s",
+        "budget.store_requests_per_s",
+        "budget.topic_upload_bytes_per_s",
+        "budget.topic_bookie_read_bytes_per_s",
+        "budget.topic_store_requests_per_s",
         "publish.pending_bytes",
         "publish.pending_age_s",
         "release.deletion_lag_s",

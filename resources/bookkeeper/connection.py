@@ -19,7 +19,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from resources.bookkeeper.frames import FRAME_BYTES_MAX, FrameBuffer
+from resources.bookkeeper.frames import FRAME_BYTES_MAX, LENGTH, FrameBuffer
+from resources.bookkeeper.meter import ReadMeter, TakenRead
 from resources.bookkeeper.wire_v2 import (
     ADD_ENTRY,
     BATCH_READ_ENTRY,
@@ -63,6 +64,7 @@ class Connection:
         request_timeout_s: float,
         frame_bytes_max: int = FRAME_BYTES_MAX,
         clock: Clock = time.monotonic,
+        meter: ReadMeter | None = None,
     ) -> None:
         self.bookie_id = bookie_id
         self.answered = 0  # replies taken off this connection
@@ -70,11 +72,13 @@ class Connection:
         self._timeout_s = request_timeout_s
         self._clock = clock
         self._frames = FrameBuffer(frame_bytes_max=frame_bytes_max)
-        self._early_bytes_max = frame_bytes_max
+        self._frame_bytes_max = self._early_bytes_max = frame_bytes_max
         self._asked: Counter[_Key] = Counter()
         self._early: dict[_Key, list[Reply]] = {}  # came before the reply that was waited for
         self._early_bytes = 0
         self._closed = False
+        self._meter = meter
+        self._taken: dict[_Key, list[TakenRead]] = {}  # for answers that are to come
 
     @property
     def closed(self) -> bool:
@@ -93,6 +97,8 @@ class Connection:
         """
         if self._closed:
             raise BookieUnreachableError(f"bookie {self.bookie_id}: the connection is closed")
+        if self._meter is not None:
+            self._take(self._meter, requests)
         for request in requests:
             self._asked[_key_of(request)] += 1
         data = b"".join([encode_request(request) for request in requests])
@@ -158,6 +164,10 @@ class Connection:
         self._early.clear()
         self._early_bytes = 0
         self._socket.close()
+        for waiting in self._taken.values():  # how much of these answers came is not known
+            for taken in waiting:
+                taken.settle(taken.bytes_max)
+        self._taken.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -184,6 +194,8 @@ class Connection:
             self._asked[key] -= 1
             if not self._asked[key]:
                 del self._asked[key]
+            if self._taken:
+                self._settle(key, LENGTH.size + len(frame))
             if key != wanted:
                 self._keep_early(key, reply)
                 continue
@@ -208,6 +220,24 @@ class Connection:
         if count == 0:
             raise self._lost(ConnectionResetError("closed by the bookie"), describe(request))
         self._frames.wrote(count)
+
+    def _take(self, meter: ReadMeter, requests: tuple[Request, ...]) -> None:
+        reads = [request for request in requests if not isinstance(request, AddEntry)]
+        if not reads:
+            return
+        found = meter.take_reads(len(reads))
+        # An answer above what was taken for it would break the budget; it is refused as garbage is.
+        bounds = [taken.bytes_max - LENGTH.size for taken in found]
+        self._frames.frame_bytes_max = min([self._frame_bytes_max, *bounds[:1]])
+        for request, taken in zip(reads, found, strict=False):
+            self._taken.setdefault(_key_of(request), []).append(taken)
+
+    def _settle(self, key: _Key, spent: int) -> None:
+        waiting = self._taken.get(key)
+        if waiting:
+            waiting.pop().settle(spent)
+            if not waiting:
+                del self._taken[key]
 
     def _take_early(self, key: _Key) -> Reply | None:
         replies = self._early.get(key)

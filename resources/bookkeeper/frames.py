@@ -27,14 +27,14 @@ class FrameBuffer:
     frames handed out before it stay valid until the `hold()` after that.
     """
 
-    __slots__ = ("_end", "_frame_bytes_max", "_spare", "_start", "_view")
+    __slots__ = ("_end", "_spare", "_start", "_view", "frame_bytes_max")
 
     def __init__(
         self, *, frame_bytes_max: int = FRAME_BYTES_MAX, initial_bytes: int = INITIAL_BYTES
     ) -> None:
         if not LENGTH.size <= initial_bytes <= LENGTH.size + frame_bytes_max:
             raise ValueError(f"a first buffer of {initial_bytes} bytes for {frame_bytes_max}")
-        self._frame_bytes_max = frame_bytes_max
+        self.frame_bytes_max = frame_bytes_max
         self._view = memoryview(bytearray(initial_bytes))
         self._spare: memoryview | None = None
         self._start = 0  # first byte not handed out
@@ -98,8 +98,8 @@ class FrameBuffer:
 
     def _frame_length(self) -> int:
         length: int = LENGTH.unpack_from(self._view, self._start)[0]
-        if not 0 <= length <= self._frame_bytes_max:
-            raise FormatError(f"frame of {length} bytes; expected 0 to {self._frame_bytes_max}")
+        if not 0 <= length <= self.frame_bytes_max:
+            raise FormatError(f"frame of {length} bytes; expected 0 to {self.frame_bytes_max}")
         return length
 
     def _make_room(self, needed: int) -> None:
@@ -109,7 +109,7 @@ class FrameBuffer:
             self._view[:pending] = kept  # overlapping copies are safe in a memoryview
         else:
             grown = -(-needed // _GROWTH_STEP) * _GROWTH_STEP
-            bounded = min(grown, LENGTH.size + self._frame_bytes_max)
+            bounded = min(grown, LENGTH.size + self.frame_bytes_max)
             self._view = memoryview(bytearray(bounded))
             self._view[:pending] = kept
         self._start, self._end = 0, pending

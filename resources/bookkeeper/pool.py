@@ -17,6 +17,7 @@ from typing import Self
 
 from resources.bookkeeper.connection import Clock, Connect, Connection, connect_plain
 from resources.bookkeeper.frames import FRAME_BYTES_MAX
+from resources.bookkeeper.meter import ReadMeter
 from resources.errors import BookieUnreachableError
 from resources.settings import BookieSettings
 
@@ -43,6 +44,7 @@ class BookiePool:
         clock: Clock = time.monotonic,
         frame_bytes_max: int = FRAME_BYTES_MAX,
         suspect_s: float = SUSPECT_S,
+        meter: ReadMeter | None = None,
     ) -> None:
         self.clock = clock
         self._settings = settings
@@ -50,6 +52,7 @@ class BookiePool:
         self._connect = connect
         self._frame_bytes_max = frame_bytes_max
         self._suspect_s = suspect_s
+        self._meter = meter
         self._connections: dict[str, Connection] = {}
         self._batch_support: dict[str, BatchSupport] = {}
         self._suspect_until: dict[str, float] = {}
@@ -77,9 +80,15 @@ class BookiePool:
             request_timeout_s=self._settings.request_timeout_s,
             frame_bytes_max=self._frame_bytes_max,
             clock=self.clock,
+            meter=self._meter,
         )
         self._connections[bookie_id] = made
         return made
+
+    def reads_at_once(self, window: int) -> int:
+        """How many single reads may be in flight: the window, or fewer under a budget."""
+        bound = None if self._meter is None else self._meter.reads_at_once()
+        return window if bound is None else max(1, min(window, bound))
 
     def next_request_id(self) -> int:
         """Return an id that no other batch read of this pool has."""

@@ -87,17 +87,17 @@ def stream_single_reads(
     *,
     first_entry_id: int,
     last_entry_id: int,
-    window: int,
+    window: Callable[[], int],
     bytes_max: int,
     on_failure: Callable[[str, Failure], None],
 ) -> Iterator[list[Entry]]:
     """Yield verified entries in order; each payload is a view of its own copy.
 
-    `connection_for` gives the connection to the bookie that is asked for an entry. At most `window`
+    `connection_for` gives the connection to the bookie that is asked for an entry. At most `window()`
     reads are in flight over all bookies, and `bytes_max` bytes kept at a time, except that one
     entry may exceed it alone. `on_failure` hears which bookie failed before the failure is raised.
     """
-    position, width = first_entry_id, window
+    position, width = first_entry_id, window()
     while position <= last_entry_id:
         upper = min(last_entry_id, position + width - 1)
         asked = [
@@ -132,7 +132,7 @@ def stream_single_reads(
             position += len(entries)
         if failure is not None:
             raise failure
-        width = max(1, min(window, bytes_max // largest))
+        width = max(1, min(window(), bytes_max // largest))
 
 
 def _submit_grouped(

@@ -163,7 +163,7 @@ class LedgerReader:
             self._codec,
             first_entry_id=first,
             last_entry_id=last,
-            window=self._settings.window,
+            window=lambda: self._pool.reads_at_once(self._settings.window),
             bytes_max=self._settings.batch_bytes_max,
             on_failure=self._note_failure,
         )

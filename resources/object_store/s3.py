@@ -43,6 +43,7 @@ from resources.object_store.store import (
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+    from resources.object_store.meter import StoreMeter
     from resources.settings import StoreSettings
 
 ABORT_TRIES = 10
@@ -52,12 +53,18 @@ ABORT_TRIES = 10
 class S3ObjectStore:
     """One bucket. Cheap to make: nothing is connected before the first call.
 
+    Every try of a request asks `meter` first, where one is given.
+
     Raises:
         SettingsError: no bucket, or half a key pair.
     """
 
     def __init__(
-        self, settings: StoreSettings, *, sleep: Callable[[float], None] = time.sleep
+        self,
+        settings: StoreSettings,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        meter: StoreMeter | None = None,
     ) -> None:
         if not settings.bucket:
             raise SettingsError("store.bucket is empty: name the bucket the brokers offload to")
@@ -65,7 +72,7 @@ class S3ObjectStore:
             raise SettingsError("store.access_key and store.secret_key: set both or neither")
         self._settings = settings
         self._sleep = sleep
-        self._connection = S3Connection(settings)
+        self._connection = S3Connection(settings, meter)
 
     def __repr__(self) -> str:
         return f"S3ObjectStore(bucket={self.bucket!r}, endpoint={self._settings.endpoint!r})"

@@ -23,6 +23,7 @@ from urllib3 import exceptions as urllib3_errors
 
 from resources.errors import ObjectStoreError, SettingsError
 from resources.object_store import s3_errors
+from resources.object_store.meter import MeteredBody, StoreMeter
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
@@ -65,8 +66,9 @@ def read_body(stream: StreamingBody) -> bytes:
 class S3Connection:
     """The client of one bucket's settings, and what its errors mean."""
 
-    def __init__(self, settings: StoreSettings) -> None:
+    def __init__(self, settings: StoreSettings, meter: StoreMeter | None = None) -> None:
         self._settings = settings
+        self._meter = meter
         self._lock = threading.Lock()
         self._client_of: tuple[int, S3Client] | None = None
 
@@ -185,15 +187,36 @@ class S3Connection:
             region_name=settings.region or None,
         )
         try:
-            return session.client("s3", endpoint_url=settings.endpoint or None, config=config)
+            client = session.client("s3", endpoint_url=settings.endpoint or None, config=config)
         except ValueError:
             raise SettingsError(
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
                 "is not usable: expected a URL like http://host:port and a region name"
             ) from None
+        if self._meter is not None:
+            _ask_before_sending(client, self._meter)
+        return client
 
     def _scrubbed(self, text: str) -> str:
         for secret in (self._settings.secret_key, self._settings.access_key):
             if secret:
                 text = text.replace(secret, "***")
         return text
+
+
+def _ask_before_sending(client: S3Client, meter: StoreMeter) -> None:
+    """Let every try of every request wait for the meter, before it is signed and as it is sent."""
+
+    def created(**_of: Any) -> None:
+        meter.request()
+
+    def sending(request: Any, **_of: Any) -> None:
+        body = request.body
+        if isinstance(body, str):  # botocore sends UTF-8, and wants to see it as text until then
+            body = body.encode()
+        if body and isinstance(body, bytes | bytearray) and meter.bounds_uploads():
+            request.body = MeteredBody(body, meter)
+
+    # A signature is good for minutes only: it is made after the wait, as handlers run in order.
+    client.meta.events.register_first("request-created.s3", created)
+    client.meta.events.register("before-send.s3", sending)

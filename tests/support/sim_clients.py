@@ -30,6 +30,7 @@ from tests.support.sim_scheduler import Actor
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
+from tiering_assets.tasks.rates import Rates
 from tiering_assets.tasks.runner import LocalRunner, Progress
 from tiering_assets.tasks.worker import Worker
 
@@ -157,7 +158,12 @@ class Runner(LocalRunner):
 
 class _Worker(Worker):
     def __init__(self, process: Process, settings: Settings, objects: ObjectStore) -> None:
-        super().__init__(settings, store=objects, clock=lambda: process.world.scheduler.now)
+        super().__init__(
+            settings,
+            store=objects,
+            clock=lambda: process.world.scheduler.now,
+            rates=Rates(settings.budget, parts=lambda: 1),  # nothing is bounded, nothing is read
+        )
         self._process = process
 
     def reader(self, task: BlockTask) -> LedgerReader:

@@ -22,6 +22,7 @@ from resources.errors import TierkeeperError
 from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     audit_cmd,
     auto_cmd,
+    budget_cmd,
     config_cmd,
     dagster_cmd,
     demo_cmd,
@@ -82,6 +83,7 @@ for group in (
     orphan_cmd,
     policy_cmd,
     auto_cmd,
+    budget_cmd,
     topic_cmd,
     scrub_cmd,
     metrics_cmd,

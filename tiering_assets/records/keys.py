@@ -119,6 +119,7 @@ def hold(ledger_id: int) -> str:
 
 
 HOLD_ALL = "holds/all.json"
+BUDGET = "budgets/current.json"
 
 
 def topic_hold(ml_name: str) -> str:

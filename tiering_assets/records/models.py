@@ -13,6 +13,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
+from tiering_assets.records.budget_model import Budget
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
 from tiering_assets.records.writer import Writer
 
@@ -387,6 +388,7 @@ Record = (
     | Scrub
     | Hold
     | ScopeHold
+    | Budget
     | HoldLift
     | ReleasePlan
 )

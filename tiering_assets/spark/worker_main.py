@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PlainSettings = Mapping[str, Mapping[str, Any]]
-SECTIONS_OF_WORKERS = ("bookies", "store", "offload")  # a worker opens no ZooKeeper and no broker
+# The master tells with how many others a worker shares its budgets.
+SECTIONS_OF_WORKERS = (
+    "bookies",
+    "store",
+    "offload",
+    "budget",
+    "spark",
+)  # a worker opens no ZooKeeper and no broker
 
 
 def plain_settings(settings: Settings) -> PlainSettings:

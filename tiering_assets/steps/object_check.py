@@ -30,6 +30,7 @@ from tiering_assets.steps.reverify import block_findings, read_back, without_boo
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tiering.certificate_check import certificate_differences
+from tiering_assets.tiering.eligibility import owner_of
 from tiering_assets.tiering.verification import rows_by_part
 
 
@@ -117,6 +118,14 @@ def look_at_object(stack: Stack, key: str) -> ObjectSight:
     )
 
 
+def topic_spending(sight: ObjectSight) -> str:
+    """Managed ledger whose budgets reading the object is taken from; empty where none is known."""
+    owner = None if sight.metadata is None else owner_of(sight.metadata)
+    if owner is None and sight.certificate is not None:
+        owner = sight.certificate.record.ml_name
+    return owner or ""
+
+
 def check_object(stack: Stack, key: str) -> ObjectCheck:
     """Read every block back and decode it; compare with index, ledger metadata and certificate."""
     started = stack.monotonic()
@@ -129,6 +138,7 @@ def check_object(stack: Stack, key: str) -> ObjectCheck:
         found = read_back(
             stack,
             attempt=str(sight.uid),
+            topic=topic_spending(sight),
             source=without_bookies(
                 sight.ledger_id,
                 last_entry_id=plans[-1].last_entry_id,

@@ -70,14 +70,16 @@ def copy_ledgers(
     reserved: list[_Reserved] = []
     for plan in plans:
         try:
-            reserved.append(_reserve(stack, plan))
+            with stack.spending_for(plan.ml_name):
+                reserved.append(_reserve(stack, plan))
         except TierkeeperError as error:
             results[plan.ledger_id] = error
     rows = _run(stack, [r.task for r in reserved if r.task is not None])
     for item in reserved:
         uid = str(item.attempt.record.uid)
         try:
-            results[item.plan.ledger_id] = _finish(stack, item, rows.get(uid, []))
+            with stack.spending_for(item.plan.ml_name):
+                results[item.plan.ledger_id] = _finish(stack, item, rows.get(uid, []))
         except TierkeeperError as error:
             give_up(stack, item.attempt, reason=str(error), upload_id=item.upload_id)
             results[item.plan.ledger_id] = error
@@ -152,6 +154,8 @@ def _copy_task(stack: Stack, plan: LedgerPlan, record: Attempt, upload_id: str |
         blocks=plan.blocks,
         upload_id=upload_id,
         user_metadata=object_metadata(stack, plan, role="data"),
+        topic=plan.ml_name,
+        budget_key=stack.budget_key,
     )
 
 

@@ -134,13 +134,15 @@ def plan_ledger(
     chosen = block_bytes_for(
         facts.length, node.metadata.entries, block_bytes or stack.settings.offload.block_bytes
     )
+    with stack.spending_for(sight.ml_name):
+        blocks = lay_out(stack, source, chosen)
     return LedgerPlan(
         ledger_id=ledger_id,
         ml_name=sight.ml_name,
         ml_czxid=topic_node.stat.czxid,
         facts=facts,
         source=source,
-        blocks=lay_out(stack, source, chosen),
+        blocks=blocks,
         block_bytes=chosen,
         index_metadata=index_ledger_metadata(
             node.data, ledger_id=ledger_id, ctime_ms=facts.ctime_ms

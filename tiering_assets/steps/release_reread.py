@@ -83,6 +83,8 @@ def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[Blo
         data_key=certificate.data.key,
         blocks=tuple(plan_of(certificate)),
         version_id=certificate.data.version_id,
+        topic=certificate.ml_name,
+        budget_key=stack.budget_key,
     )
     pieces = split_task(whole, bytes_max=stack.settings.offload.task_bytes)
     return [*pieces, *(replace(p, kind=TaskKind.READ_SOURCE, version_id=None) for p in pieces)]

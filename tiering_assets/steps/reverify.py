@@ -87,6 +87,7 @@ def read_back(
     stack: Stack,
     *,
     attempt: str,
+    topic: str,
     source: LedgerSource,
     data_key: str,
     version_id: str | None,
@@ -101,6 +102,8 @@ def read_back(
         data_key=data_key,
         blocks=tuple(blocks),
         version_id=version_id,
+        topic=topic,
+        budget_key=stack.budget_key,
     )
     tasks = split_task(whole, bytes_max=1)
     if with_source:
@@ -151,6 +154,7 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
         rows = read_back(
             stack,
             attempt=str(record.uid),
+            topic=record.ml_name,
             source=bookies
             or without_bookies(ledger_id, last_entry_id=facts.last_entry_id, length=facts.length),
             data_key=record.data.key,

@@ -18,7 +18,12 @@ from resources.object_store.store import ObjectHead
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import Certificate, Scrub
-from tiering_assets.steps.object_check import ObjectSight, look_at_object, plans_of_index
+from tiering_assets.steps.object_check import (
+    ObjectSight,
+    look_at_object,
+    plans_of_index,
+    topic_spending,
+)
 from tiering_assets.steps.plan import resolve_all
 from tiering_assets.steps.release_evidence import READABLE_CLASSES
 from tiering_assets.steps.reverify import (
@@ -215,6 +220,7 @@ def _read_blocks(
     rows = read_back(
         stack,
         attempt=str(sight.uid),
+        topic=topic_spending(sight),
         source=source,
         data_key=sight.data_key,
         version_id=sight.data.version_id,

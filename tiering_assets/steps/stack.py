@@ -11,9 +11,10 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from uuid import UUID, uuid4
 
@@ -32,12 +33,15 @@ from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.quality.ledger_suites import validate_ledgers
 from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.quality.user_suites import UserSuite, load_user_suites
+from tiering_assets.records import keys
 from tiering_assets.records.models import SuiteResult
 from tiering_assets.records.writer import Writer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
+from tiering_assets.tasks.rates import Budget, Rates, parts_of
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 from tiering_assets.tasks.worker import Worker
 from tiering_assets.tiering.own_policy import OwnPolicies
@@ -80,6 +84,7 @@ class Stack:
     own_policies: OwnPolicies = field(default_factory=OwnPolicies)
     open_lengths: OpenLengths = stored_lengths
     new_uid: Callable[[], UUID] = uuid4
+    rates: Rates | None = None
 
     @property
     def writer(self) -> Writer:
@@ -89,6 +94,15 @@ class Stack:
             host=f"{socket.gethostname()}:{os.getpid()}",
             run_id=self.run_id,
         )
+
+    def spending_for(self, ml_name: str) -> AbstractContextManager[None]:
+        """Within it, what this process asks of store and bookies is taken from the topic's budgets."""
+        return nullcontext() if self.rates is None else self.rates.of_topic(ml_name)
+
+    @property
+    def budget_key(self) -> str:
+        """The object that holds the wanted budgets, for tasks."""
+        return self.book.prefix + keys.BUDGET
 
     @property
     def deletion_lag(self) -> timedelta:
@@ -126,15 +140,21 @@ def open_stack(
         )
         stack.callback(metadata.close)
         ledgers = LedgerDirectory(metadata, settings.metadata.ledgers_root)
-        objects = S3ObjectStore(settings.store)
         instance = ledgers.instance_id()
+
+        def budget() -> Budget:
+            return read_budget(objects, book.prefix + keys.BUDGET)
+
+        rates = Rates(settings.budget, parts=lambda: parts_of(settings), read=budget)
+        objects = S3ObjectStore(settings.store, meter=rates)
+        book = RecordBook(objects, instance)
         yield Stack(
             settings=settings,
             metadata=metadata,
             ledgers=ledgers,
             topics=TopicDirectory(metadata),
             objects=objects,
-            book=RecordBook(objects, instance),
+            book=book,
             broker=HttpBrokerAdmin(settings.broker),
             runner=runner
             or LocalRunner(settings, make_worker=lambda: Worker(settings, reached=reach)),
@@ -143,4 +163,6 @@ def open_stack(
             narrate=narrate or (lambda _line: None),
             user_suites=user_suites,
             own_policies=own_policies,
+            open_lengths=partial(stored_lengths, meter=rates),
+            rates=rates,
         )

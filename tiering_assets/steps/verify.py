@@ -72,7 +72,8 @@ def verify_attempts(
     found: dict[int, _Objects] = {}
     for item in attempts:
         try:
-            found[item.plan.ledger_id] = _objects(stack, item.attempt.record)
+            with stack.spending_for(item.plan.ml_name):
+                found[item.plan.ledger_id] = _objects(stack, item.attempt.record)
         except TierkeeperError as error:
             results[item.plan.ledger_id] = error
     present = [item for item in attempts if item.plan.ledger_id in found]
@@ -91,9 +92,10 @@ def verify_attempts(
         ledger_id = item.plan.ledger_id
         try:
             stored = rows[str(item.attempt.record.uid)][TaskKind.READ_BACK]
-            results[ledger_id] = _certify(
-                stack, item, found[ledger_id], stored, suites[ledger_id], signer
-            )
+            with stack.spending_for(item.plan.ml_name):
+                results[ledger_id] = _certify(
+                    stack, item, found[ledger_id], stored, suites[ledger_id], signer
+                )
         except TierkeeperError as error:
             results[ledger_id] = _quarantined(stack, item, error)
     return results
@@ -118,6 +120,8 @@ def _read(
             data_key=record.data_key,
             blocks=item.plan.blocks,
             version_id=found[item.plan.ledger_id].data.version_id,
+            topic=item.plan.ml_name,
+            budget_key=stack.budget_key,
         )
         pieces = split_task(whole, bytes_max=stack.settings.offload.task_bytes)
         tasks += pieces
@@ -129,13 +133,7 @@ def _read(
             )
             if blocks:
                 tasks.append(
-                    BlockTask(
-                        kind=TaskKind.READ_SOURCE,
-                        attempt=piece.attempt,
-                        source=piece.source,
-                        data_key=piece.data_key,
-                        blocks=blocks,
-                    )
+                    replace(piece, kind=TaskKind.READ_SOURCE, blocks=blocks, version_id=None)
                 )
     if tasks:
         for row in stack.runner.run(tasks):

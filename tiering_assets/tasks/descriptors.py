@@ -96,6 +96,10 @@ class BlockTask:
     user_metadata: dict[str, str] | None = None
     version_id: str | None = None
     listed: tuple[ListedPart, ...] = ()
+    topic: str = (
+        ""  # managed-ledger name, whose budgets the task spends; empty is the cluster's alone
+    )
+    budget_key: str = ""  # object with the wanted budgets; empty leaves those of the settings
 
     @property
     def bytes(self) -> int:

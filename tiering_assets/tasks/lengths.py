@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from resources.bookkeeper.meter import ReadMeter
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
 from resources.settings import BookieSettings
@@ -19,9 +20,11 @@ OpenLengths = Callable[[BookieSettings, LedgerSource], AbstractContextManager[Cu
 
 
 @contextmanager
-def stored_lengths(settings: BookieSettings, source: LedgerSource) -> Iterator[CumulativeLength]:
+def stored_lengths(
+    settings: BookieSettings, source: LedgerSource, *, meter: ReadMeter | None = None
+) -> Iterator[CumulativeLength]:
     """Payload bytes of entries 0 to a given one; its calls may raise as LedgerReader does."""
-    with BookiePool(settings, source.addresses) as pool:
+    with BookiePool(settings, source.addresses, meter=meter) as pool:
         reader = LedgerReader(
             source.metadata(settings.password.encode()),
             pool,

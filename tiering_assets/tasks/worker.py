@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
 from resources.bookkeeper.pool import BookiePool
@@ -18,13 +18,16 @@ from resources.errors import TierkeeperError
 from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectStore
 from resources.settings import Settings
+from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
+from tiering_assets.tasks.rates import Budget, Rates, parts_of
 
 
 class Worker:
     """Connections and settings of one worker; use as a context manager.
 
-    `reached` is told of the points where a test may kill the process (steps/crash_points.py).
+    `reached` is told of the points where a test may kill the process (steps/crash_points.py). Every
+    worker is a spender of its own: its `rates` begin empty.
     """
 
     def __init__(
@@ -33,15 +36,22 @@ class Worker:
         *,
         store: ObjectStore | None = None,
         clock: Callable[[], float] = time.perf_counter,
+        rates: Rates | None = None,
         reached: Callable[[str], None] = lambda _point: None,
     ) -> None:
         self.settings = settings
         self.reached = reached
-        self.store = store or S3ObjectStore(settings.store)
+        self._budget_key = ""
+        self.rates = rates or Rates(
+            settings.budget, parts=lambda: parts_of(settings), read=self._budget
+        )
+        self.store = store or S3ObjectStore(settings.store, meter=self.rates)
         self.clock = clock
         self._exit = ExitStack()
         self._addresses: dict[str, tuple[str, int]] = {}
-        self._pool = self._exit.enter_context(BookiePool(settings.bookies, self._addresses))
+        self._pool = self._exit.enter_context(
+            BookiePool(settings.bookies, self._addresses, meter=self.rates)
+        )
 
     def __enter__(self) -> Worker:
         return self
@@ -59,6 +69,16 @@ class Worker:
         self._addresses.update(task.source.addresses)
         password = self.settings.bookies.password.encode()
         return LedgerReader(task.source.metadata(password), self._pool, self.settings.bookies)
+
+    @contextmanager
+    def taking_up(self, task: BlockTask) -> Iterator[None]:
+        """Spend from the budgets of the task's topic, and look for budgets where the task says."""
+        self._budget_key = self._budget_key or task.budget_key
+        with self.rates.of_topic(task.topic):
+            yield
+
+    def _budget(self) -> Budget:
+        return read_budget(self.store, self._budget_key)
 
     def uploader(self) -> Executor:
         """What sends one part while the next block is being encoded."""
@@ -81,9 +101,10 @@ def run_task(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     started = worker.clock()
     done: set[int] = set()
     try:
-        for row in actions[task.kind](task, worker):
-            done.add(row.part_number)
-            yield row
+        with worker.taking_up(task):
+            for row in actions[task.kind](task, worker):
+                done.add(row.part_number)
+                yield row
     except (TierkeeperError, OSError) as error:
         block = next((b for b in task.blocks if b.part_number not in done), task.blocks[-1])
         yield failure_row(task, block, error, worker.clock() - started)

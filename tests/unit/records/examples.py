@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tiering_assets.records import models, sweep_models
+from tiering_assets.records import budget_model, models, sweep_models
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -202,6 +202,14 @@ EXAMPLES: tuple[models.Record, ...] = (
     ),
     models.ScopeHold(
         scope="topic", name=ML_NAME, reason="audit 17", author="ops@example.com", held_at=AT
+    ),
+    budget_model.Budget(
+        author="ops@example.com",
+        set_at=AT,
+        writer=WRITER,
+        upload_bytes_per_s=52428800,
+        store_requests_per_s=0,
+        topic_bookie_read_bytes_per_s=26214400,
     ),
     models.HoldLift(
         hold_key="holds/42.json",

@@ -1,0 +1,206 @@
+"""What one spender (a run's driver, or one task of it) may send and read now: it waits here.
+
+Owns: nothing leaves before it was taken from the part of the cluster's budget and, while a topic is
+worked on, of the topic's. The wanted budget is read again every 10 s, from a record in the bucket
+because workers open nothing else, so it changes without a restart. A first reading that fails is an
+error (unknown is not unbounded); later, while the store is away, the last one stays in force. A
+record that cannot be understood, or a budget that cannot be kept, ends the task.
+The spender begins with nothing to spend: see tiering/rate_budget.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock, get_ident
+
+from resources.errors import ObjectStoreError
+from resources.settings import BudgetSettings, Settings
+from resources.spark_session import local_cores
+from tiering_assets.tiering.rate_budget import (
+    REREAD_REQUESTS,
+    REREAD_S,
+    Bucket,
+    Limit,
+    Rate,
+    limit_of,
+    wanted_rates,
+)
+
+Budget = Mapping[str, int | None]  # rates per second by their names; None is as settings say
+
+
+def parts_of(settings: Settings) -> int:
+    """How many spenders share a budget: the tasks and the driver of every run there may be."""
+    return settings.budget.runs_max * (local_cores(settings.spark.master) + 1)
+
+
+class TakenRead:
+    """What one read took from the buckets that bound it."""
+
+    __slots__ = ("_buckets", "_rates", "bytes_max")
+
+    def __init__(self, rates: Rates, buckets: Sequence[Bucket], bytes_max: int) -> None:
+        self._rates, self._buckets, self.bytes_max = rates, buckets, bytes_max
+
+    def settle(self, spent: int) -> None:
+        self._rates.settle(self._buckets, self.bytes_max, spent)
+
+
+class Rates:
+    """One spender's part of every budget; both meters that clients ask. May be used by threads.
+
+    Waiting raises what the first reading of the budget does: ObjectStoreError, FormatError, and
+    SettingsError for a budget that is too small to be split.
+    """
+
+    def __init__(
+        self,
+        settings: BudgetSettings,
+        *,
+        parts: Callable[[], int],
+        read: Callable[[], Budget] = dict,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings, self._parts = settings, parts
+        self._read, self._clock, self._sleep = read, clock, sleep
+        self._lock = RLock()
+        self._read_at: float | None = None
+        self._reader: int | None = None  # the thread that reads the budget
+        self._tries = 0  # requests of this reading
+        self._limits: dict[str, Limit | None] = {}
+        self._topic = ""
+        self._buckets: dict[tuple[str, str], Bucket] = {}
+
+    @contextmanager
+    def of_topic(self, name: str) -> Iterator[None]:
+        """Take from this topic's budgets, too; `name` is any stable name of it, empty is none."""
+        before, self._topic = self._topic, name
+        try:
+            yield
+        finally:
+            self._topic = before
+
+    # ----- what the store's client asks
+
+    def request(self) -> None:
+        if self._reader == get_ident():
+            self._tries += 1
+        else:
+            self._take(Rate.REQUESTS, 1)
+
+    def upload(self, size: int) -> int:
+        return self._take(Rate.UPLOAD, size)
+
+    def bounds_uploads(self) -> bool:
+        self._look()
+        return bool(self._bounded(Rate.UPLOAD))
+
+    # ----- what bookies' connections ask
+
+    def take_reads(self, count: int) -> Sequence[TakenRead]:
+        buckets, amount = self._wait(Rate.BOOKIE_READ, lambda step: step * count)
+        return [TakenRead(self, buckets, amount // count) for _ in range(count if buckets else 0)]
+
+    def reads_at_once(self) -> int | None:
+        self._look()
+        with self._lock:
+            bounded = self._bounded(Rate.BOOKIE_READ)
+            return min((int(x.burst // x.step) for _, x in bounded), default=None)
+
+    # ----- how it is done
+
+    def settle(self, buckets: Sequence[Bucket], taken: int, spent: int) -> None:
+        """Let go of what was taken, and give back what was not spent of it."""
+        with self._lock:
+            now = self._clock()
+            for bucket in buckets:
+                bucket.settle(taken, spent, now)
+
+    def _take(self, rate: Rate, size: int) -> int:
+        """Take some of it for good, and tell how much; all of it where nothing is bounded."""
+        buckets, amount = self._wait(rate, lambda step: min(size, step))
+        self.settle(buckets, amount, amount)
+        return amount if buckets else size
+
+    def _wait(self, rate: Rate, amount_of: Callable[[int], int]) -> tuple[Sequence[Bucket], int]:
+        """Take from every bucket that bounds this rate, at one moment; which, and how much.
+
+        `amount_of` tells the amount by what may be taken at once at most.
+        """
+        while True:
+            self._look()
+            with self._lock:
+                bounded = self._bounded(rate)
+                if not bounded:
+                    return (), 0
+                amount = amount_of(min(limit.step for _, limit in bounded))
+                now = self._clock()
+                wait_s = max(bucket.wait_s(amount, now) for bucket, _ in bounded)
+                if wait_s <= 0:
+                    for bucket, _ in bounded:
+                        bucket.take(amount, now)
+                    return [bucket for bucket, _ in bounded], amount
+            self._pause(wait_s)
+
+    def _pause(self, wait_s: float) -> None:
+        """Wait, but not beyond the next reading: the budget may be another one then."""
+        due = (self._read_at or 0.0) + REREAD_S - self._clock()
+        self._sleep(max(0.001, min(wait_s, due)))
+
+    def _bounded(self, rate: Rate) -> list[tuple[Bucket, Limit]]:
+        """The buckets that bound this rate now, each with its limit."""
+        asked = [(rate.value, "")]
+        if self._topic:
+            asked.append((rate.of_topic, self._topic))
+        found: list[tuple[Bucket, Limit]] = []
+        for name, topic in asked:
+            limit = self._limits.get(name)
+            if limit is None:
+                continue
+            bucket = self._buckets.get((name, topic))
+            if bucket is None:
+                bucket = self._buckets[name, topic] = Bucket(limit, self._clock())
+            found.append((bucket, limit))
+        return found
+
+    def _look(self) -> None:
+        """Read the wanted budget if it is time to."""
+        if self._read_at is not None and self._clock() - self._read_at < REREAD_S:
+            return
+        with self._lock:
+            if self._read_at is not None and self._clock() - self._read_at < REREAD_S:
+                return  # another thread has just read it
+            try:
+                self._follow(self._reading())
+            except ObjectStoreError:
+                if self._read_at is None:
+                    raise
+            self._read_at = self._clock()
+            self._pay(Rate.REQUESTS, self._tries - REREAD_REQUESTS // 2)
+
+    def _reading(self) -> Budget:
+        self._reader, self._tries = get_ident(), 0
+        try:
+            return self._read()
+        finally:
+            self._reader = None
+
+    def _follow(self, record: Budget) -> None:
+        wanted = wanted_rates(self._settings, record)
+        parts = self._parts() if any(wanted.values()) else 1
+        self._limits = {
+            name: limit_of(name, rate, self._settings, parts=parts) for name, rate in wanted.items()
+        }
+        now = self._clock()
+        for (name, _topic), bucket in self._buckets.items():
+            bucket.set_limit(self._limits[name], now)
+
+    def _pay(self, rate: Rate, amount: int) -> None:
+        """Take, without having asked, what a reading cost that the store did not serve at once."""
+        for bucket, _ in self._bounded(rate) if amount > 0 else ():
+            now = self._clock()
+            bucket.take(amount, now)
+            bucket.settle(amount, amount, now)
