@@ -22,9 +22,8 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._daemon.types import DaemonHeartbeat
 from dagster_shared.error import SerializableErrorInfo
 
-from resources.errors import PrerequisiteError
-from tiering_assets.defs.automation import open_instance, read_status, start_stopped
 from tiering_assets.defs.sensors.all import SENSORS
+from tiering_assets.defs.sensors.automation import read_status, start_stopped
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMES = [sensor.name for sensor in SENSORS]
@@ -149,9 +148,3 @@ def test_sensors_of_others_are_none_of_ours(instance):
     add_sensor(instance, "of_another_team", status=InstigatorStatus.STOPPED)
     assert "of_another_team" not in {one.name for one in status(instance).sensors}
     assert start_stopped(instance) == []
-
-
-def test_without_dagster_home_the_next_step_is_named(monkeypatch):
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    with pytest.raises(PrerequisiteError, match="export DAGSTER_HOME="):
-        open_instance()

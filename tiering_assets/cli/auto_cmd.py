@@ -15,7 +15,7 @@ from tiering_assets.cli.session import Session
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tiering_assets.defs.automation import AutoStatus
+    from tiering_assets.defs.sensors.automation import AutoStatus
 
 app = typer.Typer(
     name="auto",
@@ -31,13 +31,15 @@ def on(session: Session) -> None:
     The sensors ask for runs from their next tick on. They need the daemon: the command says what is
     missing and ends with 1 until everything runs; `tierkeeper auto status` says it again.
     """
-    from tiering_assets.defs.automation import open_instance, start_stopped
+    from tiering_assets.defs.instance import find_home, open_instance
+    from tiering_assets.defs.sensors.automation import start_stopped
 
+    home = find_home()
     _write(session, value=True)
-    with open_instance() as instance:
+    with open_instance(home) as instance:
         for name in start_stopped(instance):
             session.progress(f"{name}: started again")
-        _tell(session, _read(session, wanted=True))
+    _tell(session, _read(wanted=True))
 
 
 @command(app, "off", examples=("tierkeeper auto off",))
@@ -60,7 +62,7 @@ def status(session: Session) -> None:
 
     Ends with 1 when automation is wanted and the daemon or a sensor does not run as it should.
     """
-    _tell(session, _read(session, wanted=session.settings.auto.enabled))
+    _tell(session, _read(wanted=session.settings.auto.enabled))
 
 
 def _write(session: Session, *, value: bool) -> str:
@@ -74,10 +76,11 @@ def _write(session: Session, *, value: bool) -> str:
     return str(path)
 
 
-def _read(session: Session, *, wanted: bool) -> AutoStatus:
-    from tiering_assets.defs.automation import open_instance, read_status
+def _read(*, wanted: bool) -> AutoStatus:
+    from tiering_assets.defs.instance import find_home, open_instance
+    from tiering_assets.defs.sensors.automation import read_status
 
-    with open_instance() as instance:
+    with open_instance(find_home()) as instance:
         return read_status(instance, wanted=wanted)
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resources.errors import SettingsError
 from tiering_assets.cli.command import command
 from tiering_assets.cli.exit_codes import worst
 from tiering_assets.cli.output import print_document, print_line, print_table
@@ -53,9 +50,11 @@ def rebuild(
     run adds nothing. Ledgers released long ago and ledgers that were never tried get no partition.
     Reads the cluster and the bucket and changes nothing there. docs/dagster-rebuild.md says more.
     """
-    home = _home()
+    from tiering_assets.defs.instance import find_home, open_instance
+
+    home = find_home()
     with session.stack() as stack:
-        from tiering_assets.defs.rebuild import open_instance, rebuild
+        from tiering_assets.defs.rebuild import rebuild
 
         with open_instance(home) as instance:
             found = rebuild(stack, instance, dry_run=dry_run, force=force)
@@ -68,22 +67,6 @@ def rebuild(
             if not session.as_json:
                 sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(worst(found.unreadable.values()))
-
-
-def _home() -> str:
-    """DAGSTER_HOME, which is an absolute path of a folder, or a SettingsError before anything."""
-    home = os.environ.get("DAGSTER_HOME", "")
-    advice = "give the folder that dagster-webserver and dagster-daemon run with"
-    if not home:
-        raise SettingsError(f"DAGSTER_HOME is not set: {advice}")
-    if not Path(home).is_absolute():
-        raise SettingsError(f"DAGSTER_HOME={home} is not an absolute path: {advice}")
-    if not Path(home).is_dir():
-        raise SettingsError(
-            f"DAGSTER_HOME={home} is no folder: make it again with its dagster.yaml "
-            "(deploy/dagster.yaml), which says where events are stored, then rebuild"
-        )
-    return home
 
 
 def _document(found: Rebuilt) -> dict[str, object]:

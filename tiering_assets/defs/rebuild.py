@@ -105,16 +105,6 @@ class Rebuilt:
     unreadable: Mapping[int, FormatError] = field(default_factory=dict)
 
 
-def open_instance(home: str) -> dg.DagsterInstance:
-    """The instance in DAGSTER_HOME. SettingsError when it cannot be opened."""
-    try:
-        return dg.DagsterInstance.get()
-    except dg.DagsterError as error:
-        raise SettingsError(
-            f"the Dagster instance in DAGSTER_HOME={home} cannot be opened: {error}"
-        ) from error
-
-
 def rebuild(
     stack: Stack,
     instance: dg.DagsterInstance,

@@ -27,6 +27,28 @@ from tiering_assets.tiering.own_policy import switched_off
 MayTry = Callable[[int], bool]
 
 
+SINGLE_LISTINGS_MAX = 200  # of one ledger each; beyond it one listing of a thousand a page
+
+
+class _Certified:
+    """Which attempts have a certificate: asked ledger by ledger, or all at once where many ask."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._asked = 0
+        self._all: dict[int, set[UUID]] | None = None
+
+    def attempts(self, ledger_id: int) -> set[UUID]:
+        if self._all is None and self._asked >= SINGLE_LISTINGS_MAX:
+            self._all = {}
+            for one, uid in self._stack.book.pairs("certificates/"):
+                self._all.setdefault(one, set()).add(uid)
+        if self._all is not None:
+            return self._all.get(ledger_id, set())
+        self._asked += 1
+        return {uid for _, uid in self._stack.book.pairs(keys.certificates_of(ledger_id))}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToOffload:
     """One topic's part: `copy` goes on to publication when enough waits, `publish` goes out now."""
@@ -43,7 +65,10 @@ class Offloads:
         self._policies = policies
         self._may_try = may_try
         self._now_ms = int(stack.now().timestamp() * 1000)
-        self._quarantined = stack.book.pairs("quarantines/")
+        self._certified = _Certified(stack)
+        self._quarantined: dict[int, set[UUID]] = {}
+        for ledger_id, uid in stack.book.pairs("quarantines/"):
+            self._quarantined.setdefault(ledger_id, set()).add(uid)
 
     def look(self, topic: Topic) -> list[ToOffload]:
         """BrokerError where the policy cannot be read: unknown is not permission."""
@@ -105,9 +130,8 @@ class Offloads:
 
     def _copies(self, ledger_id: int) -> tuple[bool, bool]:
         """Is there a proven copy, and was one quarantined?"""
-        bad = {uid for one, uid in self._quarantined if one == ledger_id}
-        certified = {uid for _, uid in self._stack.book.pairs(keys.certificates_of(ledger_id))}
-        return bool(certified - bad), bool(bad)
+        bad = self._quarantined.get(ledger_id, set())
+        return bool(self._certified.attempts(ledger_id) - bad), bool(bad)
 
 
 class Releases:
@@ -122,6 +146,7 @@ class Releases:
         self._stack = stack
         self._may_try = may_try
         self._foreign = set() if foreign is None else foreign
+        self._certified = _Certified(stack)
         self._holds = read_holds(stack)
         self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
         lag_ms = stack.deletion_lag.total_seconds() * 1000
@@ -151,10 +176,9 @@ class Releases:
         context = listed.offload
         if context is None or (listed.ledger_id, context.uid) in self._foreign:
             return False
-        pair = listed.ledger_id, context.uid
-        if pair in self._stack.book.pairs(keys.certificates_of(listed.ledger_id)):
+        if context.uid in self._certified.attempts(listed.ledger_id):
             return True
-        self._foreign.add(pair)
+        self._foreign.add((listed.ledger_id, context.uid))
         return False
 
 

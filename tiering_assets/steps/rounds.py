@@ -55,10 +55,11 @@ def walk(
     after: str | None,
     seconds: float,
     room: int,
+    weigh: Callable[[T], int] = lambda _one: 1,
 ) -> Round[T]:
     """Look at user topics in name order, from the one after `after`, for at most so many seconds.
 
-    It also stops when `room` things were found. One topic is looked at whatever the time.
+    It also stops when what was found weighs `room`: by default, so many things. One topic is looked at whatever the time.
     """
     deadline = stack.monotonic() + seconds
     names = sorted(
@@ -69,7 +70,7 @@ def walk(
     failed: dict[str, str] = {}
     topics, resume = 0, None
     for name in names[start:]:
-        if resume is not None and (len(found) >= room or stack.monotonic() >= deadline):
+        if resume is not None and (sum(map(weigh, found)) >= room or stack.monotonic() >= deadline):
             return Round(found=tuple(found), resume=resume, topics=topics, failed=failed)
         resume = name
         topics += 1

@@ -1,4 +1,4 @@
-"""`tierkeeper dagster rebuild` without an instance: said at once, before any server is asked."""
+"""Commands about Dagster's instance without one: said at once, before any server is asked."""
 
 import pytest
 
@@ -16,10 +16,13 @@ REFUSED = 11
         ("/nowhere/at/all", "DAGSTER_HOME=/nowhere/at/all is no folder: make it again"),
     ],
 )
-def test_without_a_home_nothing_is_rebuilt(monkeypatch, capsys, home, said):
+@pytest.mark.parametrize("words", [("dagster", "rebuild"), ("auto", "on"), ("auto", "status")])
+def test_without_a_home_nothing_is_done(monkeypatch, capsys, tmp_path, home, said, words):
+    monkeypatch.chdir(tmp_path)
     if home is None:
         monkeypatch.delenv("DAGSTER_HOME", raising=False)
     else:
         monkeypatch.setenv("DAGSTER_HOME", home)
-    assert run(["dagster", "rebuild"]) == REFUSED
+    assert run([*words]) == REFUSED
     assert said in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

@@ -87,3 +87,11 @@ def test_topics_deleted_since_the_cursor_was_written_are_passed():
         stack, lambda t: [t.ml_name], after="t/ns/persistent/topic-03-gone", seconds=60, room=99
     )
     assert [short(name) for name in found.found] == NAMES[4:]
+
+
+def test_a_round_ends_when_what_was_found_weighs_enough():
+    """A topic may hold thousands of ledgers, and a tick has a minute."""
+    found = walk(
+        a_stack(NAMES), lambda t: [t.ml_name], after=None, seconds=60, room=10, weigh=lambda _: 4
+    )
+    assert [short(name) for name in found.found] == NAMES[:3]

@@ -50,6 +50,7 @@ def offload_threshold(tick: Tick) -> Result:
             after=tick.cursor.text("after"),
             seconds=tick.auto.tick_budget_s,
             room=runs * tick.auto.batch_ledgers_max,
+            weigh=lambda topic: len(topic.copy) + len(topic.publish),
         )
     looked.require_any()
     to_copy = [one for topic in looked.found for one in topic.copy]

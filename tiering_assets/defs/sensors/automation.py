@@ -6,14 +6,13 @@ somebody stopped in the UI, a daemon that is gone or a tick that fails is a diff
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from resources.errors import PrerequisiteError, SettingsError
 from tiering_assets.defs.preview_sensors import SensorState, sensor_states, start_sensor
+from tiering_assets.defs.sensors.all import SENSORS
 
 HEARTBEAT_MAX = timedelta(seconds=120)  # it beats every 30 s
 SENSOR_DAEMON = "SENSOR"
@@ -46,26 +45,10 @@ class AutoStatus:
         return self.wanted and bool(self.problems or any(one.problem for one in self.sensors))
 
 
-def open_instance() -> dg.DagsterInstance:
-    """The instance of DAGSTER_HOME. PrerequisiteError without one, SettingsError for a bad one."""
-    home = os.environ.get("DAGSTER_HOME", "")
-    if not home:
-        raise PrerequisiteError(
-            "DAGSTER_HOME is not set: name the directory that the daemon and the web page use, "
-            "for example `export DAGSTER_HOME=$PWD/dagster_home`"
-        )
-    try:
-        return dg.DagsterInstance.get()
-    except dg.DagsterError as error:
-        raise SettingsError(f"DAGSTER_HOME={home}: {error}") from error
-
-
 def read_status(
     instance: dg.DagsterInstance, *, wanted: bool, now: datetime | None = None
 ) -> AutoStatus:
     """What is, beside what is wanted."""
-    from tiering_assets.defs.sensors.all import SENSORS
-
     now = now or datetime.now(UTC)
     beat = instance.get_daemon_heartbeats().get(SENSOR_DAEMON)
     beat_at = None if beat is None else datetime.fromtimestamp(beat.timestamp, UTC)
@@ -81,8 +64,6 @@ def read_status(
 
 def start_stopped(instance: dg.DagsterInstance) -> list[str]:
     """Start the sensors that somebody stopped; their names. Ones that never ran start by themselves."""
-    from tiering_assets.defs.sensors.all import SENSORS
-
     ours = {sensor.name for sensor in SENSORS}
     stopped = [one for one in sensor_states(instance) if one.name in ours and not one.running]
     for one in stopped:
