@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
@@ -212,9 +213,9 @@ def _ask_before_sending(client: S3Client, meter: StoreMeter) -> None:
 
     def sending(request: Any, **_of: Any) -> None:
         body = request.body
-        if isinstance(body, str):  # botocore sends UTF-8, and wants to see it as text until then
-            body = body.encode()
-        if body and isinstance(body, bytes | bytearray) and meter.bounds_uploads():
+        if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
+            body = body.getbuffer()
+        if body and meter.bounds_uploads():
             request.body = MeteredBody(body, meter)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.
