@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
-from pathlib import Path
 
 import hypothesis
 import pytest
 
 from resources.devstack.stack import DevStack
 from tiering_assets.spark.runner import open_spark_runner
-
-# Workers of pytest-xdist are `python -c`, under which PySpark takes the program for a doctest.
-if not hasattr(sys.modules["__main__"], "__file__"):
-    sys.modules["__main__"].__file__ = str(Path(pytest.__file__).with_name("__main__.py"))
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,17 +66,34 @@ def run_suite(suite: Mapping[str, Any], frame: pd.DataFrame) -> list[Expectation
         return [_outcome(result) for result in results]
 
 
+@contextmanager
+def _program_with_a_file() -> Iterator[None]:
+    """Let the program look like one that was started from a file.
+
+    PySpark, which the library imports, takes one that was not for a doctest run and ends it, with
+    success, in the middle of a verification. Runs that Dagster's daemon launches are such programs.
+    """
+    main = sys.modules["__main__"]
+    if hasattr(main, "__file__"):
+        yield
+        return
+    main.__file__ = __file__
+    try:
+        yield
+    finally:
+        del main.__file__
+
+
 @functools.cache
 def _batch_definition() -> Any:
     # Read when the library is imported; it has no client left, but an older one may be installed.
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "False")
     try:
-        import great_expectations as gx
+        with _program_with_a_file():
+            import great_expectations as gx
     except SystemExit as error:
-        # Under `python -c` the library's import of PySpark takes the program for a doctest run and
-        # ends it with success, in the middle of a verification.
         raise PrerequisiteError(
-            "great_expectations cannot be imported by `python -c`: run a file or a module"
+            "great_expectations cannot be imported: PySpark ended the program meanwhile"
         ) from error
     from great_expectations.data_context.types.base import ProgressBarsConfig
 

@@ -155,3 +155,20 @@ def test_importing_the_room_imports_neither_great_expectations_nor_pandas():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_program_without_a_file_can_judge_too():
+    """Runs that Dagster's daemon launches are `python -c`, which PySpark takes for a doctest run."""
+    code = (
+        "import pandas as pd\n"
+        "from tiering_assets.quality.expectations_run import run_suite\n"
+        "frame = pd.DataFrame({'ledger_id': [1, 2], 'part': [1, 1], 'size': [5, -5]})\n"
+        "one = {'type': 'expect_column_values_to_be_between',\n"
+        "       'kwargs': {'column': 'size', 'min_value': 0}}\n"
+        "[found] = run_suite({'name': 's', 'expectations': [one]}, frame)\n"
+        "print([int(i) for i in found.unexpected], found.broken)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "[2] None\n"), done.stderr
