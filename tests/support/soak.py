@@ -258,6 +258,7 @@ def main() -> int:
     parser.add_argument("--runner", choices=("local", "spark"), default="spark")
     parser.add_argument("--keep", action="store_true", help="keep the servers' logs")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped
     directory = Path(tempfile.mkdtemp(prefix="tierkeeper-soak-"))
     try:
         result = soak_for(asked.minutes, directory, asked.runner)

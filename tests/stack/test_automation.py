@@ -1,0 +1,99 @@
+"""The real daemon and its sensors: a topic is tiered and released with nothing done by hand.
+
+The long form, with faults, is tests/support/soak.py.
+"""
+
+import json
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+from resources.devstack.probes import http_call
+from resources.devstack.traffic import TopicSpec, consume_all, produce
+from resources.settings_sources import load_settings
+from tests.support.soak_home import Home
+from tiering_assets.steps.stack import open_stack
+from tiering_assets.steps.survey import survey
+from tiering_assets.tiering.states import LedgerState
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+NAMESPACE = "public/automation"
+TIMEOUT_S = 240
+
+
+@pytest.fixture
+def site(stack, tmp_path):
+    """Settings under which only this namespace is tiered, and a home for the daemon."""
+    policy = tmp_path / "tiering.toml"
+    policy.write_text(
+        f'[default]\ntiering = "disabled"\n[namespaces."{NAMESPACE}"]\ntiering = "enabled"\n'
+        "managedLedgerOffloadThresholdInBytes = 0\n"
+    )
+    config = tmp_path / "tierkeeper.toml"
+    config.write_text("# a person's file\n[auto]\ninterval_s = 3\ndiscover_every_s = 5\n")
+    environment = stack.environment() | {
+        "TIERKEEPER_CONFIG": str(config),
+        "TIERKEEPER_DAGSTER_RUNNER": "local",
+        "TIERKEEPER_POLICY_FILE": str(policy),
+        "TIERKEEPER_PUBLISH_PENDING_BYTES": "0",
+        "TIERKEEPER_RELEASE_DELETION_LAG_S": "5",
+        "TIERKEEPER_RELEASE_FLEET_SHARE_MAX": "1",
+    }
+    home = Home(tmp_path / "home", environment)
+    home.make()
+    try:
+        yield home, environment
+    finally:
+        home.stop()
+
+
+def create_namespace(endpoints):
+    port = urlsplit(endpoints.admin_url).port
+    status, said = http_call(port, "PUT", f"/admin/v2/namespaces/{NAMESPACE}", body=b"{}")
+    assert status in (204, 409), said
+
+
+def views_of(environment, ml_name):
+    with open_stack(load_settings(environ=environment).settings) as stack:
+        return [*survey(stack, [ml_name])]
+
+
+def wait_for(what, seconds=TIMEOUT_S):
+    deadline = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    return found
+
+
+def status(home):
+    done = home.run("auto", "status", "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_switched_on_a_topic_is_tiered_and_released_by_itself(site, endpoints):
+    home, environment = site
+    create_namespace(endpoints)
+    spec = TopicSpec(topic=f"{NAMESPACE}/orders", messages=4500, payload_bytes=64)
+    sent = produce(endpoints, spec)
+    ml_name = f"{NAMESPACE}/persistent/orders"
+    closed = [view for view in views_of(environment, ml_name) if view.state is LedgerState.SEALED]
+    assert len(closed) == 2
+
+    home.start()
+    assert home.run("auto", "on").returncode in (0, 1)  # the daemon has just begun
+    wait_for(lambda: status(home)[0] == 0)
+    wait_for(
+        lambda: all(
+            view.state in (LedgerState.RELEASED, LedgerState.OPEN)
+            for view in views_of(environment, ml_name)
+        )
+    )
+    assert consume_all(endpoints, spec) == sent
+
+    assert home.run("auto", "off").returncode == 0
+    assert status(home)[0] == 0  # off is wanted, and nothing must run for it
+    assert home.run("auto", "on").returncode == 0
+    assert status(home)[1]["wanted"] is True
