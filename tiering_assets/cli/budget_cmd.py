@@ -28,11 +28,14 @@ _UNITS = {"": 1, "B": 1} | {
     for infix, base in (("i", 1024), ("", 1000))
 }
 _SAID = {"none": 0, "settings": None}
-_HELP = "50MiB/s and the like, `none` for no bound, `settings` for what settings say."
+_OTHERS = "`none` for no bound, `settings` for what settings say"
 
 
 def _option(name: str, what: str) -> typer.models.OptionInfo:
-    info: typer.models.OptionInfo = typer.Option(name, metavar="RATE", help=f"{what}: {_HELP}")
+    example = "200" if "requests" in name else "50MiB/s"
+    info: typer.models.OptionInfo = typer.Option(
+        name, metavar="RATE", help=f"{what} per second, such as {example}; {_OTHERS}."
+    )
     return info
 
 

@@ -80,9 +80,18 @@ ACTIONS = st.fixed_dictionaries(
         "size": st.floats(0, 1),  # of the most that may be taken at once
         "for_s": st.sampled_from([0.0, 0.01, 1.0, 12.0]),  # until the answer is there
         "spent": st.floats(0, 1),  # of what was taken
+        "meanwhile": st.integers(0, 60),  # further ones of a whole step, until the answer is there
         "restart": st.sampled_from([False, False, False, True]),
     }
 )
+
+
+def taken_at(bucket, amount, now):
+    """Wait as told, take, and tell when."""
+    while (wait := bucket.wait_s(amount, now)) > 0:
+        now += max(wait, 1e-6)
+    bucket.take(amount, now)
+    return now
 
 
 @given(
@@ -102,33 +111,38 @@ def test_no_window_holds_more_than_the_part_whatever_arrives_when(kind, parts, t
         limit = limits[action["budget"]]
         if action["restart"]:  # a new process in the place of the one before
             bucket = Bucket(limit, now)
-            assert bucket.wait_s(1, now) > 0  # it begins with nothing
         bucket.set_limit(limit, now)
         amount = max(1, int(action["size"] * limit.step))
-        while (wait := bucket.wait_s(amount, now)) > 0:
-            now += max(wait, 1e-6)
-        bucket.take(amount, now)
-        began, now = now, now + action["for_s"]
+        began = now = taken_at(bucket, amount, now)
+        for _ in range(action["meanwhile"]):
+            # What does not fit beside what is held would be let through as an older budget's.
+            if limit.burst - bucket.held < limit.step:
+                break
+            now = taken_at(bucket, limit.step, now)
+            bucket.settle(limit.step, limit.step, now)
+            spent.append((now, now, limit.step))
+        now = max(now, began + action["for_s"])
         actual = max(1, int(amount * action["spent"]))
         bucket.settle(amount, actual, now)
         spent.append((began, now, actual))
     assert most_in_a_window(spent) <= part_of(max(rates), parts, kind) + 1e-3
 
 
-@given(st.integers(2, 30), st.lists(st.integers(1, 12), min_size=1, max_size=30))
-def test_reads_that_are_on_their_way_together_hold_the_window_too(times, widths):
+@given(
+    st.integers(2, 30),
+    st.lists(st.integers(1, 12), min_size=1, max_size=30),
+    st.sampled_from([0.0, 0.7, 4.0]),
+)
+def test_reads_that_are_on_their_way_together_hold_the_window_too(times, widths, answer_s):
     """Many answers of unknown size at once: what was taken for them comes back later."""
     rate = times * smallest_rate("bookie_read_bytes_per_s", SETTINGS, parts=1)
     limit = limit_of("bookie_read_bytes_per_s", rate, SETTINGS, parts=1)
     bucket, now, spent = Bucket(limit, 0.0), 0.0, []
     for width in widths:
         count = max(1, min(width, int(limit.burst // limit.step)))
-        while (wait := bucket.wait_s(count * limit.step, now)) > 0:
-            now += max(wait, 1e-6)
-        bucket.take(count * limit.step, now)
-        began = now
+        began = now = taken_at(bucket, count * limit.step, now)
         for _ in range(count):
-            now += 0.7
+            now += answer_s
             bucket.settle(limit.step, limit.step, now)
             spent.append((began, now, limit.step))
     assert most_in_a_window(spent) <= rate * WINDOW_S + 1e-3
@@ -150,6 +164,21 @@ def test_a_busy_spender_gets_most_of_its_part(parts, times):
     assert spent >= 0.6 * 100 * rate / parts
     if rate / parts > MIB:
         assert spent >= 0.9 * 100 * rate / parts
+
+
+def test_a_slow_answer_leaves_no_room_that_it_may_still_need():
+    """Held until it came: else a full bucket would be spent in the window of its last byte."""
+    least = smallest_rate("bookie_read_bytes_per_s", SETTINGS, parts=1)
+    limit = limit_of("bookie_read_bytes_per_s", least, SETTINGS, parts=1)
+    bucket = Bucket(limit, 0.0)
+    began = taken_at(bucket, limit.step, 0.0)
+    bucket.settle(limit.step, limit.step, began + 30)
+    assert bucket.wait_s(limit.step, began + 30) > WINDOW_S
+
+
+def test_it_begins_with_nothing():
+    limit = limit_of("upload_bytes_per_s", MIB, SETTINGS, parts=1)
+    assert Bucket(limit, 50.0).wait_s(1, 50.0) > 0
 
 
 def test_a_smaller_budget_counts_at_once_and_its_first_bytes_come_from_nothing_saved():
