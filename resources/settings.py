@@ -98,6 +98,9 @@ class DisturbSettings:
     per_topic_hour_max: int = _setting(12, "reloads of one topic in any hour")
     per_broker_hour_max: int = _setting(600, "reloads of topics of one broker in any hour")
     per_cluster_hour_max: int = _setting(2000, "reloads of topics in any hour")
+    loads_hour_max: int = _setting(
+        60, "idle topics loaded in any hour, so that their broker applies overdue retention"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +295,12 @@ class DagsterSettings:
     runner: str = _setting("spark", "where blocks are copied and read back: spark or local")
     partitions_max: int = _setting(
         5000, "live ledger partitions; ledgers beyond it are counted in the backlog only"
+    )
+    owner: str = _setting(
+        "", "owner of every asset in the UI: team:NAME or an e-mail address; empty means none"
+    )
+    docs_url: str = _setting(
+        "", "where docs/ is served, for the links in the UI; empty means its place in the checkout"
     )
 
 

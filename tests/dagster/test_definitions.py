@@ -47,6 +47,14 @@ GRAPH = {
     "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
     "swept_leavings": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
 }
+POOLS = {
+    "discovered": set(),
+    "offload_ledgers": {"bookie_read"},
+    "verify_ledgers": {"bookie_read"},
+    "release_ledgers": {"release"},
+    "pulsar__scrubbed_ledgers": {"bookie_read"},
+    "pulsar__swept_leavings": set(),
+}
 JOBS = {
     "discover": {"sealed_ledgers", "tiering_backlog", "objectives_met"},
     "offload": {"offloaded_objects", "index_objects", "certificates", "offload_contexts"},
@@ -108,6 +116,49 @@ def test_every_asset_is_described_for_operators():
     graph = defs.resolve_asset_graph()
     for key in graph.get_all_asset_keys():
         assert len(graph.get(key).description or "") > 60, key
+
+
+def test_every_asset_links_to_a_page_that_exists():
+    graph = defs.resolve_asset_graph()
+    for key in graph.get_all_asset_keys():
+        assert (ROOT / graph.get(key).metadata["docs"].value).is_file(), key
+
+
+def test_what_reads_bookies_and_what_releases_is_in_a_pool():
+    found = {}
+    for name in JOBS:
+        for node in defs.resolve_job_def(name).graph.node_defs:
+            found[node.name] = node.pools
+    assert found == POOLS
+
+
+def test_owner_and_links_are_the_deployments(environment):
+    code = (
+        "import json\n"
+        "from tiering_assets.definitions import defs\n"
+        "graph = defs.resolve_asset_graph()\n"
+        "nodes = [graph.get(key) for key in graph.get_all_asset_keys()]\n"
+        "print(json.dumps([[node.owners, node.metadata['docs'].value] for node in nodes]))"
+    )
+    named = {
+        **environment,
+        "TIERKEEPER_DAGSTER_OWNER": "team:storage",
+        "TIERKEEPER_DAGSTER_DOCS_URL": "https://docs.example.com/tierkeeper/",
+    }
+    found = json.loads(run("python", "-c", code, environment=named).stdout)
+    assert len(found) == len(GRAPH)
+    for owners, link in found:
+        assert owners == ["team:storage"]
+        assert link.startswith("https://docs.example.com/tierkeeper/")
+        assert link.endswith(".md")
+    assert {
+        tuple(owners)
+        for owners, _link in json.loads(run("python", "-c", code, environment=environment).stdout)
+    } == {()}
+    wrong = {**environment, "TIERKEEPER_DAGSTER_OWNER": "storage people"}
+    assert (
+        "dagster.owner is 'storage people'" in run("python", "-c", code, environment=wrong).stderr
+    )
 
 
 def test_checks_of_ledgers_are_partitioned_and_none_is_blocking():
@@ -196,5 +247,9 @@ def test_instances_send_nothing_and_limit_what_the_jobs_are_tagged_with(path):
     assert config["nux"] == {"enabled": False}
     (limit,) = config["concurrency"]["runs"]["tag_concurrency_limits"]
     assert defs.resolve_job_def("release").tags[limit["key"]] == limit["value"]
+    pools = config["concurrency"]["pools"]
+    assert pools["granularity"] == "run"  # a killed run must not hold a slot that only steps free
+    assert pools["default_limit"] < config["concurrency"]["runs"]["max_concurrent_runs"]
+    assert config["run_monitoring"]["poll_interval_seconds"] <= 60
     assert config["run_monitoring"]["free_slots_after_run_end_seconds"] > 0
     assert config["run_retries"]["retry_on_asset_or_op_failure"] is False

@@ -7,6 +7,7 @@ import dagster as dg
 
 from resources.settings_sources import load_settings
 from tiering_assets.defs.batches import Discovery, add_partitions, admit
+from tiering_assets.defs.dressing import asset_spec
 from tiering_assets.defs.figures import (
     OBJECTIVES_MET,
     OBJECTIVES_SPEC,
@@ -19,37 +20,32 @@ from tiering_assets.defs.partitions import (
     RELEASED_LEDGERS,
     SEALED_LEDGERS,
     TIERING_BACKLOG,
-    ledger_partitions,
 )
 from tiering_assets.defs.resources import TieringStack, narrate
-from tiering_assets.defs.rollups import backlog_metadata, released_metadata
+from tiering_assets.defs.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
 
 _SPECS = [
-    dg.AssetSpec(
+    asset_spec(
         SEALED_LEDGERS,
-        description=(
-            "Ledgers that their topic has closed and that no broker reads from the bucket yet. "
-            "A ledger gets its partition here or when a batch takes it up; all others are "
-            "counted in tiering_backlog."
-        ),
-        partitions_def=ledger_partitions,
-        group_name="ingest",
+        "Ledgers that their topic has closed and that no broker reads from the bucket yet. "
+        "A ledger gets its partition here or when a batch takes it up; all others are "
+        "counted in tiering_backlog.",
+        group="ingest",
         kinds={"pulsar"},
-        skippable=True,
+        page="states.md",
     ),
-    dg.AssetSpec(
+    asset_spec(
         TIERING_BACKLOG,
-        description=(
-            "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
-            "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
-            "Watch copy_lag_oldest_seconds: it grows when offloading stands (docs/metrics.md)."
-        ),
+        "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
+        "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
+        "Watch copy_lag_oldest_seconds: it grows when offloading stands (docs/metrics.md).",
+        group="ingest",
+        kinds={"pulsar"},
+        page="metrics.md",
+        of_ledgers=False,
         freshness_policy=dg.FreshnessPolicy.time_window(
             fail_window=timedelta(seconds=load_settings().settings.objectives.fresh_s)
         ),
-        group_name="ingest",
-        kinds={"pulsar"},
-        skippable=True,
     ),
 ]
 
@@ -68,6 +64,7 @@ def discovered(
     from tiering_assets.steps.backlog import count_backlog, explain_backlog
     from tiering_assets.steps.backlog_topic import reloads_of_last_hour
     from tiering_assets.steps.fleet_figures import figures_of
+    from tiering_assets.steps.newest_releases import newest_releases
     from tiering_assets.steps.survey import UNFINISHED
 
     with tiering_stack.connect(context) as stack:
@@ -75,10 +72,12 @@ def discovered(
         views, reasons = [one.view for one in explained], count_backlog(explained, now=stack.now())
         sealed = [view for view in views if view.state in UNFINISHED]
         now, live_max = stack.now(), stack.settings.dagster.partitions_max
-        objectives, figures = stack.settings.objectives, None
+        objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
+        figures, newest = None, []
         if not config.topics:  # a count over some topics would read as a drop
             reloads = sum(reloads_of_last_hour(stack).values())
             figures = figures_of(explained, disturbances_last_hour=reloads, now=now)
+            newest = newest_releases(stack, NEWEST_SHOWN)
     if SEALED_LEDGERS in context.selected_asset_keys:
         oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}
         admission = admit(context.instance, list(oldest)[: config.max_ledgers], live_max=live_max)
@@ -101,6 +100,5 @@ def discovered(
     if figures is not None and OBJECTIVES_MET in context.selected_asset_check_keys:
         yield check_result(judge(figures, objectives))
     if figures is not None:
-        context.log_event(
-            dg.AssetMaterialization(RELEASED_LEDGERS, metadata={**released_metadata(views)})
-        )
+        shown = released_metadata(views, newest, bucket=bucket)
+        context.log_event(dg.AssetMaterialization(RELEASED_LEDGERS, metadata={**shown}))

@@ -13,6 +13,7 @@ import dagster as dg
 from tiering_assets.defs.checks import read_back_evaluation
 from tiering_assets.defs.metadata import (
     Metadata,
+    asset_uri,
     bucket_path,
     certificate_metadata,
     context_metadata,
@@ -45,6 +46,7 @@ def sealed_event(view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
         "ledger_id": dg.MetadataValue.int(view.ledger_id),
         "topic": dg.MetadataValue.text(view.topic),
         "state": dg.MetadataValue.text(view.state.value),
+        "dagster/partition_row_count": dg.MetadataValue.int(view.entries or 0),
         "entries": dg.MetadataValue.int(view.entries or 0),
         "payload_bytes": dg.MetadataValue.int(view.bytes or 0),
     }
@@ -113,6 +115,7 @@ def release_metadata(
         "attempt": dg.MetadataValue.text(str(release.uid)),
         "bytes_released": dg.MetadataValue.int(bytes_released),
         "released_at": dg.MetadataValue.timestamp(release.released_at),
+        **asset_uri(bucket, prefix + records.release.key),
         "release": bucket_path(bucket, prefix + records.release.key),
     }
     if records.intent is not None:

@@ -30,8 +30,17 @@ INDEX_COLUMNS = dg.TableSchema(
 )
 
 
+def bucket_uri(bucket: str, key: str) -> str:
+    return f"s3://{bucket}/{key}"
+
+
 def bucket_path(bucket: str, key: str) -> dg.MetadataValue:
-    return dg.MetadataValue.path(f"s3://{bucket}/{key}")
+    return dg.MetadataValue.path(bucket_uri(bucket, key))
+
+
+def asset_uri(bucket: str, key: str) -> Metadata:
+    """Where the asset's own bytes lie, under the key that Dagster's catalogue shows."""
+    return {"dagster/uri": dg.MetadataValue.text(bucket_uri(bucket, key))}
 
 
 def megabytes_per_second(size: int, seconds: float) -> dg.MetadataValue:
@@ -76,6 +85,8 @@ def certificate_metadata(certificate: Certificate, *, key: str, sha256: str) -> 
     """`key` is the record's full key in the bucket, `sha256` the digest of its bytes."""
     return {
         **_ledger(certificate),
+        **asset_uri(certificate.bucket, key),
+        "dagster/partition_row_count": dg.MetadataValue.int(certificate.entries),
         "certificate": bucket_path(certificate.bucket, key),
         "certificate_sha256": dg.MetadataValue.text(sha256),
         "data_sha256": dg.MetadataValue.text(certificate.data.sha256),
@@ -95,6 +106,7 @@ def certificate_metadata(certificate: Certificate, *, key: str, sha256: str) -> 
 def context_metadata(certificate: Certificate, publication: Publication, *, key: str) -> Metadata:
     return {
         **_ledger(certificate),
+        **asset_uri(certificate.bucket, key),
         "publication": bucket_path(certificate.bucket, key),
         "published_at": dg.MetadataValue.timestamp(publication.confirmed_at),
         "confirmed_by": dg.MetadataValue.text(publication.confirmed_by),
@@ -149,7 +161,7 @@ def topic_text(ml_name: str) -> str:
 def _object(bucket: str, facts: ObjectFacts) -> Metadata:
     return {
         "object": bucket_path(bucket, facts.key),
-        "dagster/uri": dg.MetadataValue.text(f"s3://{bucket}/{facts.key}"),
+        **asset_uri(bucket, facts.key),
         "sha256": dg.MetadataValue.text(facts.sha256),
         "etag": dg.MetadataValue.text(facts.etag),
     }

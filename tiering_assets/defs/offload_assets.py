@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.batch_summary import BatchSummary, Result, Row, tell_batch
 from tiering_assets.defs.batches import (
     OffloadBatch,
     add_partitions,
@@ -17,6 +18,7 @@ from tiering_assets.defs.batches import (
     chosen_ids,
 )
 from tiering_assets.defs.checks import disproved_by, log_finding, log_suites
+from tiering_assets.defs.dressing import BOOKIE_READ_POOL, asset_spec
 from tiering_assets.defs.figures import observed_backlog
 from tiering_assets.defs.ledger_events import (
     certificate_event,
@@ -25,17 +27,16 @@ from tiering_assets.defs.ledger_events import (
     index_event,
     object_event,
 )
-from tiering_assets.defs.metadata import INDEX_COLUMNS
+from tiering_assets.defs.metadata import INDEX_COLUMNS, topic_text
 from tiering_assets.defs.offload_prefix import plan_of, tell_plan, tell_progress
 from tiering_assets.defs.partitions import (
     CERTIFICATES,
     INDEX_OBJECTS,
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
-    ledger_partitions,
 )
 from tiering_assets.defs.preview_api import tell_evaluation
-from tiering_assets.defs.release_assets import log_releases, said_of
+from tiering_assets.defs.release_assets import log_releases, release_row, said_of
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
@@ -44,50 +45,38 @@ if TYPE_CHECKING:
     from tiering_assets.steps.stack import Stack
 
 _SPECS = [
-    dg.AssetSpec(
+    asset_spec(
         OFFLOADED_OBJECTS,
-        description=(
-            "Data objects in the bucket: a ledger's entries in Pulsar's offload format, read from "
-            "the bookies by Spark tasks with every entry's digest checked."
-        ),
-        partitions_def=ledger_partitions,
-        group_name="offload",
+        "Data objects in the bucket: a ledger's entries in Pulsar's offload format, read from "
+        "the bookies by Spark tasks with every entry's digest checked.",
+        group="offload",
         kinds={"spark", "s3"},
-        skippable=True,
+        page="formats.md",
     ),
-    dg.AssetSpec(
+    asset_spec(
         INDEX_OBJECTS,
-        description=(
-            "Index objects: which block of the data object holds which entries, and the ledger's "
-            "metadata as brokers need it. Written only when the data object is complete."
-        ),
-        metadata={"dagster/column_schema": INDEX_COLUMNS},
-        partitions_def=ledger_partitions,
-        group_name="offload",
+        "Index objects: which block of the data object holds which entries, and the ledger's "
+        "metadata as brokers need it. Written only when the data object is complete.",
+        group="offload",
         kinds={"spark", "s3"},
-        skippable=True,
+        page="formats.md",
+        metadata={"dagster/column_schema": INDEX_COLUMNS},
     ),
-    dg.AssetSpec(
+    asset_spec(
         CERTIFICATES,
-        description=(
-            "Proof that every byte was read back and equals what the bookies served. No bookie "
-            "copy is deleted without one."
-        ),
-        partitions_def=ledger_partitions,
-        group_name="integrity",
+        "Proof that every byte was read back and equals what the bookies served. No bookie "
+        "copy is deleted without one.",
+        group="integrity",
         kinds={"spark", "greatexpectations"},
-        skippable=True,
+        page="records.md",
     ),
-    dg.AssetSpec(
+    asset_spec(
         OFFLOAD_CONTEXTS,
-        description=(
-            "Published ledgers: the topic's metadata names our objects and its broker has read "
-            "them. The deletion lag runs from here; the bookies still hold their copy."
-        ),
-        partitions_def=ledger_partitions,
-        group_name="release",
+        "Published ledgers: the topic's metadata names our objects and its broker has read "
+        "them. The deletion lag runs from here; the bookies still hold their copy.",
+        group="release",
         kinds={"pulsar"},
-        skippable=True,
+        page="states.md",
     ),
 ]
 
@@ -96,6 +85,7 @@ _SPECS = [
     name="offload_ledgers",
     specs=_SPECS,
     can_subset=True,
+    pool=BOOKIE_READ_POOL,
     description="Copies, verifies and publishes a batch of ledgers. Safe to run again.",
 )
 def offload_ledgers(
@@ -110,6 +100,7 @@ def offload_ledgers(
         tiering_stack.connect(context, with_tasks=True) as stack,
         observed_backlog(context, stack),
     ):
+        started = stack.monotonic()
         wanted = chosen_ids(context, config)
         prefix = plan_of(stack, config, chosen=wanted)
         if prefix is not None:
@@ -132,8 +123,9 @@ def offload_ledgers(
         releases = [] if along is None else _log_along(context, stack, along)
         if prefix is not None:
             tell_progress(context, stack, prefix)
+        seconds = stack.monotonic() - started
     yield from ()  # nothing is materialized but ledger by ledger, above
-    _finish(context, outcomes, releases, full=admission.full)
+    _finish(context, outcomes, releases, full=admission.full, seconds=seconds)
 
 
 def _along(stack: "Stack", config: OffloadBatch) -> "Along":
@@ -194,6 +186,7 @@ def _finish(
     releases: "list[ReleaseOutcome]",
     *,
     full: tuple[int, ...],
+    seconds: float,
 ) -> None:
     waiting = dict.fromkeys(full, "no partition is free: retire released ledgers")
     failures = {o.ledger_id: str(o.result) for o in releases if isinstance(o.result, Exception)}
@@ -206,6 +199,14 @@ def _finish(
             waiting[outcome.ledger_id] = str(outcome.wait)
     for ledger_id, reason in sorted(waiting.items()):
         narrate(context, f"ledger {ledger_id} waits: {reason}")
+    rows = [_row(outcome, failures, waiting) for outcome in outcomes]
+    rows += [Row.waiting(ledger_id, waiting[ledger_id]) for ledger_id in full]
+    rows += [release_row(outcome) for outcome in releases]
+    tell_batch(
+        context,
+        OFFLOAD_CONTEXTS,
+        BatchSummary(action="offload", rows=tuple(rows), seconds=seconds),
+    )
     done = sum(o.ledger_id not in waiting and o.ledger_id not in failures for o in outcomes)
     noop = sum(outcome.noop for outcome in outcomes)
     narrate(
@@ -215,3 +216,27 @@ def _finish(
     )
     if failures:
         raise batch_failure("offload", failures, done=done, waiting=waiting)
+
+
+def _row(outcome: "LedgerOutcome", failures: dict[int, str], waiting: dict[int, str]) -> Row:
+    """What the summary says of one ledger. A noop is a ledger that this run found where it is."""
+    ledger_id, stored = outcome.ledger_id, outcome.certificate
+    topic = "" if outcome.ml_name is None else topic_text(outcome.ml_name)
+    if ledger_id in failures:
+        return Row(
+            ledger_id=ledger_id,
+            topic=topic,
+            result=Result.FAILED,
+            bytes=0,
+            said=failures[ledger_id],
+        )
+    if ledger_id in waiting:
+        return Row.waiting(ledger_id, waiting[ledger_id], topic=topic)
+    nothing_done = outcome.noop or not (outcome.published or outcome.copied or outcome.verified)
+    return Row(
+        ledger_id=ledger_id,
+        topic=topic,
+        result=Result.NOOP if nothing_done else Result.DONE,
+        bytes=stored.record.payload_bytes if stored is not None and outcome.copied else 0,
+        said=outcome.state,
+    )

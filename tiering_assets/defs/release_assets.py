@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.batch_summary import (
+    BatchSummary,
+    Result,
+    Row,
+    summary_metadata,
+    tell_batch,
+    tell_result,
+)
 from tiering_assets.defs.batches import (
     ReleaseBatch,
     add_partitions,
@@ -17,43 +25,40 @@ from tiering_assets.defs.batches import (
     reasons_table,
 )
 from tiering_assets.defs.checks import EXPECTATION_SUITES, log_release_audit, log_suites
+from tiering_assets.defs.dressing import RELEASE_POOL, asset_spec
 from tiering_assets.defs.figures import observed_backlog
-from tiering_assets.defs.ledger_events import release_event, release_metadata
-from tiering_assets.defs.metadata import bucket_path
+from tiering_assets.defs.ledger_events import context_event, release_event, release_metadata
+from tiering_assets.defs.metadata import Metadata, bucket_path, topic_text
 from tiering_assets.defs.partitions import (
     DELETED_BOOKIE_LEDGERS,
     RELEASED_LEDGERS,
-    ledger_partitions,
 )
 from tiering_assets.defs.resources import TieringStack, narrate
-from tiering_assets.defs.rollups import released_metadata
+from tiering_assets.defs.rollups import NEWEST_SHOWN, released_metadata
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.release_batch import ReleaseOutcome
+    from tiering_assets.steps.release_batch import PublishedAlong, ReleaseOutcome
     from tiering_assets.steps.release_plan import Written
     from tiering_assets.steps.stack import Stack
 
 _SPECS = [
-    dg.AssetSpec(
+    asset_spec(
         DELETED_BOOKIE_LEDGERS,
-        description=(
-            "Ledgers whose bookie copy is deleted, after the deletion lag and a fresh proof of "
-            "everything. A ledger that waits stays missing here; the run's log has its reasons."
-        ),
-        partitions_def=ledger_partitions,
-        group_name="release",
+        "Ledgers whose bookie copy is deleted, after the deletion lag and a fresh proof of "
+        "everything. A ledger that waits stays missing here; the run's log has its reasons.",
+        group="release",
         kinds={"pulsar"},
-        skippable=True,
+        page="states.md",
     ),
-    dg.AssetSpec(
+    asset_spec(
         RELEASED_LEDGERS,
-        description=(
-            "How many ledgers and bytes only the bucket holds, over all topics and by topic, and "
-            "what the last release run did or would do."
-        ),
-        group_name="release",
+        "How many ledgers and bytes only the bucket holds, over all topics and by topic, what "
+        "the last release run did or would do, and the newest releases with their records. A "
+        "released ledger's partition is retired after a while; this is where it is found.",
+        group="release",
         kinds={"s3"},
-        skippable=True,
+        page="records.md",
+        of_ledgers=False,
     ),
 ]
 
@@ -62,12 +67,14 @@ _SPECS = [
     name="release_ledgers",
     specs=_SPECS,
     can_subset=True,
+    pool=RELEASE_POOL,
     description="Deletes due bookie copies behind the release gate. Safe to run again.",
 )
 def release_ledgers(
     context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
+    from tiering_assets.steps.newest_releases import newest_releases
     from tiering_assets.steps.release_batch import due_ledgers
     from tiering_assets.steps.release_plan import execute_plan, planned_outcomes
     from tiering_assets.steps.release_reread import reread_wanted
@@ -79,6 +86,8 @@ def release_ledgers(
         tiering_stack.connect(context, with_tasks=tasks) as stack,
         observed_backlog(context, stack),
     ):
+        started = stack.monotonic()
+        along: dict[int, PublishedAlong] = {}
         wanted = chosen_ids(context, config)
         if not wanted:
             wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]
@@ -88,24 +97,38 @@ def release_ledgers(
         outcomes = unknown + (
             planned_outcomes(written)
             if dry_run
-            else execute_plan(stack, written, publish_waiting=config.publish_waiting)
+            else execute_plan(stack, written, publish_waiting=config.publish_waiting, along=along)
         )
         released = log_releases(context, stack, outcomes)
+        _log_published(context, stack, along)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
-        views = list(survey(stack)) if RELEASED_LEDGERS in context.selected_asset_keys else []
+        shown: Metadata = {}
+        if RELEASED_LEDGERS in context.selected_asset_keys:
+            newest = newest_releases(stack, NEWEST_SHOWN)
+            shown = released_metadata(survey(stack), newest, bucket=stack.settings.store.bucket)
+        seconds = stack.monotonic() - started
     said = {outcome.ledger_id: said_of(outcome) for outcome in outcomes}
     said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))
     for ledger_id, line in said.items():
         narrate(context, f"ledger {ledger_id}: {line}")
+    rows = [release_row(outcome) for outcome in outcomes]
+    rows += [Row.waiting(ledger_id, said[ledger_id]) for ledger_id in admission.full]
+    summary = BatchSummary(
+        action="release plan" if dry_run else "release", rows=tuple(rows), seconds=seconds
+    )
     if RELEASED_LEDGERS in context.selected_asset_keys:
+        tell_result(context, summary.line)
         yield dg.MaterializeResult(
             asset_key=RELEASED_LEDGERS,
             metadata={
-                **released_metadata(views),
+                **shown,
+                **summary_metadata(summary),
                 "plan" if dry_run else "last_run": reasons_table(said, "outcome"),
                 **plan_metadata,
             },
         )
+    else:
+        tell_batch(context, DELETED_BOOKIE_LEDGERS, summary)
     failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
     if failures:
         done = {outcome.ledger_id for outcome in released}
@@ -175,6 +198,41 @@ def log_releases(
     for outcome in released:
         _log_released(context, stack, outcome)
     return released
+
+
+def _log_published(
+    context: dg.AssetExecutionContext, stack: "Stack", along: "dict[int, PublishedAlong]"
+) -> None:
+    """Tell of the waiting ledgers that were published with the reload of a release."""
+    from tiering_assets.records.models import Publication
+
+    add_partitions(context.instance, list(along))
+    for _ledger_id, one in sorted(along.items()):
+        publication = stack.book.require(Publication, one.published.publication_key)
+        context.log_event(
+            context_event(
+                one.certificate, publication, prefix=stack.book.prefix, noop=one.published.noop
+            )
+        )
+
+
+def release_row(outcome: "ReleaseOutcome") -> Row:
+    """What the summary says of one ledger. A plan has done nothing, so what would go waits."""
+    from tiering_assets.steps.release import Released
+
+    result, size = Result.WAITING, 0
+    if isinstance(outcome.result, Released):
+        result = Result.NOOP if outcome.result.noop else Result.DONE
+        size = 0 if outcome.result.noop else outcome.result.bytes_released
+    elif isinstance(outcome.result, Exception):
+        result = Result.FAILED
+    return Row(
+        ledger_id=outcome.ledger_id,
+        topic="" if outcome.ml_name is None else topic_text(outcome.ml_name),
+        result=result,
+        bytes=size,
+        said=said_of(outcome),
+    )
 
 
 def said_of(outcome: "ReleaseOutcome") -> str:

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.metadata import Metadata, bucket_uri
 
 if TYPE_CHECKING:
+    from tiering_assets.steps.newest_releases import ReleasedLedger
     from tiering_assets.steps.survey import LedgerView
     from tiering_assets.tiering.backlog_counts import ReasonCount
 
 _TOPICS_SHOWN = 50
+NEWEST_SHOWN = 50  # releases that are named; every one of them costs a read
+_FIND = (
+    "A ledger's partition is retired some time after its release (`auto.retire_after_s`); its "
+    "records stay. The newest {shown} releases are in `newest_releases`. Any other one: "
+    "`tierkeeper ledger show ID` prints its state, its attempts and every record, "
+    "`tierkeeper ledger list --state released --topic TOPIC` all that a topic still lists."
+)
 # Words of docs/states.md: on bookies only, and nobody reads them from the bucket yet.
 _PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
 
@@ -53,14 +61,48 @@ def backlog_metadata(
     }
 
 
-def released_metadata(views: Iterable[LedgerView]) -> Metadata:
-    """How much the bookies no longer hold, of ledgers that their topics still list."""
+def released_metadata(
+    views: Iterable[LedgerView], newest: Sequence[ReleasedLedger], *, bucket: str
+) -> Metadata:
+    """How much the bookies no longer hold, of ledgers that their topics still list.
+
+    `newest` are named with their records, so that a ledger without partition can be found.
+    """
     released = [view for view in views if view.state.value == "released"]
     return {
+        "dagster/row_count": dg.MetadataValue.int(len(released)),
         "released_ledgers": dg.MetadataValue.int(len(released)),
         "released_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in released)),
         "by_topic": _by_topic(released),
+        "newest_releases": _newest(newest, bucket),
+        "find_a_ledger": dg.MetadataValue.md(_FIND.format(shown=len(newest))),
     }
+
+
+def _newest(newest: Iterable[ReleasedLedger], bucket: str) -> dg.MetadataValue:
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "ledger": one.ledger_id,
+                    "topic": one.topic or "unknown: its record cannot be read",
+                    "released_at": one.released_at.isoformat(timespec="seconds"),
+                    "bytes": one.bytes or 0,
+                    "record": bucket_uri(bucket, one.key),
+                }
+            )
+            for one in newest
+        ],
+        schema=dg.TableSchema(
+            columns=[
+                dg.TableColumn("ledger", "int"),
+                dg.TableColumn("topic", "string"),
+                dg.TableColumn("released_at", "string"),
+                dg.TableColumn("bytes", "int"),
+                dg.TableColumn("record", "string", "what the release wrote down"),
+            ]
+        ),
+    )
 
 
 def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:

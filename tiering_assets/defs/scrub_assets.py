@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
+from tiering_assets.defs.batch_summary import tell_result
 from tiering_assets.defs.batches import TopicChoice, batch_failure, reasons_table
+from tiering_assets.defs.dressing import BOOKIE_READ_POOL, OWNERS, docs_link
 from tiering_assets.defs.metadata import Metadata
 from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
 from tiering_assets.defs.resources import TieringStack, narrate
@@ -35,8 +37,11 @@ class ScrubChoice(TopicChoice):
         "Published and released ledgers looked at again, the longest overdue first, within the "
         "budgets of [scrub]. Watch oldest_deep_seconds: it grows when the budgets are too small."
     ),
+    metadata={"docs": docs_link("runbook.md")},
     group_name="integrity",
     kinds={"s3"},
+    owners=OWNERS,
+    pool=BOOKIE_READ_POOL,
 )
 def scrubbed_ledgers(
     context: dg.AssetExecutionContext, config: ScrubChoice, tiering_stack: TieringStack
@@ -54,6 +59,11 @@ def scrubbed_ledgers(
     )
     for ledger_id, said in sorted({**bad, **unjudged}.items()):
         narrate(context, f"ledger {ledger_id}: {said}")
+    tell_result(
+        context,
+        f"{len(run.looked)} looked at, {len(run.broken)} found broken, {len(run.healed)} tried to "
+        f"heal, {len(unjudged)} not judged",
+    )
     yield dg.MaterializeResult(
         asset_key=SCRUBBED_LEDGERS, metadata=scrub_metadata(run, fleet, bad, unjudged)
     )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
+from tiering_assets.defs.batch_summary import bytes_text, tell_result
 from tiering_assets.defs.batches import batch_failure, reasons_table
+from tiering_assets.defs.dressing import OWNERS, docs_link
 from tiering_assets.defs.metadata import Metadata
 from tiering_assets.defs.partitions import SWEPT_LEAVINGS
 from tiering_assets.defs.resources import TieringStack, narrate
@@ -30,8 +32,10 @@ class SweepChoice(dg.Config):
         "Uploads and objects of attempts that nothing refers to, ours and those that brokers did "
         "not finish. Watch waiting_bytes: it grows when nobody sweeps. foreign_* is never touched."
     ),
+    metadata={"docs": docs_link("runbook.md")},
     group_name="integrity",
     kinds={"s3"},
+    owners=OWNERS,
 )
 def swept_leavings(
     context: dg.AssetExecutionContext, config: SweepChoice, tiering_stack: TieringStack
@@ -43,6 +47,13 @@ def swept_leavings(
         found = clean_up(stack, execute=config.execute)
     for error in found.errors:
         narrate(context, error)
+    freed = sum(one.bytes_freed or 0 for one in found.done)
+    tell_result(
+        context,
+        f"{len(list(found.done))} swept, {bytes_text(freed)} freed"
+        if config.execute
+        else f"{len(found.going)} may go; nothing was deleted",
+    )
     yield dg.MaterializeResult(
         asset_key=SWEPT_LEAVINGS, metadata=sweep_metadata(found, execute=config.execute)
     )

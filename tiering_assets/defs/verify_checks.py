@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.batch_summary import tell_result
 from tiering_assets.defs.batches import (
     LedgerBatch,
     add_partitions,
@@ -26,6 +27,7 @@ from tiering_assets.defs.checks import (
     log_release_audit,
     log_suites,
 )
+from tiering_assets.defs.dressing import BOOKIE_READ_POOL
 from tiering_assets.defs.metadata import bucket_path, topic_text
 from tiering_assets.defs.resources import TieringStack
 
@@ -42,6 +44,7 @@ Judged = tuple[
     name="verify_ledgers",
     specs=CHECK_SPECS,
     can_subset=True,
+    pool=BOOKIE_READ_POOL,
     description="Reads every byte of certified ledgers again. Changes nothing.",
 )
 def verify_ledgers(
@@ -50,7 +53,7 @@ def verify_ledgers(
     """Verify the given ledgers, or all certified ones up to the cap."""
     selected = context.selected_asset_check_keys
     unjudged: dict[int, str] = {}
-    passed_at_all = 0
+    passed_at_all = failed_at_all = 0
     with tiering_stack.connect(context, with_tasks=READ_BACK_EQUAL in selected) as stack:
         wanted = chosen_ids(context, config) or _certified(stack, config)
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
@@ -64,7 +67,12 @@ def verify_ledgers(
             bad, missing, passed = judge(context, stack, admission.ledger_ids)
             unjudged |= missing
             passed_at_all += passed
+            failed_at_all += len(bad)
             log_batch(context, key, bad=bad, passed=passed)
+    tell_result(
+        context,
+        f"{passed_at_all} checks passed, {failed_at_all} failed, {len(unjudged)} ledgers not judged",
+    )
     yield from ()  # every result is logged above, ledger by ledger
     if unjudged:
         raise batch_failure("verify", unjudged, done=passed_at_all, waiting={})

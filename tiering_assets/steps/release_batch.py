@@ -64,6 +64,14 @@ class ReleaseOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedAlong:
+    """A ledger that waited and went out with a release's reload, and what certified it."""
+
+    certificate: Stored[Certificate]
+    published: Published
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """Certified ledgers of a topic, and the node they were planned on."""
 
@@ -92,11 +100,13 @@ def release_batch(
     dry_run: bool = False,
     publish_waiting: bool = False,
     approval: Approval | None = None,
+    along: dict[int, PublishedAlong] | None = None,
 ) -> list[ReleaseOutcome]:
     """Release, or with `dry_run` only decide; one outcome per ledger, in id order.
 
     With `publish_waiting`, certified ledgers of a topic that is reloaded anyway are published with
-    the same reload; progress tells which. With `approval` only what a plan lists is released.
+    the same reload; progress tells which, and `along` gets them. With `approval` only what a plan
+    lists is released.
     """
     wanted = sorted(set(ledger_ids))
     owners = ml_names_of(stack, wanted)
@@ -117,9 +127,12 @@ def release_batch(
                 plan = plan_release(stack, ml_name, ids, shadows=shadows)
                 results.update({item.ledger_id: item.decision for item in plan})
             elif ml_name in waiting:
-                results.update(
-                    _with_waiting(stack, ml_name, ids, shadows, waiting[ml_name], approval)
+                released, published = _with_waiting(
+                    stack, ml_name, ids, shadows, waiting[ml_name], approval
                 )
+                results.update(released)
+                if along is not None:
+                    along.update(published)
             else:
                 results.update(
                     release_topic(stack, ml_name, ids, shadows=shadows, approval=approval)
@@ -136,7 +149,7 @@ def _with_waiting(
     shadows: Shadows,
     waiting: Waiting,
     approval: Approval | None,
-) -> Mapping[int, ReleaseResult]:
+) -> tuple[Mapping[int, ReleaseResult], dict[int, PublishedAlong]]:
     results = tier_topic(
         stack,
         ml_name,
@@ -149,7 +162,12 @@ def _with_waiting(
     for ledger_id, result in sorted(results.published.items()):
         said = "published along" if isinstance(result, Published) else f"not published: {result}"
         stack.narrate(f"ledger {ledger_id}: {said}")
-    return results.released
+    published = {
+        ledger_id: PublishedAlong(waiting.certificates[ledger_id], result)
+        for ledger_id, result in results.published.items()
+        if isinstance(result, Published)
+    }
+    return results.released, published
 
 
 def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiting]:

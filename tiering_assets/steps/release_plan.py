@@ -21,7 +21,7 @@ from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePl
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.release import recently_intended
-from tiering_assets.steps.release_batch import ReleaseOutcome, release_batch
+from tiering_assets.steps.release_batch import PublishedAlong, ReleaseOutcome, release_batch
 from tiering_assets.steps.release_preview import ReleasePlanItem, plan_releases
 from tiering_assets.steps.shadows import find_shadows
 from tiering_assets.steps.stack import Stack
@@ -132,11 +132,16 @@ def read_plan(path: Path) -> Written:
 
 
 def execute_plan(
-    stack: Stack, written: Written, *, publish_waiting: bool = False
+    stack: Stack,
+    written: Written,
+    *,
+    publish_waiting: bool = False,
+    along: dict[int, PublishedAlong] | None = None,
 ) -> list[ReleaseOutcome]:
     """Release exactly what the plan lists, each ledger proven again; one outcome per ledger of it.
 
     Safe to run twice: what an earlier run released is told again, and finished where it broke off.
+    `along` gets the waiting ledgers that `publish_waiting` published with it.
 
     Raises:
         RefusedError: the plan as a whole may not be carried out; nothing was deleted.
@@ -155,6 +160,7 @@ def execute_plan(
         [*approval.ledgers, *written.finished],
         approval=approval,
         publish_waiting=publish_waiting,
+        along=along,
     )
     left = _left(written, {outcome.ledger_id for outcome in outcomes})
     return sorted([*outcomes, *left], key=lambda outcome: outcome.ledger_id)

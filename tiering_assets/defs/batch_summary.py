@@ -1,0 +1,163 @@
+"""What one run came to, for people: a summary, a table of its ledgers, and a tag in the run list.
+
+Owns: every ledger of a batch is counted once, as done, noop, waiting or failed; and a run that
+fails has told its summary before. Reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import dagster as dg
+
+from tiering_assets.defs.batches import markdown_cell
+from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.preview_api import Context
+
+RESULT_TAG = "tierkeeper/result"
+_SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_COLUMNS = dg.TableSchema(
+    columns=[
+        dg.TableColumn("ledger", "int"),
+        dg.TableColumn("topic", "string"),
+        dg.TableColumn("result", "string", "done, noop (was done before), waiting or failed"),
+        dg.TableColumn("bytes", "int", "of the ledger's payload"),
+        dg.TableColumn("said", "string", "how far it got, or why no further"),
+    ]
+)
+
+
+class Result(Enum):
+    DONE = "done"
+    NOOP = "noop"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One ledger. `bytes` counts only where this run moved or freed them; `topic` may be unknown."""
+
+    ledger_id: int
+    topic: str
+    result: Result
+    bytes: int
+    said: str
+
+    @classmethod
+    def waiting(cls, ledger_id: int, why: str, *, topic: str = "") -> Row:
+        return cls(ledger_id=ledger_id, topic=topic, result=Result.WAITING, bytes=0, said=why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSummary:
+    """`seconds` is the time of the whole batch, `action` the job's name."""
+
+    action: str
+    rows: tuple[Row, ...]
+    seconds: float
+
+    @property
+    def counts(self) -> dict[Result, int]:
+        found = Counter(row.result for row in self.rows)
+        return {result: found[result] for result in Result}
+
+    @property
+    def bytes(self) -> int:
+        return sum(row.bytes for row in self.rows if row.result is Result.DONE)
+
+    @property
+    def line(self) -> str:
+        """`3 done, 1 noop, 0 waiting, 2 failed`, as in the run list."""
+        return ", ".join(f"{count} {result.value}" for result, count in self.counts.items())
+
+
+def summary_metadata(summary: BatchSummary) -> Metadata:
+    """The summary as text and as numbers, and its ledgers: failed first, then waiting."""
+    order = [Result.FAILED, Result.WAITING, Result.DONE, Result.NOOP]
+    rows = sorted(summary.rows, key=lambda row: (order.index(row.result), row.ledger_id))
+    return {
+        "summary": dg.MetadataValue.md(_markdown(summary)),
+        **{
+            f"ledgers_{result.value}": dg.MetadataValue.int(count)
+            for result, count in summary.counts.items()
+        },
+        "bytes": dg.MetadataValue.int(summary.bytes),
+        "seconds": dg.MetadataValue.float(round(summary.seconds, 3)),
+        "ledgers": dg.MetadataValue.table([_record(row) for row in rows[:_SHOWN_MAX]], _COLUMNS),
+    }
+
+
+def tell_batch(context: Context, asset: dg.AssetKey, summary: BatchSummary) -> None:
+    """Show the summary at the asset that the batch is for, in the run, and in the list of runs."""
+    metadata = summary_metadata(summary)
+    context.op_execution_context.log_event(
+        dg.AssetObservation(
+            asset, description=f"{summary.action}: {summary.line}", metadata={**metadata}
+        )
+    )
+    tell_result(context, summary.line)
+
+
+def tell_result(context: Context, line: str) -> None:
+    """What the run came to, as a tag, so that the list of runs says it without opening any."""
+    operation = context.op_execution_context
+    operation.instance.add_run_tags(operation.run_id, {RESULT_TAG: line})
+
+
+def bytes_text(size: int) -> str:
+    """`12.3 MB`: powers of a thousand, three digits or more."""
+    value, unit = float(size), _UNITS[0]
+    for unit in _UNITS:
+        if value < 1000 or unit == _UNITS[-1]:
+            break
+        value /= 1000
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def _markdown(summary: BatchSummary) -> str:
+    rate = (
+        f", {bytes_text(round(summary.bytes / summary.seconds))}/s" if summary.seconds > 0 else ""
+    )
+    lines = [
+        f"**{summary.action}**: {summary.line}; {bytes_text(summary.bytes)} in "
+        f"{summary.seconds:.1f} s{rate}",
+    ]
+    for result in (Result.FAILED, Result.WAITING):
+        reasons = _reasons(row for row in summary.rows if row.result is result)
+        if reasons:
+            lines += ["", f"| {result.value}: why | ledgers | such as |", "|---|---|---|"]
+            lines += [f"| {markdown_cell(why)} | {n} | {one} |" for why, n, one in reasons[:10]]
+            if len(reasons) > 10:
+                lines.append(f"\n{len(reasons) - 10} more reasons: see the table `ledgers`.")
+    return "\n".join(lines)
+
+
+def _reasons(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
+    """What was said, of how many ledgers, and one of them; the most frequent first.
+
+    A sentence that begins with its ledger's name is the same sentence for the next ledger.
+    """
+    said: Counter[str] = Counter()
+    example: dict[str, int] = {}
+    for row in rows:
+        why = row.said.removeprefix(f"ledger {row.ledger_id}: ")
+        said[why] += 1
+        example.setdefault(why, row.ledger_id)
+    return [(why, count, example[why]) for why, count in said.most_common()]
+
+
+def _record(row: Row) -> dg.TableRecord:
+    return dg.TableRecord(
+        {
+            "ledger": row.ledger_id,
+            "topic": row.topic,
+            "result": row.result.value,
+            "bytes": row.bytes,
+            "said": row.said,
+        }
+    )
