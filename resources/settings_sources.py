@@ -63,6 +63,7 @@ _MAY_BE_ZERO = frozenset(
         "disturb.per_topic_hour_max",
         "disturb.per_broker_hour_max",
         "disturb.per_cluster_hour_max",
+        "disturb.loads_hour_max",
         "objectives.copy_lag_bytes_max",
         "objectives.copy_lag_age_s_max",
         "objectives.delete_lag_age_s_max",

@@ -1,8 +1,8 @@
 """What tierkeeper asks of a Pulsar broker, over its admin REST API.
 
-Owns: a topic that is not loaded is not loaded by asking. stats, internalStats, unload and reading
-an entry load it, and say so; locate answers from broker-stats and bundle ownership alone. Any
-doubt there is UNKNOWN, never NOT_LOADED.
+Owns: a topic that is not loaded is not loaded by asking. stats, internalStats, unload, trim
+and reading an entry load it, and say so; locate answers from broker-stats and bundle ownership
+alone. Any doubt there is UNKNOWN, never NOT_LOADED.
 
 Source: Pulsar admin/v2 resources (Brokers, BrokerStats, Namespaces, PersistentTopics), 4.0.
 """
@@ -23,7 +23,12 @@ from resources.pulsar.offload_policies import (
     PolicyAnswers,
     merge_offload_policies,
 )
-from resources.pulsar.retention import Retention, parse_retention
+from resources.pulsar.retention import (
+    Inactivity,
+    Retention,
+    parse_inactivity,
+    parse_retention,
+)
 from resources.pulsar.topic import TopicName, bundle_holds, namespace_path, parse_topic
 from resources.settings import BrokerSettings
 
@@ -93,6 +98,12 @@ class BrokerAdmin(Protocol):
 
     def retention(self, topic: str) -> Retention:
         """Retention in force. May make a broker own the topic's bundle, and load the topic."""
+
+    def inactivity(self, topic: str) -> Inactivity:
+        """What the broker deletes of it while nobody uses it. May make a broker own its bundle."""
+
+    def trim_topic(self, topic: str) -> None:
+        """Have its broker apply retention now. Loads the topic. Safe to repeat."""
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         """Does not load the topic, but makes a broker own its bundle: ask locate before."""
@@ -179,6 +190,18 @@ class HttpBrokerAdmin:
         if policy is None:
             policy = self._policies(f"{name.namespace_path}/retention")
         return parse_retention(policy, self.runtime_config(), topic=topic)
+
+    def inactivity(self, topic: str) -> Inactivity:
+        name = parse_topic(topic)
+        path, levels = f"{name.whole.path}/inactiveTopicPolicies", name.namespace_path
+        policy = self._policies(path, params={"applied": "true"}, none_on=405)
+        if policy is None:
+            policy = self._policies(f"{levels}/inactiveTopicPolicies")
+        minutes = self._number(f"{levels}/subscriptionExpirationTime")
+        return parse_inactivity(policy, minutes, self.runtime_config(), topic=topic)
+
+    def trim_topic(self, topic: str) -> None:
+        self._http.send("POST", f"{parse_topic(topic).path}/trim")
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         name = parse_topic(topic)

@@ -39,6 +39,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     scrub_cmd,
     stack_cmd,
     topic_cmd,
+    topic_expiry_cmd,
     topic_offload_cmd,
     topic_status_cmd,
 )

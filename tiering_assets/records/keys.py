@@ -101,6 +101,15 @@ def disturbance(hour: datetime, ml_name: str, broker: str | None, uid: UUID) -> 
     return f"{disturbances_in(hour)}{topic_hash(ml_name)}/{uid}{by_broker(broker)}"
 
 
+def loads_in(hour: datetime) -> str:
+    """Loads of idle topics, filed as reloads are, but apart from them: they cost no client."""
+    return f"loads/{hour:%Y-%m-%dT%H}/"
+
+
+def load(hour: datetime, ml_name: str, uid: UUID) -> str:
+    return f"{loads_in(hour)}{topic_hash(ml_name)}/{uid}.json"
+
+
 def by_broker(broker: str | None) -> str:
     """How the keys of one broker's disturbances end."""
     return f".{sha256((broker or '').encode()).hexdigest()[:16]}.json"
