@@ -22,6 +22,7 @@ from tiering_assets.definitions import defs
 from tiering_assets.defs.partitions import PARTITION_SET, SEALED_LEDGERS, partition_key
 from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.sensors.all import SENSORS
+from tiering_assets.defs.sensors.threshold import memory
 from tiering_assets.defs.sensors.tick import OFF
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
@@ -109,6 +110,7 @@ def ids_of(request):
 def site(monkeypatch, tmp_path):
     """Topic `orders` with a closed ledger 0 and an open one; policy takes every closed ledger."""
     monkeypatch.chdir(tmp_path)
+    memory().clear()
     world = World(1)
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
     add_topic(site, TOPIC)
@@ -321,6 +323,22 @@ def test_a_quarantined_ledger_waits_for_a_person(site):
     assert site.asked("offload_threshold") == []
 
 
+def test_a_publication_that_died_before_its_record_is_taken_up_again(site):
+    """Its lag never begins, and no other run is asked for: it is published already."""
+    published(site)
+    assert site.asked("offload_threshold") == []
+    memory().clear()  # the daemon was started again
+    for key in [key for key in site.world.objects.peek_keys() if "/publications/" in key]:
+        site.world.objects.delete(key)
+    [request] = site.tick("offload_threshold").run_requests
+    assert request.run_config["ops"]["offload_ledgers"]["config"] == {
+        "ledger_ids": [0],
+        "when_due": False,
+    }
+    published(site)  # what the run does
+    assert site.asked("offload_threshold") == []
+
+
 @pytest.mark.parametrize(
     "cursor",
     [
@@ -354,6 +372,20 @@ def test_a_published_ledger_is_asked_for_when_its_lag_has_passed(site):
     assert (request.job_name, ids_of(request)) == ("release", [0])
     assert dg.validate_run_config(defs.resolve_job_def("release"), request.run_config)
     release(site)
+    assert site.asked("release_due") == []
+
+
+def test_a_release_that_died_before_its_record_is_taken_up_again(site):
+    published(site)
+    site.later(MONTH_S)
+    release(site)
+    memory().clear()
+    gone = [key for key in site.world.objects.peek_keys() if "/releases/" in key]
+    for key in gone:
+        if not key.endswith(".intent.json"):
+            site.world.objects.delete(key)
+    assert site.asked("release_due") == [[0]]
+    assert release_topic(quiet(site), TOPIC, [0])[0] == Released(9, noop=True)  # what the run does
     assert site.asked("release_due") == []
 
 

@@ -80,8 +80,11 @@ def releases_of(ledger_id: int) -> str:
     return f"releases/{ledger_id}/"
 
 
+INTENT_SUFFIX = ".intent.json"
+
+
 def release_intent(ledger_id: int, uid: UUID) -> str:
-    return f"releases/{ledger_id}/{uid}.intent.json"
+    return f"releases/{ledger_id}/{uid}{INTENT_SUFFIX}"
 
 
 def release(ledger_id: int, uid: UUID) -> str:

@@ -7,46 +7,24 @@ again from fresh evidence: a ledger that is admitted twice costs time, never saf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import BrokerError, MetadataError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
-from tiering_assets.records import keys
 from tiering_assets.steps.disturb import pending_due
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.policies import Policies, TopicPolicy, select_from_node
 from tiering_assets.steps.rounds import Topic
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.tick_memory import Certified, TickMemory
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.admission import Ready
 from tiering_assets.tiering.own_policy import switched_off
 
 MayTry = Callable[[int], bool]
-
-
-SINGLE_LISTINGS_MAX = 200  # of one ledger each; beyond it one listing of a thousand a page
-
-
-class _Certified:
-    """Which attempts have a certificate: asked ledger by ledger, or all at once where many ask."""
-
-    def __init__(self, stack: Stack) -> None:
-        self._stack = stack
-        self._asked = 0
-        self._all: dict[int, set[UUID]] | None = None
-
-    def attempts(self, ledger_id: int) -> set[UUID]:
-        if self._all is None and self._asked >= SINGLE_LISTINGS_MAX:
-            self._all = {}
-            for one, uid in self._stack.book.pairs("certificates/"):
-                self._all.setdefault(one, set()).add(uid)
-        if self._all is not None:
-            return self._all.get(ledger_id, set())
-        self._asked += 1
-        return {uid for _, uid in self._stack.book.pairs(keys.certificates_of(ledger_id))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,40 +38,55 @@ class ToOffload:
 class Offloads:
     """What one look finds to offload, topic by topic."""
 
-    def __init__(self, stack: Stack, policies: Policies, may_try: MayTry) -> None:
+    def __init__(
+        self, stack: Stack, policies: Policies, may_try: MayTry, memory: TickMemory
+    ) -> None:
         self._stack = stack
         self._policies = policies
         self._may_try = may_try
+        self._memory = memory
         self._now_ms = int(stack.now().timestamp() * 1000)
-        self._certified = _Certified(stack)
+        self._certified = Certified(stack)
         self._quarantined: dict[int, set[UUID]] = {}
         for ledger_id, uid in stack.book.pairs("quarantines/"):
             self._quarantined.setdefault(ledger_id, set()).add(uid)
 
     def look(self, topic: Topic) -> list[ToOffload]:
         """BrokerError where the policy cannot be read: unknown is not permission."""
-        wanted = self._wanted(topic)
-        if not wanted:
-            return []
-        to_copy, verified = [], []
-        for listed in wanted:
+        to_copy: list[LedgerInfo] = []
+        verified: list[LedgerInfo] = []
+        for listed in self._wanted(topic):
             certified, bad = self._copies(listed.ledger_id)
             if certified:
                 verified.append(listed)
-            elif not bad and self._may_try(listed.ledger_id):
+            elif not bad:
                 to_copy.append(listed)
-        to_publish = []
+        to_publish = self._unconfirmed(topic)
         sizes = {one.ledger_id: one.size or 0 for one in verified}
         if verified and pending_due(self._stack, topic.ml_name, topic.info, sizes):
-            to_publish = [one for one in verified if self._may_try(one.ledger_id)]
-        if not to_copy and not to_publish:
-            return []
-        return [
-            ToOffload(
-                copy=tuple(_ready(topic, one) for one in to_copy),
-                publish=tuple(_ready(topic, one) for one in to_publish),
-            )
-        ]
+            to_publish += verified
+        found = ToOffload(copy=self._ready(topic, to_copy), publish=self._ready(topic, to_publish))
+        return [found] if found.copy or found.publish else []
+
+    def _ready(self, topic: Topic, ledgers: Iterable[LedgerInfo]) -> tuple[Ready, ...]:
+        return tuple(_ready(topic, one) for one in ledgers if self._may_try(one.ledger_id))
+
+    def _unconfirmed(self, topic: Topic) -> list[LedgerInfo]:
+        """Published by a run that died before it could say so: no lag begins before it is said."""
+        named = {
+            (listed.ledger_id, listed.offload.uid): listed
+            for listed in topic.info.ledgers
+            if listed.offload is not None
+            and listed.offload.complete
+            and not listed.offload.bookkeeper_deleted
+        }
+        found = []
+        for pair in sorted(self._memory.unconfirmed(self._stack, topic.ml_name, named)):
+            if pair[1] in self._certified.attempts(pair[0]):
+                found.append(named[pair])
+            else:
+                self._memory.foreign.add(pair)
+        return found
 
     def _wanted(self, topic: Topic) -> list[LedgerInfo]:
         """Ledgers that policy selects and that no broker reads from a bucket."""
@@ -135,31 +128,42 @@ class Offloads:
 
 
 class Releases:
-    """What one look finds to release: past the lag, held by nobody, and with a copy of ours.
+    """What one look finds to release: past the lag, held by nobody, and with a copy of ours."""
 
-    `foreign` remembers copies without a certificate, which brokers wrote: they never get one.
-    """
-
-    def __init__(
-        self, stack: Stack, may_try: MayTry, foreign: set[tuple[int, UUID]] | None = None
-    ) -> None:
+    def __init__(self, stack: Stack, may_try: MayTry, memory: TickMemory) -> None:
         self._stack = stack
         self._may_try = may_try
-        self._foreign = set() if foreign is None else foreign
-        self._certified = _Certified(stack)
+        self._memory = memory
+        self._certified = Certified(stack)
         self._holds = read_holds(stack)
         self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
         lag_ms = stack.deletion_lag.total_seconds() * 1000
         self._due_before_ms = stack.now().timestamp() * 1000 - lag_ms
 
     def look(self, topic: Topic) -> list[Ready]:
-        return [
-            _ready(topic, listed)
+        named = {
+            (listed.ledger_id, listed.offload.uid): listed
             for listed in topic.info.ledgers
-            if self._due(listed)
-            and self._may_try(listed.ledger_id)
-            and self._holds.why(listed.ledger_id, topic.ml_name) is None
-            and self._ours(listed)
+            if listed.offload is not None and listed.offload.complete
+        }
+        due = {pair for pair, listed in named.items() if self._due(listed)}
+        # A run may have died between the delete and its record.
+        due |= self._memory.unreleased(
+            self._stack,
+            (
+                pair
+                for pair, listed in named.items()
+                if listed.offload is not None
+                and listed.offload.bookkeeper_deleted
+                and pair[0] not in self._in_bookkeeper
+            ),
+        )
+        return [
+            _ready(topic, named[pair])
+            for pair in sorted(due)
+            if self._may_try(pair[0])
+            and self._holds.why(pair[0], topic.ml_name) is None
+            and self._ours(pair)
         ]
 
     def _due(self, listed: LedgerInfo) -> bool:
@@ -167,18 +171,17 @@ class Releases:
         context = listed.offload
         return (
             context is not None
-            and context.complete
             and context.timestamp_ms <= self._due_before_ms
             and listed.ledger_id in self._in_bookkeeper
         )
 
-    def _ours(self, listed: LedgerInfo) -> bool:
-        context = listed.offload
-        if context is None or (listed.ledger_id, context.uid) in self._foreign:
+    def _ours(self, pair: tuple[int, UUID]) -> bool:
+        """A copy without certificate is a broker's and never gets one."""
+        if pair in self._memory.foreign:
             return False
-        if context.uid in self._certified.attempts(listed.ledger_id):
+        if pair[1] in self._certified.attempts(pair[0]):
             return True
-        self._foreign.add((listed.ledger_id, context.uid))
+        self._memory.foreign.add(pair)
         return False
 
 

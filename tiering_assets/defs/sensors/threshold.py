@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -18,8 +19,9 @@ from tiering_assets.defs.sensors.cursor import write_cursor
 from tiering_assets.defs.sensors.tick import RUN_REQUESTS_MAX, Result, Tick
 from tiering_assets.tiering.admission import Batch, History, Ready, pack
 
-_FOREIGN: set[tuple[int, Any]] = set()  # copies that brokers wrote stay theirs
-_FOREIGN_MAX = 1_000_000
+if TYPE_CHECKING:
+    from tiering_assets.steps.tick_memory import TickMemory
+
 _TOLD_MAX = 5
 
 
@@ -31,6 +33,14 @@ class Ask:
     op: str
     ready: Sequence[Ready]
     config: Mapping[str, Any]
+
+
+@cache
+def memory() -> TickMemory:
+    """Of this process, which serves one cluster."""
+    from tiering_assets.steps.tick_memory import TickMemory
+
+    return TickMemory()
 
 
 def offload_threshold(tick: Tick) -> Result:
@@ -46,7 +56,7 @@ def offload_threshold(tick: Tick) -> Result:
     with open_policies(tick.stack) as policies:
         looked = walk(
             tick.stack,
-            Offloads(tick.stack, policies, _may_try(tick, history)).look,
+            Offloads(tick.stack, policies, _may_try(tick, history), memory()).look,
             after=tick.cursor.text("after"),
             seconds=tick.auto.tick_budget_s,
             room=runs * tick.auto.batch_ledgers_max,
@@ -90,11 +100,10 @@ def release_due(tick: Tick) -> Result:
     runs = _runs_free(tick, history)
     if runs == 0:
         return dg.SkipReason(f"{history.unfinished_runs} release runs are unfinished")
-    if len(_FOREIGN) > _FOREIGN_MAX:
-        _FOREIGN.clear()
+    memory().trim()
     looked = walk(
         tick.stack,
-        Releases(tick.stack, _may_try(tick, history), _FOREIGN).look,
+        Releases(tick.stack, _may_try(tick, history), memory()).look,
         after=tick.cursor.text("after"),
         seconds=tick.auto.tick_budget_s,
         room=runs * tick.auto.batch_ledgers_max,
