@@ -17,7 +17,7 @@ from tests.support.fault_lab import MIB, certificate_of
 from tests.support.wiretap import Seen, Wiretap, most_in
 from tiering_assets.steps.budget import set_budget
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.tiering.rate_budget import NAMES
+from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

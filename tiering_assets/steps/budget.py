@@ -16,8 +16,8 @@ from tiering_assets.records.budget_model import Budget
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.budget_record import rates_of
+from tiering_assets.tasks.rate_budget import NAMES, limit_of, smallest_rate, wanted_rates
 from tiering_assets.tasks.rates import parts_of
-from tiering_assets.tiering.rate_budget import NAMES, limit_of, smallest_rate, wanted_rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

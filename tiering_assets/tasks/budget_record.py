@@ -1,7 +1,7 @@
 """The wanted budgets as whoever spends reads them: one small object.
 
 Owns: reading is two requests where the store is well, which are set aside from the budget of requests
-beforehand (tiering/rate_budget.py). No record is as good as one without values.
+beforehand (tasks/rate_budget.py). No record is as good as one without values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from resources.object_store.store import ObjectStore
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.records.codec import decode_record
 from tiering_assets.records.signature import digest_problem
-from tiering_assets.tiering.rate_budget import NAMES
+from tiering_assets.tasks.rate_budget import NAMES
 
 
 def read_budget(store: ObjectStore, key: str) -> Mapping[str, int | None]:

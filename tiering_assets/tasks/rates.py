@@ -5,7 +5,7 @@ worked on, of the topic's. The wanted budget is read again every 10 s, from a re
 because workers open nothing else, so it changes without a restart. A first reading that fails is an
 error (unknown is not unbounded); later, while the store is away, the last one stays in force. A
 record that cannot be understood, or a budget that cannot be kept, ends the task.
-The spender begins with nothing to spend: see tiering/rate_budget.py.
+The spender begins with nothing to spend: see tasks/rate_budget.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threading import RLock, get_ident
 from resources.errors import ObjectStoreError
 from resources.settings import BudgetSettings, Settings
 from resources.spark_session import local_cores
-from tiering_assets.tiering.rate_budget import (
+from tiering_assets.tasks.rate_budget import (
     REREAD_REQUESTS,
     REREAD_S,
     Bucket,

@@ -16,7 +16,7 @@ from tiering_assets.cli.session import Session
 from tiering_assets.records import keys
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.tasks.budget_record import budget_from, read_budget
-from tiering_assets.tiering.rate_budget import NAMES
+from tiering_assets.tasks.rate_budget import NAMES
 
 MIB = 1024 * 1024
 

@@ -8,8 +8,8 @@ import pytest
 
 from resources.errors import FormatError, ObjectStoreError, SettingsError
 from resources.settings import BudgetSettings, Settings, SparkSettings
+from tiering_assets.tasks.rate_budget import REREAD_S, WINDOW_S
 from tiering_assets.tasks.rates import Rates, parts_of
-from tiering_assets.tiering.rate_budget import REREAD_S, WINDOW_S
 
 MIB = 1024 * 1024
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from resources.errors import SettingsError
 from resources.settings import BudgetSettings
-from tiering_assets.tiering.rate_budget import (
+from tiering_assets.tasks.rate_budget import (
     NAMES,
     REREAD_REQUESTS,
     WINDOW_S,
