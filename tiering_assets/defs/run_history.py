@@ -53,6 +53,7 @@ def read_history(
     return History(
         running=frozenset(running),
         unfinished_runs=len(unfinished),
+        queued_runs=sum(run.status is dg.DagsterRunStatus.QUEUED for run in unfinished),
         tries=tries,
         ended_at=ended_at,
     )

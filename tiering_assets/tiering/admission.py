@@ -40,6 +40,13 @@ class Batch:
     def bytes(self) -> int:
         return sum(one.bytes for one in self.ledgers)
 
+    def full(self, limits: AutoSettings) -> bool:
+        """Half of either bound: what keeps a topic together may leave room."""
+        return (
+            2 * len(self.ledgers) >= limits.batch_ledgers_max
+            or 2 * self.bytes >= limits.batch_bytes_max
+        )
+
     @property
     def name(self) -> str:
         """Stable for the same ledgers; the run key adds how many runs of this name there were."""
@@ -52,6 +59,7 @@ class History:
 
     running: frozenset[int] = frozenset()
     unfinished_runs: int = 0
+    queued_runs: int = 0
     tries: Mapping[int, int] = field(default_factory=dict)
     ended_at: Mapping[int, datetime] = field(default_factory=dict)
 
@@ -73,6 +81,16 @@ def retry_after(tries: int, limits: AutoSettings) -> timedelta:
     """The wait after so many runs: retry_first_s, then twice that, at most retry_max_s."""
     doublings = min(max(tries - 1, 0), 32)
     return timedelta(seconds=min(limits.retry_first_s * 2**doublings, limits.retry_max_s))
+
+
+def worth_asking(batches: Sequence[Batch], limits: AutoSettings, *, queued: int) -> list[Batch]:
+    """Batches to ask for now. While a run waits for its turn a small one would wait behind it.
+
+    Left for a later tick it grows, and ten ledgers cost hardly more than one: a run, a reload.
+    """
+    if queued == 0:
+        return [*batches]
+    return [one for one in batches if one.full(limits)]
 
 
 def pack(ready: Iterable[Ready], limits: AutoSettings, *, runs_max: int) -> list[Batch]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.settings import AutoSettings
-from tiering_assets.tiering.admission import History, Ready, pack, retry_after
+from tiering_assets.tiering.admission import History, Ready, pack, retry_after, worth_asking
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOPICS = st.lists(
@@ -80,3 +80,14 @@ def test_a_ledger_is_tried_when_no_run_has_it_and_its_wait_is_over():
     assert history.may_try(2, auto, now=T0 + timedelta(seconds=120))
     assert history.may_try(3, auto, now=T0)
     assert history.next_try(2, auto) == T0 + timedelta(seconds=120)
+
+
+@given(TOPICS, st.integers(1, 6), st.integers(1, 80))
+def test_while_a_run_is_queued_only_well_filled_batches_are_asked_for(topics, ledgers, size):
+    some = limits(ledgers, size)
+    batches = pack(ready_of(topics), some, runs_max=1000)
+    assert worth_asking(batches, some, queued=0) == batches
+    asked = worth_asking(batches, some, queued=1)
+    for batch in batches:
+        filled = 2 * len(batch.ledgers) >= ledgers or 2 * batch.bytes >= size
+        assert (batch in asked) is filled

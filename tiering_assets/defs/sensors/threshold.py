@@ -17,7 +17,7 @@ from tiering_assets.defs.partitions import PARTITION_SET, partition_key
 from tiering_assets.defs.run_history import request_of
 from tiering_assets.defs.sensors.cursor import write_cursor
 from tiering_assets.defs.sensors.tick import RUN_REQUESTS_MAX, Result, Tick
-from tiering_assets.tiering.admission import Batch, History, Ready, pack
+from tiering_assets.tiering.admission import Batch, History, Ready, pack, worth_asking
 
 if TYPE_CHECKING:
     from tiering_assets.steps.tick_memory import TickMemory
@@ -84,7 +84,7 @@ def offload_threshold(tick: Tick) -> Result:
         tick,
         "offload_threshold",
         asks,
-        runs=runs,
+        history=history,
         resume=looked.resume,
         said=_said(looked.topics, looked.failed)
         + (f"; {full} ledgers wait for a free partition" if full else ""),
@@ -114,7 +114,7 @@ def release_due(tick: Tick) -> Result:
         tick,
         "release_due",
         [ask],
-        runs=runs,
+        history=history,
         resume=looked.resume,
         said=_said(looked.topics, looked.failed),
     )
@@ -148,17 +148,22 @@ def _asked(
     sensor: str,
     asks: Sequence[Ask],
     *,
-    runs: int,
+    history: History,
     resume: str | None,
     said: str,
 ) -> Result:
+    runs, queued = _runs_free(tick, history), history.queued_runs
     requests: list[dg.RunRequest] = []
     left: set[str] = set()
     for ask in asks:
-        batches = pack(ask.ready, tick.auto, runs_max=runs - len(requests))
+        batches = worth_asking(
+            pack(ask.ready, tick.auto, runs_max=runs - len(requests)), tick.auto, queued=queued
+        )
         requests += [_request(tick, sensor, ask, batch) for batch in batches]
         batched = {one.ledger_id for batch in batches for one in batch.ledgers}
         left.update(one.ml_name for one in ask.ready if one.ledger_id not in batched)
+    if queued and left:
+        said += f"; what is ready grows while {queued} {asks[0].job} runs are queued"
     tick.context.log.info("tierkeeper: %s: %s; %d runs asked for", sensor, said, len(requests))
     cursor = write_cursor(after=resume)
     if left:  # not all that was found went out: the next tick looks at the same topics again
