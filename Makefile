@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test simulate mutants crash-matrix soak stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test simulate mutants crash-matrix soak postgres-check stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ crash-matrix: setup ## kill a process at every crash point on real servers, run 
 
 soak: setup ## automation on real servers for MINUTES=10, with everything killed once; build/soak.json
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10)
+
+postgres-check: setup ## Dagster on a real PostgreSQL as deploy/ has it; needs PostgreSQL installed
+	@.ci/postgres-check
 
 stack-up: setup ## start S3, ZooKeeper, three bookies and a broker; they stay until stack-down
 	$(BIN)/tierkeeper stack up --dir build/stack
