@@ -63,7 +63,7 @@ def running_admin_simulator() -> Iterator[AdminSimulator]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_PUT = answer  # noqa: N815 - the names http.server looks for
+        do_GET = do_PUT = do_POST = answer  # noqa: N815 - the names http.server looks for
 
         def log_message(self, format: str, *args: Any) -> None:
             """Keep the test output clean."""

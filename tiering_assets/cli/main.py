@@ -40,6 +40,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     stack_cmd,
     topic_cmd,
     topic_expiry_cmd,
+    topic_load_cmd,
     topic_offload_cmd,
     topic_status_cmd,
 )

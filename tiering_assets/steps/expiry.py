@@ -92,9 +92,7 @@ def survey_expiry(stack: Stack, ml_names: Iterable[str] | None = None) -> list[A
 
 def _placed(stack: Stack, suspect: AgingTopic) -> AgingTopic:
     """A topic that is overdue if it is idle, once it is known whether it is."""
-    place = locate(stack, suspect.ml_name)
-    idle = place.load is TopicLoad.NOT_LOADED
-    return judge_by(stack, replace(suspect, place=place), idle=idle)
+    return judge_by(stack, replace(suspect, place=locate(stack, suspect.ml_name)))
 
 
 def locate(stack: Stack, ml_name: str) -> TopicPlace:
@@ -106,21 +104,21 @@ def locate(stack: Stack, ml_name: str) -> TopicPlace:
 
 
 def judge(stack: Stack, policies: Policies, found: AgingTopic, *, ask_topic: bool) -> AgingTopic:
-    """Read the policy and apply it. A topic that was not located is judged as if it were idle."""
+    """Read the policy and apply it."""
     node = found.node
     if node is None:
         return found
     try:
         policy = policies.of_topic(found.topic, ask_topic=ask_topic)
-        idle = found.place is None or found.place.load is TopicLoad.NOT_LOADED
-        return judge_by(stack, replace(found, policy=policy), idle=idle)
+        return judge_by(stack, replace(found, policy=policy))
     except TierkeeperError as error:
         return replace(found, error=str(error))
 
 
-def judge_by(stack: Stack, found: AgingTopic, *, idle: bool) -> AgingTopic:
-    """Apply the policy that was read. `idle`: the next load will close the last ledger."""
+def judge_by(stack: Stack, found: AgingTopic) -> AgingTopic:
+    """Apply the policy that was read; one that no broker is known to have loaded may be idle."""
     node, policy = found.node, found.policy
+    idle = found.place is None or found.place.load is not TopicLoad.LOADED
     if node is None or policy is None:
         return found
     minutes, megabytes = policy.retention_minutes.value, policy.retention_megabytes.value
@@ -164,7 +162,8 @@ def _read(stack: Stack, ml_name: str) -> AgingTopic | None:
 
 def _aging(stack: Stack, node: TopicNode, listed: LedgerInfo, *, idle: bool) -> AgingLedger:
     last = listed.ledger_id == node.info.ledgers[-1].ledger_id
-    # A terminated topic keeps its last ledger as the current one; no load closes it in the list.
+    # A loaded topic's last ledger is open in BookKeeper, too. A terminated topic keeps its last one
+    # as the current one; no load closes it in the list.
     if listed.is_open and last and idle and node.info.terminated_at is None:
         found = stack.ledgers.read(listed.ledger_id)
         if found is not None and found.metadata.state is LedgerState.CLOSED:

@@ -27,48 +27,50 @@ class LoadState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadEvidence:
-    """Facts of one topic. `idle` is False where a broker has it loaded, None where nobody can tell.
+class LoadGuards:
+    """What else a load would touch. `held` and `claimed` say for each overdue ledger by whom.
 
-    `held` and `claimed` say for each overdue ledger by whom; `subscriptions` are its durable ones.
+    `subscriptions` are the durable ones; `inactivity` is None where the broker did not tell.
     """
 
-    overdue: Sequence[int]
-    certain: bool
-    idle: bool | None
     held: Mapping[int, str]
     claimed: Mapping[int, str]
     subscriptions: int
     inactivity: Inactivity | None
 
 
-def why_left_unloaded(evidence: LoadEvidence) -> str | None:
-    """Why the topic is not to be loaded; None when it may be."""
-    if not evidence.overdue:
+def why_not_idle(overdue: Sequence[int], *, idle: bool | None, certain: bool) -> str | None:
+    """Why there is nothing to load the topic for; None when there is. `idle` None is not known."""
+    if not overdue:
         return "nothing of it is overdue"
-    if evidence.idle is False:
+    if idle is False:
         return "its broker has it loaded and trims it by itself"
-    if evidence.idle is None:
+    if idle is None:
         return "whether a broker has it loaded is not known; run again in a minute"
-    if not evidence.certain:
+    if not certain:
         return "a level of its policies could not be asked, so its retention is not certain"
-    for ledgers, what in ((evidence.held, "held"), (evidence.claimed, "being copied")):
+    return None
+
+
+def why_guarded(guards: LoadGuards) -> str | None:
+    """Why an idle, overdue topic is left unloaded all the same; None when it may be loaded."""
+    for ledgers, what in ((guards.held, "held"), (guards.claimed, "being copied")):
         if ledgers:
             ledger_id, why = min(ledgers.items())
             return f"ledger {ledger_id} is {what}: {why}"
-    return _deletes_more(evidence)
+    return _deletes_more(guards)
 
 
-def _deletes_more(evidence: LoadEvidence) -> str | None:
-    idle = evidence.inactivity
+def _deletes_more(guards: LoadGuards) -> str | None:
+    idle = guards.inactivity
     if idle is None:
         return "what its broker deletes of idle topics could not be asked"
-    if idle.subscription_minutes > 0 and evidence.subscriptions:
+    if idle.subscription_minutes > 0 and guards.subscriptions:
         return (
             f"once loaded, its broker may delete subscriptions idle for "
             f"{idle.subscription_minutes} minutes (subscriptionExpirationTimeMinutes)"
         )
-    if idle.deletes_topic and not (idle.without_subscriptions and evidence.subscriptions):
+    if idle.deletes_topic and not (idle.without_subscriptions and guards.subscriptions):
         return (
             "once loaded, its broker would soon delete the whole topic as inactive "
             "(brokerDeleteInactiveTopicsEnabled or inactive-topic policies)"

@@ -2,75 +2,21 @@
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
 from resources.metastore.topic_names import managed_ledger_path
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
-from tests.support.sim_clients import Process
-from tests.support.sim_world import World
+from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.cli.main import run
 from tiering_assets.cli.session import Session
-
-ORDERS, PLAIN = "t/ns/persistent/orders", "t/ns/persistent/plain"
-DAY_S = 86_400
-
-
-class Cluster:
-    """Two topics that nobody has loaded. Ledgers of nine bytes, closed a day ago but for the last."""
-
-    def __init__(self, admin):
-        self.world, self.admin = World(1), admin
-        self.site = self.world.add_site("alpha", lag_s=None, bookkeeper_first=False)
-        self.broker = self.site.broker
-        for name in (ORDERS, PLAIN):
-            self.broker.create_topic(name)
-            for _ in range(2):
-                self.broker.produce(name, [b"first", b"last"])
-                self.broker.roll_over(name)
-            self.broker.produce(name, [b"first", b"last"])
-            self.broker.unload_topic(f"persistent://{name.replace('/persistent', '')}")
-        self.world.scheduler.now += DAY_S
-        address = BrokerSettings(admin_url=admin.url, timeout_s=2)
-        stack = Process(self.world, "cli", self.site).stack()
-        self.stack = replace(stack, settings=replace(stack.settings, broker=address))
-        admin.get("/brokers/configuration/runtime", {"clusterName": "c"})
-        admin.get("/brokers/c", [])
-        self.retain(60, -1)
-
-    def retain(self, minutes, megabytes, *, ttl_s=None):
-        self.namespace = {
-            "retention_policies": {
-                "retentionTimeInMinutes": minutes,
-                "retentionSizeInMB": megabytes,
-            },
-            "message_ttl_in_seconds": ttl_s,
-        }
-        self.admin.get("/namespaces/t/ns", self.namespace)
-
-    def ids(self, ml_name):
-        found = self.stack.topics.read(ml_name)
-        return [one.ledger_id for one in found[0].ledgers]
-
-    def version(self, ml_name):
-        return self.stack.topics.read(ml_name)[1].stat.version
-
-    def subscribe(self, ml_name, name, position):
-        info = ml_pb2.ManagedCursorInfo(cursorsLedgerId=-1)
-        if position is not None:
-            info.markDeleteLedgerId, info.markDeleteEntryId = position
-        path = f"{managed_ledger_path(ml_name)}/{name}"
-        self.site.cluster.metadata.put(path, info.SerializeToString())
 
 
 @pytest.fixture
 def cluster(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with running_admin_simulator() as admin:
-        cluster = Cluster(admin)
+        cluster = IdleTopics(admin)
 
         @contextmanager
         def opened(_session, _runner=None):

@@ -118,6 +118,36 @@ def test_unload_is_a_put_and_its_refusal_names_status_path_and_reason(broker, ad
     assert TOKEN not in str(e.value)
 
 
+def test_trim_is_a_post_to_one_topic(broker, admin):
+    path = "/admin/v2/persistent/public/default/orders-partition-3/trim"
+    broker.answers[f"POST {path}"] = replace_answer(broker, status=204)
+    admin.trim_topic(f"{TOPIC}-partition-3")
+    assert broker.requests[-1][0] == f"POST {path}"
+
+
+def test_what_becomes_of_idle_topics_is_asked_of_the_whole_topic_then_of_its_namespace(
+    broker, admin
+):
+    applied = "/persistent/public/default/orders/inactiveTopicPolicies?applied=true"
+    policy = {
+        "inactiveTopicDeleteMode": "delete_when_no_subscriptions",
+        "maxInactiveDurationSeconds": 60,
+        "deleteWhileInactive": True,
+    }
+    config = {"clusterName": "c1", "subscriptionExpirationTimeMinutes": "9"}
+    broker.get("/brokers/configuration/runtime", config)
+    broker.get(f"{NS}/subscriptionExpirationTime")
+    broker.get(applied, policy)
+    found = admin.inactivity(f"{TOPIC}-partition-0")
+    assert (found.deletes_topic, found.without_subscriptions) == (True, True)
+    assert found.subscription_minutes == 9
+    broker.get(applied, status=405)  # topic policies are switched off
+    broker.get(f"{NS}/inactiveTopicPolicies", policy | {"deleteWhileInactive": False})
+    broker.get(f"{NS}/subscriptionExpirationTime", 0)
+    found = admin.inactivity(f"{TOPIC}-partition-0")
+    assert (found.deletes_topic, found.subscription_minutes) == (False, 0)
+
+
 def replace_answer(broker, body=None, **fields):
     return replace(broker.answers["GET /admin/v2/broker-stats/topics"], body=body, **fields)
 

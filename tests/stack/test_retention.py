@@ -1,0 +1,123 @@
+"""Retention that only a broker applies, and only once it is asked to load the topic."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from resources.devstack.traffic import TopicSpec
+from resources.pulsar.admin import TopicLoad
+from tests.support.cli_shell import Shell
+from tests.support.live_topic import client_of
+from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
+from tiering_assets.records.models import Disturbance
+
+pytestmark = pytest.mark.stack
+
+NAMESPACE = "public/aging"
+LEDGERS = 3  # closed ones of each topic
+CONSUMER, LAGGING = "consumer", "lagging"
+
+
+@pytest.fixture(scope="module")
+def cluster(stack):
+    with tiered_cluster(stack) as connected:
+        connected.make_namespace(
+            NAMESPACE, retention={"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
+        )
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def shell(stack, tmp_path_factory):
+    return Shell(stack, tmp_path_factory.mktemp("retention"))
+
+
+def filled(cluster, name):
+    spec = TopicSpec(topic=f"{NAMESPACE}/{name}", messages=20, payload_bytes=1000)
+    with client_of(cluster.endpoints) as client:
+        for subscription in (CONSUMER, LAGGING):
+            client.subscribe(f"persistent://{spec.topic}", subscription).close()
+    cluster.fill(*(replace(spec, seed=seed) for seed in range(LEDGERS)))
+    return spec
+
+
+def consume(cluster, spec, subscription, messages):
+    with client_of(cluster.endpoints) as client:
+        consumer = client.subscribe(f"persistent://{spec.topic}", subscription)
+        for _ in range(messages):
+            consumer.acknowledge(consumer.receive(timeout_millis=10_000))
+        consumer.close()
+
+
+def version(cluster, spec):
+    found = cluster.steps.topics.read(*ml_names(spec))
+    return found[1].stat.version
+
+
+def listed(cluster, spec):
+    return [one.ledger_id for one in cluster.managed_ledger(spec).ledgers]
+
+
+@pytest.fixture(scope="module")
+def idle(cluster):
+    """(overdue, kept) topics, both consumed and unloaded with their bundle; and what they listed."""
+    overdue, kept = filled(cluster, "overdue"), filled(cluster, "kept")
+    for spec in (overdue, kept):
+        consume(cluster, spec, CONSUMER, 20 * LEDGERS)
+        consume(cluster, spec, LAGGING, 20 * (LEDGERS - 1))  # not the last closed ledger
+    own = json.dumps({"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}).encode()
+    path = f"/persistent/{overdue.topic}/retention"
+    # Unload first: a broker that has the topic loaded would trim it at once.
+    cluster.admin("PUT", f"/namespaces/{NAMESPACE}/unload")
+    before = listed(cluster, overdue), listed(cluster, kept)
+    cluster.admin("POST", path, own)
+    wait_until(lambda: cluster.admin("GET", path), "the topic's policy came through its topic")
+    cluster.admin("PUT", f"/namespaces/{NAMESPACE}/unload")
+    return overdue, kept, before
+
+
+def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster, shell, idle):
+    overdue, kept, before = idle
+    topics = [f"persistent://{spec.topic}" for spec in (overdue, kept)]
+    places = [cluster.steps.broker.locate(topic).load for topic in topics]
+    assert places == [TopicLoad.NOT_LOADED] * 2
+    versions = version(cluster, overdue), version(cluster, kept)
+    assert (listed(cluster, overdue), listed(cluster, kept)) == before
+    due = before[0][: LEDGERS - 1]
+
+    dry = shell.document("topic", "load-overdue", overdue.topic, kept.topic)
+    [one] = dry["topics"]
+    assert (one["topic"], one["state"], one["overdue"]) == (topics[0], "would load", due)
+    assert (version(cluster, overdue), version(cluster, kept)) == versions
+
+    # Now a broker owns the bundle, for it was asked for policies, and lists neither topic.
+    done = shell.document("topic", "load-overdue", overdue.topic, kept.topic, "--execute")
+    [one] = done["topics"]
+    assert (one["topic"], one["state"], one["trimmed"]) == (topics[0], "trimmed", due)
+    after = listed(cluster, overdue)
+    assert not set(after) & set(due)
+    assert before[0][LEDGERS - 1] in after  # one subscription needs it
+    for ledger_id in due:
+        wait_until(
+            lambda i=ledger_id: cluster.steps.ledgers.read(i) is None, "BookKeeper deleted it"
+        )
+    assert version(cluster, kept) == versions[1]  # a broker writes the node of what it loads
+    assert listed(cluster, kept) == before[1]
+    [record] = [
+        stored.record
+        for stored in cluster.steps.book.iter_records(Disturbance, "loads/")
+        if stored.record.ml_name == ml_names(overdue)[0]
+    ]
+    assert record.why == f"load: retention of {len(due)} ledgers is overdue"
+
+
+def test_afterwards_it_is_told_who_keeps_the_rest(shell, idle):
+    overdue, kept, _before = idle
+    found = shell.document("topic", "expiry", overdue.topic, kept.topic)
+    first, second = sorted(found["topics"], key=lambda one: one["topic"], reverse=True)
+    assert first["topic"].endswith("/overdue")
+    assert first["overdue"] == []
+    assert first["kept_by"] == [LAGGING]
+    assert first["retention_minutes"] == {"value": 0, "origin": "topic", "certain": True}
+    assert second["retention_minutes"] == {"value": -1, "origin": "namespace", "certain": True}
