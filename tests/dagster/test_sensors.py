@@ -14,6 +14,7 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
+from resources.errors import MetadataError
 from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
@@ -24,6 +25,7 @@ from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.sensors.all import SENSORS
 from tiering_assets.defs.sensors.threshold import memory
 from tiering_assets.defs.sensors.tick import OFF
+from tiering_assets.defs.sensors.wake import WAKE
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.holds import hold_ledger
@@ -52,6 +54,10 @@ class Simulated(TieringStack):
     @contextmanager
     def open(self, settings, *, run_id, narrate, runner=None):
         yield replace(self.now_open["stack"], settings=settings, run_id=run_id, narrate=narrate)
+
+
+def no_watches(_settings):
+    raise MetadataError("there is no ZooKeeper to watch")
 
 
 class Site:
@@ -111,6 +117,7 @@ def site(monkeypatch, tmp_path):
     """Topic `orders` with a closed ledger 0 and an open one; policy takes every closed ledger."""
     monkeypatch.chdir(tmp_path)
     memory().clear()
+    monkeypatch.setattr(WAKE, "connect", no_watches)
     world = World(1)
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
     add_topic(site, TOPIC)

@@ -36,8 +36,13 @@ class Round(Generic[T]):
 
     found: tuple[T, ...]
     resume: str | None
-    topics: int
+    names: tuple[str, ...]
     failed: Mapping[str, str]
+
+    @property
+    def topics(self) -> int:
+        """How many were tried."""
+        return len(self.names)
 
     def require_any(self) -> None:
         """TierkeeperError when there were topics and not one could be looked at."""
@@ -68,16 +73,21 @@ def walk(
     start = 0 if after is None else bisect_right(names, after)
     found: list[T] = []
     failed: dict[str, str] = {}
-    topics, resume = 0, None
+    tried: list[str] = []
     for name in names[start:]:
-        if resume is not None and (sum(map(weigh, found)) >= room or stack.monotonic() >= deadline):
-            return Round(found=tuple(found), resume=resume, topics=topics, failed=failed)
-        resume = name
-        topics += 1
+        if tried and (sum(map(weigh, found)) >= room or stack.monotonic() >= deadline):
+            break
+        tried.append(name)
         try:
             node = stack.topics.read(name)
             if node is not None and never_touched(name, node[0].properties) is None:
                 found += look(Topic(name, *node))
         except TierkeeperError as error:
             failed[name] = str(error)
-    return Round(found=tuple(found), resume=None, topics=topics, failed=failed)
+    whole = start + len(tried) == len(names)
+    return Round(
+        found=tuple(found),
+        resume=None if whole else tried[-1],
+        names=tuple(tried),
+        failed=failed,
+    )

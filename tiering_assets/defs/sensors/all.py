@@ -20,11 +20,13 @@ _MINUTES_5 = 300.0
 SENSORS: list[dg.SensorDefinition] = [
     automatic(
         "ledger_rollover",
+        wakes=True,
         interval_s=_INTERVAL_S,
         description="Tells of ledgers that topics have closed, as observations of sealed_ledgers.",
     )(ledger_rollover),
     automatic(
         "offload_threshold",
+        wakes=True,
         job="offload",
         interval_s=_INTERVAL_S,
         description=(

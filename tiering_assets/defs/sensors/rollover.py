@@ -56,6 +56,7 @@ def ledger_rollover(tick: Tick) -> Result:
     first = "since_ms" not in tick.cursor.values
     events = [] if first else [_observation(topic, one) for topic, one in found]
     whole = looked.resume is None and not left
+    tick.looked.names, tick.looked.whole = looked.names, whole
     since = began if whole else since
     kept = {i: ms for i, ms in told.items() if ms > since - OVERLAP_MS}
     newest = sorted(kept, key=lambda i: kept[i])[-_TOLD_MAX:]

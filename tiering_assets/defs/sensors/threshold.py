@@ -20,6 +20,7 @@ from tiering_assets.defs.sensors.tick import RUN_REQUESTS_MAX, Result, Tick
 from tiering_assets.tiering.admission import Batch, History, Ready, pack, worth_asking
 
 if TYPE_CHECKING:
+    from tiering_assets.steps.rounds import Round
     from tiering_assets.steps.tick_memory import TickMemory
 
 _TOLD_MAX = 5
@@ -85,7 +86,7 @@ def offload_threshold(tick: Tick) -> Result:
         "offload_threshold",
         asks,
         history=history,
-        resume=looked.resume,
+        looked=looked,
         said=_said(looked.topics, looked.failed)
         + (f"; {full} ledgers wait for a free partition" if full else ""),
     )
@@ -115,7 +116,7 @@ def release_due(tick: Tick) -> Result:
         "release_due",
         [ask],
         history=history,
-        resume=looked.resume,
+        looked=looked,
         said=_said(looked.topics, looked.failed),
     )
 
@@ -149,7 +150,7 @@ def _asked(
     asks: Sequence[Ask],
     *,
     history: History,
-    resume: str | None,
+    looked: Round[Any],
     said: str,
 ) -> Result:
     runs, queued = _runs_free(tick, history), history.queued_runs
@@ -165,7 +166,9 @@ def _asked(
     if queued and left:
         said += f"; what is ready grows while {queued} {asks[0].job} runs are queued"
     tick.context.log.info("tierkeeper: %s: %s; %d runs asked for", sensor, said, len(requests))
-    cursor = write_cursor(after=resume)
+    tick.looked.names = looked.names
+    tick.looked.whole = looked.resume is None and not left
+    cursor = write_cursor(after=looked.resume)
     if left:  # not all that was found went out: the next tick looks at the same topics again
         cursor = write_cursor(after=tick.cursor.text("after"))
     return dg.SensorResult(

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from resources.errors import TierkeeperError
+from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import AutoSettings, Settings
 from tiering_assets.defs.jobs import JOBS
 from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET
 from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.run_history import read_history
 from tiering_assets.defs.sensors.cursor import Read, read_cursor
+from tiering_assets.defs.sensors.wake import TICK_S, WAKE
 from tiering_assets.tiering.admission import History
 
 if TYPE_CHECKING:
@@ -32,6 +34,14 @@ EVENTS_MAX = 200
 OFF = "automation is off: auto.enabled is false. `tierkeeper auto on` turns it on"
 
 
+@dataclass(slots=True)
+class Looked:
+    """What a tick looked at: managed-ledger names, and whether there are no others to go on with."""
+
+    names: tuple[str, ...] = ()
+    whole: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
     """What a sensor looks at. `stack` is connected for this tick alone."""
@@ -40,6 +50,7 @@ class Tick:
     settings: Settings
     cursor: Read
     stack: Stack
+    looked: Looked = field(default_factory=lambda: Looked())
 
     @property
     def auto(self) -> AutoSettings:
@@ -64,15 +75,17 @@ class Tick:
 
 
 def automatic(
-    name: str, *, description: str, interval_s: float, job: str | None = None
+    name: str, *, description: str, interval_s: float, job: str | None = None, wakes: bool = False
 ) -> Callable[[Callable[[Tick], Result]], dg.SensorDefinition]:
-    """Make a sensor of a function of one tick."""
+    """Make a sensor of a function of one tick. One that `wakes` looks when a topic changed, too."""
 
     def decorate(act: Callable[[Tick], Result]) -> dg.SensorDefinition:
         @dg.sensor(
             name=name,
             jobs=[one for one in JOBS if one.name == job] or None,
-            minimum_interval_seconds=max(1, round(interval_s)),
+            minimum_interval_seconds=max(
+                1, round(min(interval_s, TICK_S) if wakes else interval_s)
+            ),
             default_status=dg.DefaultSensorStatus.RUNNING,
             description=description,
         )
@@ -80,11 +93,19 @@ def automatic(
             settings = tiering_stack.load_for_cluster()
             if not settings.auto.enabled:
                 return dg.SkipReason(OFF)
+            skip = WAKE.may_skip(name, every_s=settings.auto.interval_s) if wakes else None
+            if skip is not None:
+                return dg.SkipReason(skip)
+            changes = WAKE.before_look(settings.metadata) if wakes else -1
             cursor = read_cursor(context.cursor)
             if cursor.problem is not None:
                 context.log.warning("tierkeeper: %s: %s", name, cursor.problem)
             with connected(context, tiering_stack, settings, name) as stack:
-                return act(Tick(context=context, settings=settings, cursor=cursor, stack=stack))
+                tick = Tick(context=context, settings=settings, cursor=cursor, stack=stack)
+                result = act(tick)
+            paths = map(managed_ledger_path, tick.looked.names)
+            WAKE.after_look(name, changes, paths, whole=tick.looked.whole)
+            return result
 
         return sensor
 

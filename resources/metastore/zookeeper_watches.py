@@ -1,0 +1,89 @@
+"""Says that one of many ZooKeeper nodes changed, without reading them again and again.
+
+Owns: watches are a hint and never evidence. They fire once and are set again by the next follow();
+whatever breaks (a lost session, a request that fails) counts as a change, so that somebody looks.
+Only the data of a node is watched: cursors, which change all the time, are its children.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from kazoo import exceptions as zk_errors
+from kazoo.client import KazooClient, KazooState
+from kazoo.handlers.threading import KazooTimeoutError
+
+from resources.errors import MetadataError
+from resources.metastore.store_uri import parse_store_uri
+
+IN_FLIGHT_MAX = 1000
+_ANSWER_S = 10.0
+
+
+class ZooKeeperWatches:
+    """Watches of one process. Safe to share by threads."""
+
+    def __init__(
+        self, uri: str, *, session_timeout_s: float = 10.0, connect_timeout_s: float = 10.0
+    ) -> None:
+        """Connect. MetadataError when nobody answers within `connect_timeout_s`."""
+        address = parse_store_uri(uri)
+        self._lock = threading.Lock()
+        self._armed: set[str] = set()
+        self._changes = 0
+        self._client = KazooClient(
+            hosts=",".join(address.hosts) + address.chroot,
+            timeout=session_timeout_s,
+            logger=logging.getLogger(f"{__name__}.client"),
+        )
+        self._client.add_listener(self._on_state)
+        try:
+            self._client.start(timeout=connect_timeout_s)
+        except (KazooTimeoutError, zk_errors.KazooException) as error:
+            self.close()
+            raise MetadataError(f"no connection to ZooKeeper {address} for watches") from error
+
+    @property
+    def changes(self) -> int:
+        """Grows with every change that was noticed; equal means that none was."""
+        with self._lock:
+            return self._changes
+
+    def follow(self, paths: Iterable[str]) -> None:
+        """Watch these nodes, too, those that do not exist included. What cannot be is a change."""
+        with self._lock:
+            fresh = [path for path in paths if path not in self._armed]
+        for start in range(0, len(fresh), IN_FLIGHT_MAX):
+            self._arm(fresh[start : start + IN_FLIGHT_MAX])
+
+    def close(self) -> None:
+        with suppress(zk_errors.KazooException):
+            self._client.stop()
+            self._client.close()
+
+    def _arm(self, paths: list[str]) -> None:
+        with self._lock:
+            self._armed.update(paths)  # before the request: the event may be quicker than we are
+        try:
+            requests = [self._client.exists_async(path, watch=self._on_event) for path in paths]
+            for request in requests:
+                request.get(timeout=_ANSWER_S)
+        except (zk_errors.KazooException, KazooTimeoutError):
+            with self._lock:
+                self._armed.difference_update(paths)
+                self._changes += 1
+
+    def _on_event(self, event: Any) -> None:
+        with self._lock:
+            self._armed.discard(event.path)
+            self._changes += 1
+
+    def _on_state(self, state: str) -> None:
+        if state != KazooState.CONNECTED:
+            with self._lock:
+                self._armed.clear()
+                self._changes += 1

@@ -1,0 +1,83 @@
+"""Watches on the real ZooKeeper: a change of a followed node is noticed, and a lost session is one."""
+
+import time
+import uuid
+
+import pytest
+
+from resources.errors import MetadataError
+from resources.metastore.zookeeper import ZooKeeperStore
+from resources.metastore.zookeeper_watches import ZooKeeperWatches
+from tests.support.zookeeper_proxy import ZooKeeperProxy
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+
+@pytest.fixture
+def store(endpoints):
+    found = ZooKeeperStore(f"zk:{endpoints.zookeeper}")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def paths(store):
+    root = f"/watched-{uuid.uuid4().hex}"
+    made = [f"{root}/{number}" for number in range(2500)]  # more than are asked at once
+    for path in made:
+        store.create(path, b"")
+    return made
+
+
+def changed(watches, before):
+    deadline = time.monotonic() + 10
+    while watches.changes == before:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_followed_node_is_noticed_once_until_it_is_followed_again(store, endpoints, paths):
+    watches = ZooKeeperWatches(f"zk:{endpoints.zookeeper}")
+    try:
+        gone = f"{paths[0]}-not-yet"
+        watches.follow([*paths, gone])
+        quiet = watches.changes
+        store.create(f"{paths[7]}/cursor", b"")  # a child, as a cursor is
+        store.set(f"{paths[7]}/cursor", b"1", expected_version=0)
+        time.sleep(0.5)
+        assert watches.changes == quiet
+
+        stat = store.set(paths[2400], b"x", expected_version=0)
+        assert changed(watches, quiet)
+        after = watches.changes
+        store.set(paths[2400], b"y", expected_version=stat.version)
+        time.sleep(0.5)
+        assert watches.changes == after  # one shot
+        watches.follow(paths)
+        store.delete(paths[2400], expected_version=2)
+        assert changed(watches, after)
+
+        before = watches.changes
+        store.create(gone, b"")
+        assert changed(watches, before)
+    finally:
+        watches.close()
+
+
+def test_a_connection_that_is_lost_counts_as_a_change(store, endpoints, paths):
+    with ZooKeeperProxy(endpoints.zookeeper) as proxy:
+        watches = ZooKeeperWatches(f"zk:{proxy.connect_string}")
+        try:
+            watches.follow(paths[:3])
+            quiet = watches.changes
+            proxy.go_away()
+            assert changed(watches, quiet)
+        finally:
+            watches.close()
+
+
+def test_nobody_to_connect_to_is_an_error_of_ours():
+    with pytest.raises(MetadataError, match=r"no connection to ZooKeeper zk:127.0.0.1:1 for watches"):
+        ZooKeeperWatches("zk:127.0.0.1:1", connect_timeout_s=1)
