@@ -16,7 +16,7 @@ import pytest
 
 from resources.errors import MetadataError
 from resources.settings import AutoSettings, BrokerSettings
-from tests.support.admin_sim import running_admin_simulator
+from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
@@ -123,7 +123,7 @@ def site(monkeypatch, tmp_path):
     add_topic(site, TOPIC)
     stack = Process(world, "sensors", site).stack()
     with running_admin_simulator() as admin, dg.DagsterInstance.ephemeral() as instance:
-        tell_policies(admin, stack)
+        tell_broker(admin, stack.settings)
         settings = replace(
             stack.settings,
             broker=BrokerSettings(admin_url=admin.url, timeout_s=2),
@@ -139,22 +139,6 @@ def add_topic(site, ml_name, ledgers=1):
     for _ in range(ledgers):
         site.broker.produce(ml_name, [b"first", b"last"])
         site.broker.roll_over(ml_name)
-
-
-def tell_policies(admin, stack):
-    store = stack.settings.store
-    admin.get(
-        "/brokers/configuration/runtime",
-        {
-            "clusterName": "c1",
-            "managedLedgerOffloadDriver": stack.settings.offload.driver,
-            "managedLedgerOffloadBucket": store.bucket,
-            "managedLedgerOffloadRegion": store.region,
-            "managedLedgerOffloadServiceEndpoint": store.endpoint,
-        },
-    )
-    admin.get("/brokers/c1", [admin.address])
-    admin.get("/namespaces/t/ns", {})
 
 
 UNFINISHED, SUCCESS, FAILURE = (

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from resources.settings import Settings
+
 
 @dataclass(slots=True)
 class Answer:
@@ -34,6 +36,23 @@ class AdminSimulator:
 
     def get(self, path: str, body: Any = None, **answer: Any) -> None:
         self.answers[f"GET /admin/v2{path}"] = Answer(body, **answer)
+
+
+def tell_broker(admin: AdminSimulator, settings: Settings) -> None:
+    """Let it be a broker of cluster c1 that reads our bucket; namespace t/ns has no policies."""
+    store = settings.store
+    admin.get(
+        "/brokers/configuration/runtime",
+        {
+            "clusterName": "c1",
+            "managedLedgerOffloadDriver": settings.offload.driver,
+            "managedLedgerOffloadBucket": store.bucket,
+            "managedLedgerOffloadRegion": store.region,
+            "managedLedgerOffloadServiceEndpoint": store.endpoint,
+        },
+    )
+    admin.get("/brokers/c1", [admin.address])
+    admin.get("/namespaces/t/ns", {})
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import HttpBrokerAdmin
 from resources.settings import BrokerSettings
-from tests.support.admin_sim import running_admin_simulator
+from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.records import keys
@@ -203,20 +203,8 @@ def test_a_ledger_that_its_topic_no_longer_lists_has_expired(stack, site):
 @pytest.fixture
 def answered(stack):
     """The same when a broker tells its settings; it reads our bucket. Nobody asks for topics."""
-    store = stack.settings.store
     with running_admin_simulator() as admin:
-        admin.get(
-            "/brokers/configuration/runtime",
-            {
-                "clusterName": "c1",
-                "managedLedgerOffloadDriver": stack.settings.offload.driver,
-                "managedLedgerOffloadBucket": store.bucket,
-                "managedLedgerOffloadRegion": store.region,
-                "managedLedgerOffloadServiceEndpoint": store.endpoint,
-            },
-        )
-        admin.get("/brokers/c1", [admin.address])
-        admin.get("/namespaces/t/ns", {})
+        tell_broker(admin, stack.settings)
         address = BrokerSettings(admin_url=admin.url, timeout_s=2)
         own = OwnPolicies(default=OwnPolicy(threshold_bytes=0))
         settings = replace(stack.settings, broker=address)
