@@ -14,12 +14,11 @@ from enum import Enum
 import dagster as dg
 
 from tiering_assets.defs.batches import markdown_cell
-from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.metadata import Metadata, bytes_text
 from tiering_assets.defs.preview_api import Context
 
 RESULT_TAG = "tierkeeper/result"
 _SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _COLUMNS = dg.TableSchema(
     columns=[
         dg.TableColumn("ledger", "int"),
@@ -36,6 +35,9 @@ class Result(Enum):
     NOOP = "noop"
     WAITING = "waiting"
     FAILED = "failed"
+
+
+_BAD_FIRST = [Result.FAILED, Result.WAITING, Result.DONE, Result.NOOP]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +74,16 @@ class BatchSummary:
 
     @property
     def line(self) -> str:
-        """`3 done, 1 noop, 0 waiting, 2 failed`, as in the run list."""
-        return ", ".join(f"{count} {result.value}" for result, count in self.counts.items())
+        """`2 failed, 3 done`: what went wrong first, because the list of runs cuts it short."""
+        said = [
+            f"{self.counts[result]} {result.value}" for result in _BAD_FIRST if self.counts[result]
+        ]
+        return ", ".join(said) or "no ledgers"
 
 
 def summary_metadata(summary: BatchSummary) -> Metadata:
     """The summary as text and as numbers, and its ledgers: failed first, then waiting."""
-    order = [Result.FAILED, Result.WAITING, Result.DONE, Result.NOOP]
-    rows = sorted(summary.rows, key=lambda row: (order.index(row.result), row.ledger_id))
+    rows = sorted(summary.rows, key=lambda row: (_BAD_FIRST.index(row.result), row.ledger_id))
     return {
         "summary": dg.MetadataValue.md(_markdown(summary)),
         **{
@@ -107,16 +111,6 @@ def tell_result(context: Context, line: str) -> None:
     """What the run came to, as a tag, so that the list of runs says it without opening any."""
     operation = context.op_execution_context
     operation.instance.add_run_tags(operation.run_id, {RESULT_TAG: line})
-
-
-def bytes_text(size: int) -> str:
-    """`12.3 MB`: powers of a thousand, three digits or more."""
-    value, unit = float(size), _UNITS[0]
-    for unit in _UNITS:
-        if value < 1000 or unit == _UNITS[-1]:
-            break
-        value /= 1000
-    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def _markdown(summary: BatchSummary) -> str:

@@ -17,10 +17,12 @@ from tiering_assets.defs.figures import (
 )
 from tiering_assets.defs.ledger_events import sealed_event
 from tiering_assets.defs.partitions import (
+    DELETED_BOOKIE_LEDGERS,
     RELEASED_LEDGERS,
     SEALED_LEDGERS,
     TIERING_BACKLOG,
 )
+from tiering_assets.defs.preview_api import provenance_tags
 from tiering_assets.defs.resources import TieringStack, narrate
 from tiering_assets.defs.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
 
@@ -73,6 +75,7 @@ def discovered(
         sealed = [view for view in views if view.state in UNFINISHED]
         now, live_max = stack.now(), stack.settings.dagster.partitions_max
         objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
+        prefix = stack.book.prefix
         figures, newest = None, []
         if not config.topics:  # a count over some topics would read as a drop
             reloads = sum(reloads_of_last_hour(stack).values())
@@ -100,5 +103,11 @@ def discovered(
     if figures is not None and OBJECTIVES_MET in context.selected_asset_check_keys:
         yield check_result(judge(figures, objectives))
     if figures is not None:
-        shown = released_metadata(views, newest, bucket=bucket)
-        context.log_event(dg.AssetMaterialization(RELEASED_LEDGERS, metadata={**shown}))
+        shown = released_metadata(views, newest, bucket=bucket, prefix=prefix)
+        context.log_event(
+            dg.AssetMaterialization(
+                RELEASED_LEDGERS,
+                metadata={**shown},
+                tags=provenance_tags(context, DELETED_BOOKIE_LEDGERS),
+            )
+        )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Metadata = Mapping[str, dg.MetadataValue]
 _MB = 1_000_000
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 INDEX_COLUMNS = dg.TableSchema(
     columns=[
         dg.TableColumn("part_number", "int", "number of the block, from 1"),
@@ -41,6 +42,24 @@ def bucket_path(bucket: str, key: str) -> dg.MetadataValue:
 def asset_uri(bucket: str, key: str) -> Metadata:
     """Where the asset's own bytes lie, under the key that Dagster's catalogue shows."""
     return {"dagster/uri": dg.MetadataValue.text(bucket_uri(bucket, key))}
+
+
+def bytes_text(size: int) -> str:
+    """`12.3 MB`, in powers of a thousand."""
+    value, unit = float(size), _UNITS[0]
+    for unit in _UNITS:
+        if value < 1000 or unit == _UNITS[-1]:
+            break
+        value /= 1000
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def duration_text(seconds: float) -> str:
+    """`3.5 h`: the largest unit that is not below one."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def megabytes_per_second(size: int, seconds: float) -> dg.MetadataValue:
@@ -85,12 +104,12 @@ def certificate_metadata(certificate: Certificate, *, key: str, sha256: str) -> 
     """`key` is the record's full key in the bucket, `sha256` the digest of its bytes."""
     return {
         **_ledger(certificate),
-        **asset_uri(certificate.bucket, key),
-        "dagster/partition_row_count": dg.MetadataValue.int(certificate.entries),
         "certificate": bucket_path(certificate.bucket, key),
+        **asset_uri(certificate.bucket, key),
         "certificate_sha256": dg.MetadataValue.text(sha256),
         "data_sha256": dg.MetadataValue.text(certificate.data.sha256),
         "index_sha256": dg.MetadataValue.text(certificate.index.sha256),
+        "dagster/partition_row_count": dg.MetadataValue.int(certificate.entries),
         "entries": dg.MetadataValue.int(certificate.entries),
         "payload_bytes": dg.MetadataValue.int(certificate.payload_bytes),
         "verified_at": dg.MetadataValue.timestamp(certificate.verified_at),
@@ -106,8 +125,8 @@ def certificate_metadata(certificate: Certificate, *, key: str, sha256: str) -> 
 def context_metadata(certificate: Certificate, publication: Publication, *, key: str) -> Metadata:
     return {
         **_ledger(certificate),
-        **asset_uri(certificate.bucket, key),
         "publication": bucket_path(certificate.bucket, key),
+        **asset_uri(certificate.bucket, key),
         "published_at": dg.MetadataValue.timestamp(publication.confirmed_at),
         "confirmed_by": dg.MetadataValue.text(publication.confirmed_by),
         "published_together": dg.MetadataValue.int(len(publication.ledgers)),

@@ -23,6 +23,12 @@ from dagster import AssetCheckEvaluation
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData,
 )
+from dagster._core.definitions.data_version import (
+    CODE_VERSION_TAG,
+    DATA_VERSION_TAG,
+    INPUT_DATA_VERSION_TAG_PREFIX,
+    INPUT_EVENT_POINTER_TAG_PREFIX,
+)
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
@@ -147,6 +153,25 @@ def _last_materialization(
     return AssetCheckEvaluationTargetMaterializationData(
         storage_id=found[0].storage_id, run_id=found[0].run_id, timestamp=found[0].timestamp
     )
+
+
+def provenance_tags(context: Context, upstream: dg.AssetKey) -> dict[str, str]:
+    """What Dagster adds to a yielded materialization: the upstream event that it comes after.
+
+    A logged one of an asset that is no output of its op has none, and the pages then call it
+    unsynced for ever, with every partition of the upstream asset as a new input.
+    """
+    operation = context.op_execution_context
+    newest = operation.instance.fetch_materializations(upstream, limit=1).records
+    tags = {
+        CODE_VERSION_TAG: operation.run_id,
+        DATA_VERSION_TAG: operation.run_id,
+        f"{INPUT_DATA_VERSION_TAG_PREFIX}/{upstream.to_user_string()}": "INITIAL",
+    }
+    if newest:
+        pointer = f"{INPUT_EVENT_POINTER_TAG_PREFIX}/{upstream.to_user_string()}"
+        tags[pointer] = str(newest[0].storage_id)
+    return tags
 
 
 def runless_entry(

@@ -105,7 +105,12 @@ def release_ledgers(
         shown: Metadata = {}
         if RELEASED_LEDGERS in context.selected_asset_keys:
             newest = newest_releases(stack, NEWEST_SHOWN)
-            shown = released_metadata(survey(stack), newest, bucket=stack.settings.store.bucket)
+            shown = released_metadata(
+                survey(stack),
+                newest,
+                bucket=stack.settings.store.bucket,
+                prefix=stack.book.prefix,
+            )
         seconds = stack.monotonic() - started
     said = {outcome.ledger_id: said_of(outcome) for outcome in outcomes}
     said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.metadata import Metadata, bucket_uri
+from tiering_assets.defs.metadata import Metadata, bucket_uri, bytes_text, duration_text
 
 if TYPE_CHECKING:
     from tiering_assets.steps.newest_releases import ReleasedLedger
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _TOPICS_SHOWN = 50
 NEWEST_SHOWN = 50  # releases that are named; every one of them costs a read
 _FIND = (
-    "A ledger's partition is retired some time after its release (`auto.retire_after_s`); its "
-    "records stay. The newest {shown} releases are in `newest_releases`. Any other one: "
-    "`tierkeeper ledger show ID` prints its state, its attempts and every record, "
-    "`tierkeeper ledger list --state released --topic TOPIC` all that a topic still lists."
+    "A ledger's partition is retired some time after its release; its records stay. The table has "
+    "the newest {shown} releases, their records below `{place}`.\n\n"
+    "Any other ledger: `tierkeeper ledger show ID` prints its state and every record.\n\n"
+    "All of a topic: `tierkeeper ledger list --state released --topic TOPIC`."
 )
 # Words of docs/states.md: on bookies only, and nobody reads them from the bucket yet.
 _PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
@@ -45,10 +45,18 @@ def backlog_metadata(
     pending = [view for view in views if view.state.value in _PENDING]
     closed = [view.closed_at for view in pending if view.closed_at is not None]
     oldest_s = (now - min(closed)).total_seconds() if closed else 0.0
+    size_pending = sum(view.bytes or 0 for view in pending)
     return {
+        "summary": dg.MetadataValue.md(
+            f"**{len(pending)} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
+            f"oldest for {duration_text(oldest_s)}. {ledgers['released']} of {len(views)} ledgers "
+            f"are released."
+        ),
+        "by_reason": _by_reason(reasons),
+        "by_topic": _by_topic(views),
         "topics": dg.MetadataValue.int(len({view.ml_name for view in views})),
         "pending_ledgers": dg.MetadataValue.int(len(pending)),
-        "pending_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in pending)),
+        "pending_bytes": dg.MetadataValue.int(size_pending),
         "oldest_pending_seconds": dg.MetadataValue.float(round(oldest_s, 1)),
         **{f"ledgers_{state}": dg.MetadataValue.int(n) for state, n in sorted(ledgers.items())},
         **{f"bytes_{state}": dg.MetadataValue.int(n) for state, n in sorted(size.items())},
@@ -56,39 +64,39 @@ def backlog_metadata(
             f"because_{row.reason.name.lower()}": dg.MetadataValue.int(row.ledgers)
             for row in reasons
         },
-        "by_reason": _by_reason(reasons),
-        "by_topic": _by_topic(views),
     }
 
 
 def released_metadata(
-    views: Iterable[LedgerView], newest: Sequence[ReleasedLedger], *, bucket: str
+    views: Iterable[LedgerView], newest: Sequence[ReleasedLedger], *, bucket: str, prefix: str
 ) -> Metadata:
     """How much the bookies no longer hold, of ledgers that their topics still list.
 
-    `newest` are named with their records, so that a ledger without partition can be found.
+    `newest` are named with their records below `prefix`, so that a ledger without partition can be
+    found.
     """
     released = [view for view in views if view.state.value == "released"]
+    find = _FIND.format(shown=len(newest), place=bucket_uri(bucket, prefix))
     return {
-        "dagster/row_count": dg.MetadataValue.int(len(released)),
         "released_ledgers": dg.MetadataValue.int(len(released)),
         "released_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in released)),
+        "dagster/row_count": dg.MetadataValue.int(len(released)),
+        "find_a_ledger": dg.MetadataValue.md(find),
+        "newest_releases": _newest(newest, prefix),
         "by_topic": _by_topic(released),
-        "newest_releases": _newest(newest, bucket),
-        "find_a_ledger": dg.MetadataValue.md(_FIND.format(shown=len(newest))),
     }
 
 
-def _newest(newest: Iterable[ReleasedLedger], bucket: str) -> dg.MetadataValue:
+def _newest(newest: Iterable[ReleasedLedger], prefix: str) -> dg.MetadataValue:
     return dg.MetadataValue.table(
         [
             dg.TableRecord(
                 {
                     "ledger": one.ledger_id,
                     "topic": one.topic or "unknown: its record cannot be read",
-                    "released_at": one.released_at.isoformat(timespec="seconds"),
+                    "released_at": f"{one.released_at:%Y-%m-%d %H:%M:%SZ}",
                     "bytes": one.bytes or 0,
-                    "record": bucket_uri(bucket, one.key),
+                    "record": one.key.removeprefix(prefix),
                 }
             )
             for one in newest
@@ -113,7 +121,7 @@ def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
                     "reason": row.reason.value,
                     "ledgers": row.ledgers,
                     "bytes": row.bytes,
-                    "oldest_seconds": row.oldest_s or 0.0,
+                    "oldest_seconds": round(row.oldest_s or 0.0, 1),
                 }
             )
             for row in reasons

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.batch_summary import bytes_text, tell_result
+from tiering_assets.defs.batch_summary import tell_result
 from tiering_assets.defs.batches import batch_failure, reasons_table
 from tiering_assets.defs.dressing import OWNERS, docs_link
-from tiering_assets.defs.metadata import Metadata
+from tiering_assets.defs.metadata import Metadata, bytes_text
 from tiering_assets.defs.partitions import SWEPT_LEAVINGS
 from tiering_assets.defs.resources import TieringStack, narrate
 

@@ -108,8 +108,8 @@ def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) ->
                 "object_bytes": dg.MetadataValue.int(found.bytes_read),
                 "blocks": dg.MetadataValue.int(found.blocks),
                 "compared_with_bookies": dg.MetadataValue.bool(found.with_source),
-                "notes": dg.MetadataValue.text("; ".join(found.notes)),
                 "seconds": dg.MetadataValue.float(found.seconds),
+                **({"notes": dg.MetadataValue.text("; ".join(found.notes))} if found.notes else {}),
             },
             said=f"{found.blocks} blocks, {found.bytes_read} bytes read back equal",
         )
