@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +11,13 @@ from resources.pulsar.admin import TopicLoad
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
+from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
+from tiering_assets.records.sweep_models import Swept
+from tiering_assets.steps.expired import execute_expired, plan_expired
+from tiering_assets.steps.sweep import sweep
+from tiering_assets.tiering.orphans import Keep
 
 pytestmark = pytest.mark.stack
 
@@ -61,11 +68,19 @@ def listed(cluster, spec):
 
 @pytest.fixture(scope="module")
 def idle(cluster):
-    """(overdue, kept) topics, both consumed and unloaded with their bundle; and what they listed."""
+    """(overdue, kept) topics, both consumed and unloaded with their bundle; what they listed; and
+    the copy of the overdue one's oldest ledger.
+    """
     overdue, kept = filled(cluster, "overdue"), filled(cluster, "kept")
     for spec in (overdue, kept):
         consume(cluster, spec, CONSUMER, 20 * LEDGERS)
         consume(cluster, spec, LAGGING, 20 * (LEDGERS - 1))  # not the last closed ledger
+    # The oldest ledger is in the bucket alone.
+    first = listed(cluster, overdue)[0]
+    cluster.offload([first])
+    copy = first, cluster.context_uid(overdue, first)
+    bodies = cluster.objects(*copy)
+    cluster.release(overdue, [first])
     own = json.dumps({"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}).encode()
     path = f"/persistent/{overdue.topic}/retention"
     # Unload first: a broker that has the topic loaded would trim it at once.
@@ -74,11 +89,11 @@ def idle(cluster):
     cluster.admin("POST", path, own)
     wait_until(lambda: cluster.admin("GET", path), "the topic's policy came through its topic")
     cluster.admin("PUT", f"/namespaces/{NAMESPACE}/unload")
-    return overdue, kept, before
+    return overdue, kept, before, (copy, bodies)
 
 
 def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster, shell, idle):
-    overdue, kept, before = idle
+    overdue, kept, before, _copy = idle
     topics = [f"persistent://{spec.topic}" for spec in (overdue, kept)]
     places = [cluster.steps.broker.locate(topic).load for topic in topics]
     assert places == [TopicLoad.NOT_LOADED] * 2
@@ -113,7 +128,7 @@ def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster,
 
 
 def test_afterwards_it_is_told_who_keeps_the_rest(shell, idle):
-    overdue, kept, _before = idle
+    overdue, kept, _before, _copy = idle
     found = shell.document("topic", "expiry", overdue.topic, kept.topic)
     first, second = sorted(found["topics"], key=lambda one: one["topic"], reverse=True)
     assert first["topic"].endswith("/overdue")
@@ -121,3 +136,35 @@ def test_afterwards_it_is_told_who_keeps_the_rest(shell, idle):
     assert first["kept_by"] == [LAGGING]
     assert first["retention_minutes"] == {"value": 0, "origin": "topic", "certain": True}
     assert second["retention_minutes"] == {"value": -1, "origin": "namespace", "certain": True}
+
+
+def test_what_the_broker_could_not_delete_of_a_trimmed_ledger_goes_by_plan(
+    cluster, idle, monkeypatch
+):
+    """The broker deletes the objects of what it trims; here they come back, as if it had failed."""
+    _overdue, _kept, _before, (copy, bodies) = idle
+    ledger_id, uid = copy
+    places = {data_key(uid, ledger_id): bodies.data, index_key(uid, ledger_id): bodies.index}
+    store = cluster.steps.objects
+    wait_until(lambda: not any(map(store.head, places)), "the broker deleted both objects")
+    for key, body in places.items():
+        store.put(key, body)
+    release = replace(cluster.steps.settings.release, guard_age_s=0.0)
+    steps = replace(cluster.steps, settings=replace(cluster.steps.settings, release=release))
+    sweep(steps, execute=True)
+    assert all(map(store.head, places))  # a release was begun from it
+    recorded, _found = plan_expired(steps)
+    assert recorded is not None
+    [planned] = [one for one in recorded.plan.copies if one.uid == uid]
+    assert (planned.fate, planned.only_copy) == ("trimmed", True)
+    [early] = [
+        one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
+    ]
+    assert isinstance(early.decision, Keep)
+    monkeypatch.setattr("tiering_assets.tiering.expired.KEPT", timedelta(0))
+    [done] = [
+        one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
+    ]
+    assert done.done is not None
+    assert not any(map(store.head, places))
+    assert steps.book.read(Swept, keys.swept(ledger_id, uid)) is not None

@@ -35,6 +35,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     metrics_cmd,
     object_cmd,
     orphan_cmd,
+    orphan_expired_cmd,
     policy_cmd,
     scrub_cmd,
     stack_cmd,

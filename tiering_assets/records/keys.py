@@ -67,6 +67,10 @@ def sweep_intent(ledger_id: int, uid: UUID) -> str:
     return f"sweep-intents/{ledger_id}/{uid}.json"
 
 
+def expired_plan(digest: str) -> str:
+    return f"expired-plans/{digest}.json"
+
+
 def publications_of(ml_name: str) -> str:
     return f"publications/{topic_hash(ml_name)}/"
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import AwareDatetime
 
 from tiering_assets.records.budget_model import Budget
-from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
+from tiering_assets.records.sweep_models import ExpiredPlan, Leftover, SweepIntent, Swept
 from tiering_assets.records.writer import Writer
 
 
@@ -380,6 +380,7 @@ Record = (
     | Leftover
     | SweepIntent
     | Swept
+    | ExpiredPlan
     | Publication
     | Canary
     | Disturbance

@@ -66,3 +66,32 @@ class Swept:
     swept_at: AwareDatetime
     writer: Writer
     previous: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedExpiry:
+    """A published copy whose ledger is gone. `only_copy`: a release of its bookie copy was begun."""
+
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    fate: str
+    bytes: int
+    objects: tuple[str, ...]
+    only_copy: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredPlan:
+    """Written when copies of trimmed or deleted ledgers were seen, for people to approve.
+
+    It is the intent: its age by the store's clock is how long they were gone, at least.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/expired-plan/1"
+    instance: str
+    bucket: str
+    planned_at: AwareDatetime
+    copies: tuple[PlannedExpiry, ...]
+    fleet: int
+    writer: Writer

@@ -100,7 +100,7 @@ def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) 
     leavings = find_leavings(stack, listing)
     going = [leaving for leaving in leavings if isinstance(leaving.decision, Sweep)]
     refuse_mass_delete(stack, len(going), fleet=len(leavings))
-    _refuse_old_metadata(stack)
+    refuse_old_metadata(stack)
     if not execute:
         return leavings
     held = read_holds(stack).all_held
@@ -211,7 +211,7 @@ def refuse_mass_delete(stack: Stack, going: int, *, fleet: int) -> None:
         )
 
 
-def _refuse_old_metadata(stack: Stack) -> None:
+def refuse_old_metadata(stack: Stack) -> None:
     """A metadata store restored from an old snapshot must not make us delete the only copies."""
     for stored in stack.book.iter_records(Publication, "publications/"):
         record = stored.record

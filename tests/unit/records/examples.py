@@ -122,6 +122,24 @@ EXAMPLES: tuple[models.Record, ...] = (
         writer=WRITER,
         previous="3" * 64,
     ),
+    sweep_models.ExpiredPlan(
+        instance="e1c7a1c2-0000-4000-8000-000000000001",
+        bucket="tiered",
+        planned_at=AT,
+        copies=(
+            sweep_models.PlannedExpiry(
+                ledger_id=42,
+                uid=UID,
+                ml_name=ML_NAME,
+                fate="trimmed",
+                bytes=1248,
+                objects=(DATA_KEY,),
+                only_copy=True,
+            ),
+        ),
+        fleet=1000,
+        writer=WRITER,
+    ),
     models.Publication(
         ml_name=ML_NAME,
         ledgers=(

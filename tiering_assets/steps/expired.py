@@ -1,0 +1,277 @@
+"""Published copies whose ledgers retention or a topic's deletion took: plan, then delete the objects.
+
+The order is the contract: bucket listed, metadata read, decided, the plan recorded as the intent;
+later, with a person's approval, all of that again from scratch, then the objects are deleted and the
+record `swept` is written. Brokers delete such objects themselves; these are those that they left.
+Records stay: they are how people see what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from resources.errors import ObjectNotFoundError, ObjectStoreError, RefusedError
+from tiering_assets.records import keys
+from tiering_assets.records.codec import encode_record
+from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
+from tiering_assets.records.signature import record_digest
+from tiering_assets.records.sweep_models import ExpiredPlan, PlannedExpiry, Swept
+from tiering_assets.steps.bucket_listing import BucketListing, Pair, list_bucket
+from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
+from tiering_assets.steps.holds import Holds, read_holds
+from tiering_assets.steps.publications import recorded_publications
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.shadows import Shadows, find_shadows
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.sweep import refuse_mass_delete, refuse_old_metadata
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.expired import Expired, ExpiredEvidence, decide_expired
+from tiering_assets.tiering.orphans import Keep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredCopy:
+    """A published attempt that its topic no longer lists, and the decision about it."""
+
+    attempt: Stored[Attempt]
+    outcome: Stored[Outcome]
+    objects: tuple[str, ...]
+    bytes: int
+    only_copy: bool
+    decision: Expired | Keep
+    done: Swept | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPlan:
+    plan: ExpiredPlan
+    digest: str
+
+
+def find_expired(
+    stack: Stack, listing: BucketListing | None = None, *, plan: Stored[ExpiredPlan] | None = None
+) -> list[ExpiredCopy]:
+    """Copies in the bucket whose topic does not list their ledger. Writes nothing.
+
+    With a `plan` those that it names, and none that is younger than it may be.
+
+    Raises:
+        RefusedError: metadata went backwards.
+    """
+    listing = listing or list_bucket(stack)
+    attempts = list(stack.book.iter_records(Attempt, "attempts/"))
+    refuse_old_metadata(stack)
+    look = _Look(stack, plan)
+    named = None if plan is None else {(one.ledger_id, one.uid) for one in plan.record.copies}
+    found = []
+    for attempt in attempts:
+        pair = attempt.record.ledger.ledger_id, attempt.record.uid
+        if not listing.keys_of(pair) or (named is not None and pair not in named):
+            continue
+        copy = look.at(attempt, listing)
+        if copy is not None:
+            found.append(copy)
+    return found
+
+
+def plan_expired(stack: Stack) -> tuple[RecordedPlan | None, list[ExpiredCopy]]:
+    """Record what may go as a plan to be approved; None when nothing may. Deletes nothing.
+
+    Raises:
+        RefusedError: metadata went backwards, or too much of the fleet would go.
+    """
+    found = find_expired(stack)
+    going = [one for one in found if isinstance(one.decision, Expired)]
+    fleet = len(stack.book.pairs("attempts/"))
+    refuse_mass_delete(stack, len(going), fleet=fleet)
+    if not going:
+        return None, found
+    plan = ExpiredPlan(
+        instance=stack.instance,
+        bucket=stack.settings.store.bucket,
+        planned_at=stack.now(),
+        copies=tuple(map(_planned, going)),
+        fleet=fleet,
+        writer=stack.writer,
+    )
+    digest = record_digest(encode_record(plan))
+    stack.book.create(keys.expired_plan(digest), plan)
+    return RecordedPlan(plan, digest), found
+
+
+def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
+    """Delete what the plan lists and what may still go; the rest says why it stays.
+
+    Safe to run again: what an earlier run deleted without saying so is recorded.
+
+    Raises:
+        ObjectNotFoundError: there is no such plan.
+        RefusedError: the plan as a whole may not be carried out; nothing was deleted.
+    """
+    plan = stack.book.read(ExpiredPlan, keys.expired_plan(digest))
+    if plan is None:
+        raise ObjectNotFoundError(
+            f"{keys.expired_plan(digest)}: no such plan; `tierkeeper orphan expired --plan` makes one"
+        )
+    _refuse_whole(stack, plan)
+    listing = list_bucket(stack)
+    found = find_expired(stack, listing, plan=plan)
+    going = sum(isinstance(one.decision, Expired) for one in found)
+    refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
+    _finish(stack, plan.record, listing)
+    return [_act(stack, one) for one in found]
+
+
+def _refuse_whole(stack: Stack, plan: Stored[ExpiredPlan]) -> None:
+    place = (plan.record.instance, plan.record.bucket)
+    ours = (stack.instance, stack.settings.store.bucket)
+    if place != ours:
+        raise RefusedError(
+            f"the plan is of instance {place[0]} and bucket {place[1]}, "
+            f"these are {ours[0]} and {ours[1]}; make a plan here"
+        )
+    age = stack.objects.server_time() - plan.stored_at
+    if age > timedelta(seconds=stack.settings.release.plan_valid_s):
+        raise RefusedError(
+            f"the plan is {age} old, more than release.plan_valid_s; make a new one and look at it"
+        )
+    held = read_holds(stack).all_held
+    if held is not None:
+        raise RefusedError(f"everything is held, nothing is deleted: {held}")
+
+
+def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
+    """Write what a run that died after its deletes had no time to write."""
+    swept = stack.book.pairs("sweeps/")
+    for one in plan.copies:
+        pair = one.ledger_id, one.uid
+        if pair in swept or listing.keys_of(pair):
+            continue
+        outcome = stack.book.require(Outcome, keys.outcome(*pair))
+        going = Going(
+            ledger_id=one.ledger_id,
+            uid=one.uid,
+            ml_name=one.ml_name,
+            objects=(),
+            uploads=(),
+            intent=outcome.sha256,
+        )
+        record_swept(stack, going, bytes_freed=None, bytes_stay=None)
+
+
+def _act(stack: Stack, copy: ExpiredCopy) -> ExpiredCopy:
+    if not isinstance(copy.decision, Expired):
+        return copy
+    record = copy.attempt.record
+    going = Going(
+        ledger_id=record.ledger.ledger_id,
+        uid=record.uid,
+        ml_name=record.ml_name,
+        objects=copy.objects,
+        uploads=(),
+        intent=copy.outcome.sha256,
+    )
+    try:
+        done = delete_leavings(stack, going)
+    except ObjectStoreError as error:
+        stack.narrate(str(error))
+        return replace(copy, error=str(error))
+    stack.narrate(f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone")
+    return replace(copy, done=done)
+
+
+def _planned(copy: ExpiredCopy) -> PlannedExpiry:
+    record, decision = copy.attempt.record, copy.decision
+    return PlannedExpiry(
+        ledger_id=record.ledger.ledger_id,
+        uid=record.uid,
+        ml_name=record.ml_name,
+        fate=decision.fate.value if isinstance(decision, Expired) else "",
+        bytes=copy.bytes,
+        objects=copy.objects,
+        only_copy=copy.only_copy,
+    )
+
+
+class _Look:
+    """Metadata, records and holds, read after the bucket was listed; each topic once."""
+
+    def __init__(self, stack: Stack, plan: Stored[ExpiredPlan] | None) -> None:
+        self._stack = stack
+        self._planned_at = None if plan is None else plan.stored_at
+        self._listers, self._namers = _who_has(stack)
+        self._shadows: Shadows = find_shadows(stack)
+        self._holds: Holds = read_holds(stack)
+        self._store_now = stack.objects.server_time()
+        self._czxids: dict[str, Mapping[Pair, int]] = {}
+
+    def at(self, attempt: Stored[Attempt], listing: BucketListing) -> ExpiredCopy | None:
+        """None for an attempt that is not published, or whose topic lists its ledger."""
+        record, stack = attempt.record, self._stack
+        ledger_id, uid, ml_name = record.ledger.ledger_id, record.uid, record.ml_name
+        # Its own topic is read by its name: a listing of topics may come short.
+        topic = stack.topics.read(ml_name)
+        listed = frozenset() if topic is None else {one.ledger_id for one in topic[0].ledgers}
+        outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
+        if ledger_id in listed or outcome is None or outcome.record.outcome != "publish":
+            return None
+        intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
+        live = read_claim(stack, ledger_id)
+        evidence = ExpiredEvidence(
+            ledger_id=ledger_id,
+            uid=uid,
+            outcome=outcome.record.outcome,
+            published_czxid=self._published_in(ml_name).get((ledger_id, uid)),
+            node_czxid=None if topic is None else topic[1].stat.czxid,
+            listed=listed,
+            elsewhere=self._elsewhere(ledger_id, uid, ml_name),
+            in_bookkeeper=stack.ledgers.read(ledger_id) is not None,
+            attempt_stored_at=attempt.stored_at,
+            store_now=self._store_now,
+            claimed_live=live is not None and live.record.expires_at > self._store_now,
+            held=self._holds.why(ledger_id, ml_name),
+            planned_at=self._planned_at,
+        )
+        return ExpiredCopy(
+            attempt=attempt,
+            outcome=outcome,
+            objects=listing.keys_of((ledger_id, uid)),
+            bytes=listing.bytes_of((ledger_id, uid)),
+            only_copy=intent is not None,
+            decision=decide_expired(
+                evidence,
+                guard_age=timedelta(seconds=stack.settings.release.guard_age_s),
+            ),
+        )
+
+    def _published_in(self, ml_name: str) -> Mapping[Pair, int]:
+        if ml_name not in self._czxids:
+            self._czxids[ml_name] = {
+                pair: stored.record.node_czxid
+                for pair, stored in recorded_publications(self._stack, ml_name).items()
+            }
+        return self._czxids[ml_name]
+
+    def _elsewhere(self, ledger_id: int, uid: UUID, ml_name: str) -> str | None:
+        shadows = self._shadows.get(topic_of(ml_name))
+        if shadows:
+            return shadows[0]
+        return self._namers.get((ledger_id, uid)) or self._listers.get(ledger_id)
+
+
+def _who_has(stack: Stack) -> tuple[dict[int, str], dict[Pair, str]]:
+    """Which topic lists each ledger, and which one's contexts name each attempt."""
+    listers: dict[int, str] = {}
+    namers: dict[Pair, str] = {}
+    for ml_name in stack.topics.iter_managed_ledgers():
+        topic = stack.topics.read(ml_name)
+        for one in () if topic is None else topic[0].ledgers:
+            listers[one.ledger_id] = ml_name
+            if one.offload is not None:
+                namers[one.ledger_id, one.offload.uid] = ml_name
+    return listers, namers
