@@ -5,11 +5,10 @@ The long form, with faults, is tests/support/soak.py.
 
 import json
 import time
-from urllib.parse import urlsplit
 
 import pytest
 
-from resources.devstack.probes import http_call
+from resources.devstack.stack import DevStack
 from resources.devstack.traffic import TopicSpec, consume_all, produce
 from resources.settings_sources import load_settings
 from tests.support.soak_home import Home
@@ -19,20 +18,23 @@ from tiering_assets.tiering.states import LedgerState
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
-NAMESPACE = "public/automation"
 TIMEOUT_S = 240
 
 
 @pytest.fixture
+def stack(tmp_path):
+    """Servers of its own: automation takes up whatever other tests have left behind."""
+    with DevStack.start(tmp_path / "stack") as running:
+        yield running
+
+
+@pytest.fixture
 def site(stack, tmp_path):
-    """Settings under which only this namespace is tiered, and a home for the daemon."""
+    """Settings under which every closed ledger is tiered, and a home for the daemon."""
     policy = tmp_path / "tiering.toml"
-    policy.write_text(
-        f'[default]\ntiering = "disabled"\n[namespaces."{NAMESPACE}"]\ntiering = "enabled"\n'
-        "managedLedgerOffloadThresholdInBytes = 0\n"
-    )
+    policy.write_text("[default]\nmanagedLedgerOffloadThresholdInBytes = 0\n")
     config = tmp_path / "tierkeeper.toml"
-    config.write_text("# a person's file\n[auto]\ninterval_s = 3\ndiscover_every_s = 5\n")
+    config.write_text("# a person's file\n[auto]\ninterval_s = 3\ndiscover_every_s = 60\n")
     environment = stack.environment() | {
         "TIERKEEPER_CONFIG": str(config),
         "TIERKEEPER_DAGSTER_RUNNER": "local",
@@ -47,12 +49,6 @@ def site(stack, tmp_path):
         yield home, environment
     finally:
         home.stop()
-
-
-def create_namespace(endpoints):
-    port = urlsplit(endpoints.admin_url).port
-    status, said = http_call(port, "PUT", f"/admin/v2/namespaces/{NAMESPACE}", body=b"{}")
-    assert status in (204, 409), said
 
 
 def views_of(environment, ml_name):
@@ -73,12 +69,12 @@ def status(home):
     return done.returncode, json.loads(done.stdout)
 
 
-def test_switched_on_a_topic_is_tiered_and_released_by_itself(site, endpoints):
+def test_switched_on_a_topic_is_tiered_and_released_by_itself(site, stack):
     home, environment = site
-    create_namespace(endpoints)
-    spec = TopicSpec(topic=f"{NAMESPACE}/orders", messages=4500, payload_bytes=64)
+    endpoints = stack.endpoints
+    spec = TopicSpec(topic="public/default/orders", messages=4500, payload_bytes=64)
     sent = produce(endpoints, spec)
-    ml_name = f"{NAMESPACE}/persistent/orders"
+    ml_name = "public/default/persistent/orders"
     closed = [view for view in views_of(environment, ml_name) if view.state is LedgerState.SEALED]
     assert len(closed) == 2
 

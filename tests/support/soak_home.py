@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -16,6 +17,13 @@ import psutil
 import yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with_parent() -> None:
+    """The daemon gets SIGTERM when whoever started it is gone, however it went (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Home:
@@ -50,6 +58,7 @@ class Home:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
 
     def alive(self) -> bool:
