@@ -6,6 +6,7 @@ import dagster as dg
 
 from tiering_assets.defs.jobs import JOBS
 from tiering_assets.defs.lineage import ASSETS
+from tiering_assets.defs.pause_job import pause_tiering
 from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.sensors.all import SENSORS
 from tiering_assets.defs.verify_checks import verify_ledgers
@@ -13,7 +14,7 @@ from tiering_assets.defs.verify_checks import verify_ledgers
 defs = dg.Definitions(
     assets=ASSETS,
     asset_checks=[verify_ledgers],
-    jobs=JOBS,
+    jobs=[*JOBS, pause_tiering],
     sensors=SENSORS,
     resources={"tiering_stack": TieringStack()},
     # A step of a process of its own costs five CPU seconds; Spark brings the parallelism.

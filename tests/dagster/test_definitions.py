@@ -184,6 +184,25 @@ def test_jobs_select_exactly_this(name):
     assert job.executor_def.name == "in_process"
 
 
+def test_there_is_one_job_more_that_has_no_asset_and_a_form_that_is_filled_in():
+    repository = defs.get_repository_def()
+    named = {name for name in repository.job_names if not name.startswith("__")}
+    assert named == {*JOBS, "pause_tiering"}
+    job = defs.resolve_job_def("pause_tiering")
+    assert job.tags["tierkeeper/job"] == "pause_tiering"
+    assert job.executor_def.name == "in_process"
+    [op] = job.graph.node_defs
+    config = op.config_schema.config_type.fields
+    assert {name: field.default_value for name, field in config.items()} == {
+        "topics": [],
+        "namespaces": [],
+        "all": False,
+        "mode": "paused",
+        "reason": "",
+    }
+    assert all(field.description for field in config.values())
+
+
 def test_the_sensors_are_these_and_each_asks_for_one_job():
     repository = defs.get_repository_def()
     found = {

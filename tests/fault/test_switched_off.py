@@ -7,9 +7,10 @@ import pytest
 from tests.support.fault_lab import certificate_of, wait_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.steps import pauses
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import Released, release_topic
-from tiering_assets.tiering.own_policy import parse_own_policies
+from tiering_assets.tiering.own_policy import TieringMode, parse_own_policies
 from tiering_assets.tiering.reasons import Reason
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
@@ -43,4 +44,34 @@ def test_a_topic_that_is_switched_off_gets_no_copy_and_what_it_has_is_served_and
         assert noop.noop
         [released] = release_topic(stack, topic.ml_name, [topic.ledger_id]).values()
         assert isinstance(released, Released)
+    lab.readable(topic, reloaded=True)
+
+
+def test_a_topic_that_is_paused_by_record_is_served_and_released_and_tiers_on_when_resumed(lab):
+    namespace = lab.namespace("pauses")
+    topic, other = lab.topic(namespace), lab.topic(namespace)
+    scope, who = pauses.topic_scope(topic.name), {"reason": "migration", "author": "ops"}
+    with lab.open() as stack:
+        assert pauses.pause(stack, scope, TieringMode.PAUSED, **who)
+        paused, tiered = sorted(
+            offload_batch(stack, [topic.ledger_id, other.ledger_id]),
+            key=lambda outcome: outcome.ledger_id != topic.ledger_id,
+        )
+        assert (
+            str(wait_of(paused)) == f"paused: by the pause of topic {topic.name}: migration (ops)"
+        )
+        assert [*stack.book.iter_records(Attempt, keys.attempts_of(topic.ledger_id))] == []
+        assert tiered.state == "published"
+        assert pauses.resume(stack, scope, reason="migrated", author="ops")
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        assert outcome.state == "published"
+        assert pauses.pause(stack, scope, TieringMode.DISABLED, **who)
+        lab.readable(topic, reloaded=True)
+        closed = lab.close_current(topic.spec.topic)
+        [behind] = offload_batch(stack, [i for i in closed if i != topic.ledger_id][:1])
+        assert wait_of(behind).reason in (Reason.DISABLED, Reason.EMPTY)
+        lab.older(stack)
+        [released] = release_topic(stack, topic.ml_name, [topic.ledger_id]).values()
+        assert isinstance(released, Released)
+        assert pauses.resume(stack, scope, reason="over", author="ops")
     lab.readable(topic, reloaded=True)

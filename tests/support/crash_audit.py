@@ -36,6 +36,7 @@ from tiering_assets.records.models import (
     Quarantine,
     ReleaseIntent,
 )
+from tiering_assets.records.pause_models import PauseLift
 from tiering_assets.records.sweep_models import SweepIntent, Swept
 from tiering_assets.steps.release_batch import release_records
 from tiering_assets.steps.stack import Stack
@@ -58,8 +59,9 @@ def at_once(stack: Stack, scene: Scene) -> Anomalies:
         yield from _ledger_at_once(stack, subject, listed[ledger_id], broken)
     if held is not None and stack.objects.head(stack.book.prefix + held) is None:
         lifts = stack.book.iter_records(HoldLift, "hold-lifts/")
-        if not any(stored.record.hold_key == held for stored in lifts):
-            yield f"I16: hold {held} is gone without a record"
+        resumes = stack.book.iter_records(PauseLift, "pause-lifts/")
+        if held not in {s.record.hold_key for s in lifts} | {s.record.pause_key for s in resumes}:
+            yield f"I16: {held} is gone without a record"
     if scene.leftover is not None:
         yield from _leftover_problem(stack, subject.topic.ledger_id, scene.leftover)
 

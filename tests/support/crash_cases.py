@@ -16,6 +16,7 @@ from tests.support.crash_scenarios import (
     copy_fails,
     create_lost,
     hold,
+    pause,
     plain,
     plan,
     rehearsal_fails,
@@ -71,6 +72,7 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     (rehearsal_fails, "release.marks_removed release.unmarked"),
     (plan, "release.planned release.deleted"),
     (hold, "hold.lift_recorded hold.lifted"),
+    (pause, "pause.lift_recorded pause.lifted"),
     (sweep, "sweep.abandoned sweep.aborted:2 sweep.deleted sweep.deleted:2 sweep.recorded"),
     (broker_failed, "sweep.noted"),
     (

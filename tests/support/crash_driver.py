@@ -125,6 +125,13 @@ def _lift(stack: Stack, key: str) -> int:
     return 0
 
 
+def _resume(stack: Stack, ml_name: str) -> int:
+    from tiering_assets.steps.pauses import Scope, resume
+
+    resume(stack, Scope("topic", ml_name), reason="the audit is over", author="ops")
+    return 0
+
+
 _STEPS: dict[str, Callable[..., int]] = {
     "offload": _offload,
     "release": _release,
@@ -132,6 +139,7 @@ _STEPS: dict[str, Callable[..., int]] = {
     "scrub": _scrub,
     "sweep": _sweep,
     "lift": _lift,
+    "resume": _resume,
 }
 
 
@@ -142,6 +150,7 @@ _SHARED = (
     "tests.support.sim_judge",
     "tiering_assets.steps.clean_up",
     "tiering_assets.steps.holds",
+    "tiering_assets.steps.pauses",
     "tiering_assets.steps.pipeline",
     "tiering_assets.steps.release_plan",
     "tiering_assets.steps.scrub",

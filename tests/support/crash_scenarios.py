@@ -23,7 +23,10 @@ from tiering_assets.records.models import Attempt
 from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.holds import hold_ledger
 from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.pauses import Scope
+from tiering_assets.steps.pauses import pause as set_pause
 from tiering_assets.steps.release_plan import make_plan, write_plan
+from tiering_assets.tiering.own_policy import TieringMode
 
 
 def _offload(shop: Shop, subject: Subject, **values: Any) -> Scene:
@@ -131,6 +134,21 @@ def hold(shop: Shop) -> Scene:
         arguments={"key": key},
         held=key,
         ends_with=frozenset({0, LedgerNotFoundError.exit_code}),
+    )
+
+
+def pause(shop: Shop) -> Scene:
+    """A pause is taken away; a second resume finds none, which is no error."""
+    subject = shop.work.one_block()
+    shop.published(subject)
+    scope = Scope("topic", subject.ml_name)
+    with shop.work.open() as stack:
+        set_pause(stack, scope, TieringMode.PAUSED, reason="audit 17", author="ops")
+    return replace(
+        _release(shop, subject),
+        step="resume",
+        arguments={"ml_name": subject.ml_name},
+        held=scope.key,
     )
 
 

@@ -29,7 +29,7 @@ class Scene:
 
     `sends` is how many blocks the command sends if nobody kills it. `blind` says that the broker
     cannot read what it is told to read, until `repair`. `broken` is an attempt that the scenario
-    damaged, `held` the key of a hold, `leftover` an attempt of a broker. `rule` strikes the command that is killed, and not the next one.
+    damaged, `held` the key of a hold or a pause, `leftover` an attempt of a broker. `rule` strikes the command that is killed, and not the next one.
     """
 
     subject: Subject

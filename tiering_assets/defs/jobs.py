@@ -1,5 +1,6 @@
-"""The six jobs over assets (pause_job.py is the seventh). Each may run again at any time; `verify` and `discover` change no ledger.
+"""The six jobs over assets; pause_job.py is the seventh.
 
+Each may run again at any time; `verify` and `discover` change no ledger.
 Runs get their ledgers in run config and no partition tags; see batches.py.
 """
 

@@ -150,5 +150,20 @@ def hold_lift(uid: UUID) -> str:
     return f"hold-lifts/{uid}.json"
 
 
+PAUSE_ALL = "pauses/all.json"
+
+
+def topic_pause(ml_name: str) -> str:
+    return f"pauses/topics/{topic_hash(ml_name)}.json"
+
+
+def namespace_pause(namespace: str) -> str:
+    return f"pauses/namespaces/{topic_hash(namespace)}.json"
+
+
+def pause_lift(uid: UUID) -> str:
+    return f"pause-lifts/{uid}.json"
+
+
 def release_plan(digest: str) -> str:
     return f"plans/{digest}.json"

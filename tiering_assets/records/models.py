@@ -14,6 +14,7 @@ from uuid import UUID
 from pydantic import AwareDatetime
 
 from tiering_assets.records.budget_model import Budget
+from tiering_assets.records.pause_models import Pause, PauseLift
 from tiering_assets.records.sweep_models import ExpiredPlan, Leftover, SweepIntent, Swept
 from tiering_assets.records.writer import Writer
 
@@ -391,5 +392,7 @@ Record = (
     | ScopeHold
     | Budget
     | HoldLift
+    | Pause
+    | PauseLift
     | ReleasePlan
 )

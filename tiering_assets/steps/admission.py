@@ -22,7 +22,6 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tick_memory import Certified, TickMemory
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.admission import Ready
-from tiering_assets.tiering.own_policy import switched_off
 
 MayTry = Callable[[int], bool]
 
@@ -95,7 +94,7 @@ class Offloads:
         ):
             return []
         name = topic_of(topic.ml_name)
-        if switched_off(self._stack.own_policies, name) is not None:
+        if self._policies.switched_off(name) is not None:
             return []
         found = self._policies.check(name)
         _require_known(found)

@@ -16,11 +16,10 @@ from tiering_assets.steps.policies import TopicPolicy
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import SurveyedTopic
 from tiering_assets.steps.topic_change import contexts_for
-from tiering_assets.steps.topic_evidence import our_place, topic_of
+from tiering_assets.steps.topic_evidence import our_place
 from tiering_assets.tiering.backlog_reason import TopicFacts
 from tiering_assets.tiering.backlog_topic import facts_of_policy
 from tiering_assets.tiering.disturbance import Recent, over_budget
-from tiering_assets.tiering.own_policy import switched_off
 from tiering_assets.tiering.release_caps import Candidate, Caps, apply_caps
 from tiering_assets.tiering.states import LedgerState
 from tiering_assets.tiering.topic_edit import Copy, TopicChange, apply_change
@@ -58,7 +57,7 @@ def gather_topic_facts(
         )
     return replace(
         facts,
-        switched_off=switched_off(stack.own_policies, topic_of(topic.ml_name)),
+        switched_off=found.switched_off,
         over_budget=_over_budget(stack, topic.ml_name, reloads),
         node_too_large=_too_large(stack, topic),
     )

@@ -9,7 +9,7 @@ between one effect's "after" and the next one's "before" but reads. Before the f
 there is nothing to leave behind. Where effects repeat (parts, outcomes, deletes) the point repeats
 with them, and `name:2` is its second time. Effects that a step shares with others have one name:
 claims (taken, renewed), parts and read-backs of an offload are also those of a heal. A record alone,
-as a hold is set, leaves nothing half done. docs/crash-points.md says what each leaves.
+as a hold or a pause is set, leaves nothing half done. docs/crash-points.md says what each leaves.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ POINTS: Final = (
     "release.unmarked",
     "hold.lift_recorded",
     "hold.lifted",
+    "pause.lift_recorded",  # a change of its mode, too
+    "pause.lifted",
     "sweep.abandoned",
     "sweep.aborted",
     "sweep.stray_aborted",

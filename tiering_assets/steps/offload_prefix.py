@@ -15,6 +15,7 @@ from resources.errors import BrokerError, RefusedError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, Position
 from resources.metastore.topic_names import never_touched
 from resources.pulsar.admin import TopicLoad
+from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -30,7 +31,6 @@ from tiering_assets.tiering.offload_prefix import (
     reached,
     require_position,
 )
-from tiering_assets.tiering.own_policy import switched_off
 from tiering_assets.tiering.reasons import Reason, Wait
 
 PAUSE_S = 10.0
@@ -125,10 +125,11 @@ def require_topic(stack: Stack, ml_name: str) -> ManagedLedger:
 
 def _require_enabled(stack: Stack, ml_name: str) -> ManagedLedger:
     topic, found = topic_of(ml_name), require_topic(stack, ml_name)
-    off = switched_off(stack.own_policies, topic)
+    off = why_off(stack, ml_name)
     if off is not None:
         raise RefusedError(
-            f"{topic}: tiering is {off}; change it there, for nothing is copied meanwhile"
+            f"{topic}: tiering is {off}; change it there (a pause by `tierkeeper tiering resume`), "
+            f"for nothing is copied meanwhile"
         )
     return found
 

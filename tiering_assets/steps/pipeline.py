@@ -19,6 +19,7 @@ from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
+from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
 from tiering_assets.steps.publish import Published, PublishResult
 from tiering_assets.steps.quarantine import is_quarantined
@@ -29,9 +30,7 @@ from tiering_assets.steps.resume import Certified, Complete, find_certified, fin
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tier_topic import tier_topic
-from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.steps.verify import ToVerify, verify_attempts
-from tiering_assets.tiering.own_policy import switched_off
 from tiering_assets.tiering.reasons import Reason, Wait
 
 NOT_DUE = Wait(
@@ -180,7 +179,7 @@ def _start(
     plan = plan_ledger(stack, ledger_id)
     if isinstance(plan, Wait):
         return LedgerOutcome(ledger_id=ledger_id, wait=plan)
-    off = switched_off(stack.own_policies, topic_of(plan.ml_name))
+    off = why_off(stack, plan.ml_name)
     if off is not None:
         return LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, wait=off)
     outcome = LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, notes=plan.notes)
@@ -224,8 +223,8 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
             return replace(outcome, wait=wait)
         czxid = named.attempt.record.ml_czxid
         return replace(outcome, certificate=named.certificate, ml_czxid=czxid)
-    off = switched_off(stack.own_policies, topic_of(record.ml_name))
-    if listed.offload is None and off is not None:
+    off = why_off(stack, record.ml_name) if listed.offload is None else None
+    if off is not None:
         return replace(outcome, wait=off)
     if listed.offload is None and sight.node is not None:
         return _reread_withdrawn(stack, outcome, found.certificate, sight.node)

@@ -14,25 +14,32 @@ from resources.bookkeeper.ledger import LedgerState
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
-from resources.metastore.topic_names import never_touched
+from resources.metastore.topic_names import never_touched, parse_topic_name
 from resources.pulsar.policies import PolicyReader
 from resources.settings import PolicySettings, ReleaseSettings
+from tiering_assets.steps.pauses import Pauses, read_pauses
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.own_policy import OwnPolicies
+from tiering_assets.tiering.pauses import switched_off
 from tiering_assets.tiering.policy import EffectivePolicy, effective_policy
 from tiering_assets.tiering.policy_rules import PolicyFinding, check_policy
+from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.selection import ListedLedger, Rules, Verdict, select_ledgers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicy:
-    """One topic's answer. `policy` is None where it could not be read, and `error` then says why."""
+    """One topic's answer. `policy` is None where it could not be read, and `error` then says why.
+
+    `switched_off` is a person's word, which needs no reading of Pulsar's policies.
+    """
 
     topic: str
     policy: EffectivePolicy | None
     findings: tuple[PolicyFinding, ...] = ()
     error: str | None = None
+    switched_off: Wait | None = None
 
     @property
     def refused(self) -> bool:
@@ -40,11 +47,14 @@ class TopicPolicy:
 
 
 class Policies:
-    """Policies of any number of topics, each level asked once. See PolicyReader."""
+    """Policies of any number of topics, each level and the pauses asked once. See PolicyReader."""
 
-    def __init__(self, release: ReleaseSettings, own: OwnPolicies, reader: PolicyReader) -> None:
+    def __init__(
+        self, release: ReleaseSettings, own: OwnPolicies, pauses: Pauses, reader: PolicyReader
+    ) -> None:
         self._release = release
         self._own = own
+        self._pauses = pauses
         self._reader = reader
 
     def of_topic(self, topic: str, *, ask_topic: bool = True) -> EffectivePolicy:
@@ -56,23 +66,36 @@ class Policies:
             self._own,
             deletion_lag_s=lag_s,
             lag_is_default=lag_s == ReleaseSettings().deletion_lag_s,
+            pauses=self._pauses.on(parse_topic_name(topic).managed_ledger_name),
         )
+
+    def switched_off(self, topic: str) -> Wait | None:
+        """Why a topic gets no new copies, by tiering.toml or by a pause."""
+        pauses = self._pauses.on(parse_topic_name(topic).managed_ledger_name)
+        return switched_off(self._own, topic, pauses)
 
     def check(self, topic: str, *, ask_topic: bool = True) -> TopicPolicy:
         """The policy and what is wrong about it; a topic that cannot be read is an answer, too."""
+        off = self.switched_off(topic)
         try:
             policy = self.of_topic(topic, ask_topic=ask_topic)
         except TierkeeperError as error:
-            return TopicPolicy(topic=topic, policy=None, error=str(error))
-        return TopicPolicy(topic=topic, policy=policy, findings=check_policy(policy))
+            return TopicPolicy(topic=topic, policy=None, error=str(error), switched_off=off)
+        return TopicPolicy(
+            topic=topic, policy=policy, findings=check_policy(policy), switched_off=off
+        )
 
 
 @contextmanager
 def open_policies(stack: Stack) -> Iterator[Policies]:
-    """One reading of policies, with the tiering.toml that the stack was opened with."""
+    """One reading of policies and pauses, with the tiering.toml that the stack was opened with.
+
+    ObjectStoreError when the pauses cannot be listed: unknown is not permission.
+    """
+    pauses = read_pauses(stack)
     reader = PolicyReader(stack.settings.broker, stack.metadata)
     try:
-        yield Policies(stack.settings.release, stack.own_policies, reader)
+        yield Policies(stack.settings.release, stack.own_policies, pauses, reader)
     finally:
         reader.close()
 

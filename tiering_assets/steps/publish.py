@@ -29,6 +29,7 @@ from tiering_assets.records.models import (
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, must_wait, see
 from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
@@ -137,6 +138,9 @@ def prepare_publication(
         uid = certificates[ledger_id].record.uid
         if (ledger_id, uid) in recorded:
             settled[ledger_id] = Published(recorded[ledger_id, uid].key, noop=True)
+    off = why_off(stack, ml_name) if plan.write and not broken else None
+    if off is not None:  # set since the run began; what readers see already goes on
+        settled.update(dict.fromkeys(plan.write, off))
     open_ids = [i for i in (*plan.write, *plan.already) if i not in settled]
     won: dict[int, Won] = {}
     if open_ids:

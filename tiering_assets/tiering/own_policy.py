@@ -23,7 +23,6 @@ from enum import StrEnum
 
 from resources.errors import FormatError, SettingsError
 from resources.metastore.topic_names import parse_topic_name
-from tiering_assets.tiering.reasons import Reason, Wait
 
 MIB = 1024 * 1024
 LONG_MAX = 2**63 - 1  # Pulsar's fields are Java longs
@@ -64,18 +63,6 @@ class OwnPolicies:
         if namespace is not None:
             found.append(("namespace", namespace))
         return (*found, ("default", self.default))
-
-
-def switched_off(own: OwnPolicies, topic: str) -> Wait | None:
-    """Why a topic gets no new copies. What is tiered stays readable, is healed and released."""
-    for scope, policy in own.of_topic(topic):
-        if policy.mode is TieringMode.DISABLED:
-            return Wait(Reason.DISABLED, f"by the {scope} level of tiering.toml")
-        if policy.mode is TieringMode.PAUSED:
-            return Wait(Reason.PAUSED, f"by the {scope} level of tiering.toml")
-        if policy.mode is TieringMode.ENABLED:
-            return None
-    return None
 
 
 # name in the file -> (field, factor to its unit)

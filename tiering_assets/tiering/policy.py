@@ -12,7 +12,7 @@ every field below it uncertain, and then nothing may be published or released.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -20,6 +20,8 @@ from typing import Generic, TypeVar
 from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policy_levels import Level, PulsarLevels
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.tiering.pauses import PauseInForce, switched_off, words_on
+from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.selection import Thresholds
 
 T = TypeVar("T", int, float, str)
@@ -34,6 +36,9 @@ class Origin(StrEnum):
     OWN_TOPIC = "tiering.toml topic"
     OWN_NAMESPACE = "tiering.toml namespace"
     OWN_DEFAULT = "tiering.toml default"
+    PAUSE_TOPIC = "pause of topic"
+    PAUSE_NAMESPACE = "pause of namespace"
+    PAUSE_ALL = "pause of all"
     SETTING = "setting"
     DEFAULT = "default"
     UNSET = "not set"
@@ -76,6 +81,7 @@ class EffectivePolicy:
     broker_offloads: bool
     read_from: str
     unknown: tuple[str, ...] = ()
+    switched_off: Wait | None = None
 
     @property
     def complete(self) -> bool:
@@ -94,8 +100,10 @@ def effective_policy(
     *,
     deletion_lag_s: float,
     lag_is_default: bool = True,
+    pauses: Sequence[PauseInForce] = (),
 ) -> EffectivePolicy:
-    """Merge all levels. `topic` is a full name; `deletion_lag_s` is release.deletion_lag_s.
+    """Merge all levels. `topic` is a full name; `deletion_lag_s` is release.deletion_lag_s,
+    and `pauses` are those that cover the topic.
 
     Raises:
         BrokerError: the broker's own merge contradicts what its levels say.
@@ -113,7 +121,7 @@ def effective_policy(
     ]
     return EffectivePolicy(
         topic=topic,
-        mode=merge.mode(),
+        mode=_mode(own, topic, pauses),
         threshold_bytes=merge.threshold(theirs[0], lambda x: x.threshold_bytes),
         threshold_seconds=merge.threshold(theirs[1], lambda x: x.threshold_seconds),
         broker_lag_ms=merge.pulsar(lambda x: x.deletion_lag_ms),
@@ -133,6 +141,7 @@ def effective_policy(
         broker_offloads=any(x.value is not None and x.value >= 0 for x in theirs),
         read_from=levels.read_from,
         unknown=tuple(f"{level} level: {why}" for level, why in sorted(levels.unknown.items())),
+        switched_off=switched_off(own, topic, pauses),
     )
 
 
@@ -167,11 +176,11 @@ class _Merge:
                 return Value(found, origin, theirs.certain)
         return theirs
 
-    def mode(self) -> Value[str]:
-        for origin, policy in self._own:
-            if policy.mode is not None:
-                return Value(policy.mode.value, origin)
-        return Value(TieringMode.ENABLED.value, Origin.DEFAULT)
+
+def _mode(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Value[str]:
+    for word in words_on(own, topic, pauses):
+        return Value(word.mode.value, Origin(word.origin))
+    return Value(TieringMode.ENABLED.value, Origin.DEFAULT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +196,8 @@ class PolicyRow:
 
 def rows(policy: EffectivePolicy) -> Iterator[PolicyRow]:
     """Every field under Pulsar's own name."""
-    yield _row("tiering", policy.mode, str)
+    off = policy.switched_off
+    yield _row("tiering", policy.mode, lambda mode: str(mode if off is None else off))
     yield _row("managedLedgerOffloadThresholdInBytes", policy.threshold_bytes, _threshold("B"))
     yield _row("managedLedgerOffloadThresholdInSeconds", policy.threshold_seconds, _threshold("s"))
     yield _row("release.deletion_lag_s", policy.deletion_lag_s, lambda lag: f"{lag or 0:g} s")

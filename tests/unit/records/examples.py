@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tiering_assets.records import budget_model, models, sweep_models
+from tiering_assets.records import budget_model, models, pause_models, sweep_models
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -233,6 +233,24 @@ EXAMPLES: tuple[models.Record, ...] = (
         hold_key="holds/42.json",
         hold_sha256="5" * 64,
         reason="audit done",
+        author="ops@example.com",
+        lifted_at=AT,
+        writer=WRITER,
+    ),
+    pause_models.Pause(
+        scope="namespace",
+        name="public/default",
+        mode="disabled",
+        reason="short-lived",
+        author="ops@example.com",
+        paused_at=AT,
+        writer=WRITER,
+    ),
+    pause_models.PauseLift(
+        pause_key="pauses/all.json",
+        pause_sha256="5" * 64,
+        was="paused since 2026-01-02T03:04:05.678901+00:00 by ops@example.com: disk incident",
+        reason="disk replaced",
         author="ops@example.com",
         lifted_at=AT,
         writer=WRITER,

@@ -8,8 +8,8 @@ from tiering_assets.tiering.own_policy import (
     OwnPolicy,
     TieringMode,
     parse_own_policies,
-    switched_off,
 )
+from tiering_assets.tiering.pauses import switched_off
 
 FILE = """
 [default]
@@ -121,6 +121,6 @@ def test_any_text_is_a_policy_or_a_settings_error(text):
 def test_the_nearest_word_says_whether_a_topic_is_tiered(text, waits):
     own = parse_own_policies(text, "tiering.toml")
     for topic in ("orders", "orders-partition-3"):
-        wait = switched_off(own, f"persistent://public/default/{topic}")
+        wait = switched_off(own, f"persistent://public/default/{topic}", ())
         assert (wait is None) is (waits is None)
         assert waits is None or str(wait).startswith(waits)
