@@ -99,7 +99,8 @@ def retention_overdue(
         kind=Kind.RETENTION_OVERDUE,
         subject=topic,
         detail=f"{ledgers} ledgers are past their retention of {_hours(retention)}, the oldest "
-        f"closed {_hours(oldest)} ago; only a broker that has the topic loaded trims them",
+        f"closed {_hours(oldest)} ago; only a broker that has the topic loaded trims them: "
+        f"`tierkeeper topic load-overdue`",
     )
 
 

@@ -60,7 +60,8 @@ def test_retention_is_overdue_only_where_nobody_applies_it():
 
     assert str(overdue()) == (
         "retention overdue: persistent://t/ns/orders: 2 ledgers are past their retention of 24.0 h, "
-        "the oldest closed 30.0 h ago; only a broker that has the topic loaded trims them"
+        "the oldest closed 30.0 h ago; only a broker that has the topic loaded trims them: "
+        "`tierkeeper topic load-overdue`"
     )
     assert overdue(ledgers=0) is None
     assert overdue(loaded=True) is None
