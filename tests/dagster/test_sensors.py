@@ -486,3 +486,52 @@ def test_a_cursor_is_json_with_a_version(site):
     for name in ("offload_threshold", "release_due", "ledger_rollover", "stuck"):
         site.tick(name)
         assert json.loads(site.cursors[name])["version"] == 1
+
+
+# ----- between a tick and its run
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_topic_that_is_deleted_between_tick_and_run_loses_nothing(site, again):
+    asked = site.asked("offload_threshold")
+    site.site.broker.delete_topic(TOPIC)
+    if again:
+        add_topic(site.site, TOPIC)
+    [outcome] = offload_batch(quiet(site), asked[0])
+    assert (outcome.published, outcome.certificate) == (None, None)
+    assert outcome.wait is not None
+    assert [key for key in site.world.objects.peek_keys() if "-ledger-" in key] == []
+    fresh = site.asked("offload_threshold")  # the next tick sees what is there now
+    listed = site.stack.topics.read(TOPIC)
+    closed = [] if listed is None else [i.ledger_id for i in listed[0].ledgers if not i.is_open]
+    assert fresh == ([closed] if again else [])
+    assert asked[0] != closed
+
+
+def test_a_listing_that_comes_short_delays_and_forgets_nothing(site, monkeypatch):
+    """ZooKeeper behind a lagging follower: half of the topics and of BookKeeper's ledgers are missing."""
+    add_topic(site.site, "t/ns/persistent/more")
+    offload_batch(quiet(site), [0])
+    site.later(MONTH_S)
+    site.instance.add_dynamic_partitions(PARTITION_SET, [partition_key(0)])
+    with monkeypatch.context() as short:
+        short.setattr(type(site.stack.topics), "iter_managed_ledgers", lambda _self: iter(()))
+        short.setattr(type(site.stack.ledgers), "list_ledger_ids", lambda _self: iter(()))
+        assert site.asked("offload_threshold") == []
+        assert site.asked("release_due") == []
+        assert not site.tick("retire_partitions").dynamic_partitions_requests
+        site.tick("ledger_rollover")
+    assert [len(ids) for ids in site.asked("offload_threshold")] == [1]
+    assert site.asked("release_due") == [[0]]
+
+
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_clock_that_is_off_asks_at_the_wrong_time_and_the_gate_decides(site, hours):
+    published(site)
+    clock = site.stack.now
+    site.stack = replace(site.stack, now=lambda: clock() + timedelta(hours=hours))
+    asked = site.asked("release_due")
+    lag_h = site.stack.settings.release.deletion_lag_s / 3600
+    assert bool(asked) is (hours > lag_h)
+    result = release_topic(quiet(site), TOPIC, [0])[0]
+    assert not isinstance(result, Released)  # the lag is the gate's, by the store's clock, too
