@@ -29,6 +29,7 @@ from tiering_assets.defs.sensors.wake import WAKE
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.holds import hold_ledger
+from tiering_assets.steps.pauses import pause, resume, topic_scope
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.release import Released, release_topic
@@ -188,6 +189,14 @@ def test_a_topic_taken_out_by_tiering_toml_is_left(site, mode):
         site.stack, own_policies=OwnPolicies(default=OwnPolicy(mode=mode, threshold_bytes=0))
     )
     assert site.asked("offload_threshold") == []
+
+
+def test_a_topic_that_is_paused_by_record_is_left_until_it_is_resumed(site):
+    scope = topic_scope("t/ns/orders")
+    pause(site.stack, scope, TieringMode.PAUSED, reason="migration", author="ops")
+    assert site.asked("offload_threshold") == []
+    resume(site.stack, scope, reason="migrated", author="ops")
+    assert site.asked("offload_threshold") == [[0]]
 
 
 def test_a_topics_own_policy_is_asked_for(site):
