@@ -1,12 +1,15 @@
-"""`tierkeeper dagster rebuild`: Dagster's view of the ledgers again, when DAGSTER_HOME is lost."""
+"""`tierkeeper dagster`: the view of the ledgers rebuilt when DAGSTER_HOME is lost, and old runs pruned."""
 
 from __future__ import annotations
 
+import re
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resources.errors import SettingsError
 from tiering_assets.cli.command import command
 from tiering_assets.cli.exit_codes import worst
 from tiering_assets.cli.output import print_document, print_line, print_table
@@ -67,6 +70,68 @@ def rebuild(
             if not session.as_json:
                 sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(worst(found.unreadable.values()))
+
+
+@command(
+    app,
+    "prune",
+    examples=(
+        "tierkeeper dagster prune --older-than 30d",
+        "tierkeeper dagster prune --older-than 30d --execute",
+    ),
+)
+def prune(
+    session: Session,
+    *,
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="Days or hours: 30d, 36h.")
+    ],
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Delete them; without it they are only counted.")
+    ] = False,
+) -> None:
+    """Delete old runs from the instance in DAGSTER_HOME, which keeps them for ever otherwise.
+
+    A run that told the newest event of a live partition or of a roll-up stays, however old, and so
+    do runs of a batch that is not old as a whole. Touches neither the cluster nor the bucket.
+    """
+    from tiering_assets.defs.instance import find_home, open_instance
+
+    age, home = _age(older_than), find_home()
+    from tiering_assets.defs.prune import delete_runs, find_old_runs
+
+    with open_instance(home) as instance:
+        found = find_old_runs(instance, before=datetime.now(UTC) - age)
+        if execute:
+            delete_runs(instance, found)
+    if session.as_json:
+        counts = {"telling": found.telling, "of_batches": found.of_batches}
+        runs = {"executed": execute, "home": home, "runs": list(found.going), "stay": counts}
+        print_document("dagster-prune", runs)
+        return
+    print_line(
+        f"{len(found.going)} runs older than {older_than} {'deleted' if execute else 'may go'}"
+    )
+    if found.telling or found.of_batches:
+        print_line(
+            f"{found.telling} as old stay for what they told of live partitions and roll-ups, "
+            f"{found.of_batches} with the other runs of their batch"
+        )
+
+
+def _age(text: str) -> timedelta:
+    """`30d` or `36h`; a day at least, because sensors count the tries of the last hours in runs."""
+    match = re.fullmatch(r"(\d{1,5})([dh])", text, re.ASCII)
+    if match is None:
+        raise SettingsError(f"--older-than {text}: expected days or hours, such as 30d or 36h")
+    number = int(match[1])
+    age = timedelta(days=number) if match[2] == "d" else timedelta(hours=number)
+    if age < timedelta(days=1):
+        raise SettingsError(
+            f"--older-than {text}: expected a day or more, because sensors count the tries of a "
+            "ledger in the runs of the last hours"
+        )
+    return age
 
 
 def _document(found: Rebuilt) -> dict[str, object]:

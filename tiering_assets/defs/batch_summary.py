@@ -86,13 +86,13 @@ def summary_metadata(summary: BatchSummary) -> Metadata:
     rows = sorted(summary.rows, key=lambda row: (_BAD_FIRST.index(row.result), row.ledger_id))
     return {
         "summary": dg.MetadataValue.md(_markdown(summary)),
+        "ledgers": dg.MetadataValue.table([_record(row) for row in rows[:_SHOWN_MAX]], _COLUMNS),
         **{
             f"ledgers_{result.value}": dg.MetadataValue.int(count)
             for result, count in summary.counts.items()
         },
         "bytes": dg.MetadataValue.int(summary.bytes),
         "seconds": dg.MetadataValue.float(round(summary.seconds, 3)),
-        "ledgers": dg.MetadataValue.table([_record(row) for row in rows[:_SHOWN_MAX]], _COLUMNS),
     }
 
 
@@ -114,13 +114,10 @@ def tell_result(context: Context, line: str) -> None:
 
 
 def _markdown(summary: BatchSummary) -> str:
-    rate = (
-        f", {bytes_text(round(summary.bytes / summary.seconds))}/s" if summary.seconds > 0 else ""
-    )
-    lines = [
-        f"**{summary.action}**: {summary.line}; {bytes_text(summary.bytes)} in "
-        f"{summary.seconds:.1f} s{rate}",
-    ]
+    moved = f"{bytes_text(summary.bytes)} in " if summary.bytes else ""
+    lines = [f"**{summary.action}**: {summary.line}; {moved}{summary.seconds:.1f} s"]
+    if summary.bytes and summary.seconds > 0:
+        lines[0] += f", {bytes_text(round(summary.bytes / summary.seconds))}/s"
     for result in (Result.FAILED, Result.WAITING):
         reasons = _reasons(row for row in summary.rows if row.result is result)
         if reasons:

@@ -49,8 +49,8 @@ def backlog_metadata(
     return {
         "summary": dg.MetadataValue.md(
             f"**{len(pending)} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
-            f"oldest for {duration_text(oldest_s)}. {ledgers['released']} of {len(views)} ledgers "
-            f"are released."
+            f"oldest for {duration_text(oldest_s)}.\n\n"
+            f"{ledgers['released']} of {len(views)} ledgers are released."
         ),
         "by_reason": _by_reason(reasons),
         "by_topic": _by_topic(views),

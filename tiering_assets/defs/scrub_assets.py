@@ -59,17 +59,19 @@ def scrubbed_ledgers(
     )
     for ledger_id, said in sorted({**bad, **unjudged}.items()):
         narrate(context, f"ledger {ledger_id}: {said}")
-    tell_result(
-        context,
-        f"{len(run.looked)} looked at, {len(run.broken)} found broken, {len(run.healed)} tried to "
-        f"heal, {len(unjudged)} not judged",
-    )
+    sound = len(run.looked) - len(run.broken) - len(unjudged)
+    tell_result(context, _line(len(run.broken), len(unjudged), sound))
     yield dg.MaterializeResult(
         asset_key=SCRUBBED_LEDGERS, metadata=scrub_metadata(run, fleet, bad, unjudged)
     )
     if bad or unjudged:
         done = sum(not one.findings and one.error is None for one in run.looked)
         raise batch_failure("scrub", {**bad, **unjudged}, done=done, waiting={})
+
+
+def _line(broken: int, unjudged: int, sound: int) -> str:
+    bad = [f"{n} {what}" for n, what in ((broken, "broken"), (unjudged, "not judged")) if n]
+    return ", ".join([*bad, f"{sound} sound"])
 
 
 def scrub_metadata(

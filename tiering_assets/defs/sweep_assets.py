@@ -52,7 +52,7 @@ def swept_leavings(
         context,
         f"{len(list(found.done))} swept, {bytes_text(freed)} freed"
         if config.execute
-        else f"{len(found.going)} may go; nothing was deleted",
+        else f"{len(found.going)} may go",
     )
     yield dg.MaterializeResult(
         asset_key=SWEPT_LEAVINGS, metadata=sweep_metadata(found, execute=config.execute)

@@ -69,10 +69,9 @@ def verify_ledgers(
             passed_at_all += passed
             failed_at_all += len(bad)
             log_batch(context, key, bad=bad, passed=passed)
-    tell_result(
-        context,
-        f"{passed_at_all} checks passed, {failed_at_all} failed, {len(unjudged)} ledgers not judged",
-    )
+    findings = [(failed_at_all, "checks failed"), (len(unjudged), "ledgers not judged")]
+    said = [f"{n} {what}" for n, what in findings if n]
+    tell_result(context, ", ".join([*said, f"{passed_at_all} passed"]))
     yield from ()  # every result is logged above, ledger by ledger
     if unjudged:
         raise batch_failure("verify", unjudged, done=passed_at_all, waiting={})

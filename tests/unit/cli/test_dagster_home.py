@@ -1,7 +1,11 @@
 """Commands about Dagster's instance without one: said at once, before any server is asked."""
 
+from datetime import timedelta
+
 import pytest
 
+from resources.errors import SettingsError
+from tiering_assets.cli.dagster_cmd import _age
 from tiering_assets.cli.main import run
 
 REFUSED = 11
@@ -16,7 +20,15 @@ REFUSED = 11
         ("/nowhere/at/all", "DAGSTER_HOME=/nowhere/at/all is no folder: make it again"),
     ],
 )
-@pytest.mark.parametrize("words", [("dagster", "rebuild"), ("auto", "on"), ("auto", "status")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dagster", "rebuild"),
+        ("dagster", "prune", "--older-than", "30d"),
+        ("auto", "on"),
+        ("auto", "status"),
+    ],
+)
 def test_without_a_home_nothing_is_done(monkeypatch, capsys, tmp_path, home, said, words):
     monkeypatch.chdir(tmp_path)
     if home is None:
@@ -26,3 +38,14 @@ def test_without_a_home_nothing_is_done(monkeypatch, capsys, tmp_path, home, sai
     assert run([*words]) == REFUSED
     assert said in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("age", ["30", "5h", "0d", "-1d", "30 d", "1w", "٣d", "999999d"])
+def test_an_age_that_is_none_or_too_young_is_refused(age):
+    with pytest.raises(SettingsError, match="--older-than"):
+        _age(age)
+
+
+@pytest.mark.parametrize(("age", "hours"), [("30d", 720), ("36h", 36), ("1d", 24)])
+def test_an_age_is_days_or_hours(age, hours):
+    assert _age(age) == timedelta(hours=hours)

@@ -1,0 +1,114 @@
+"""Old runs of Dagster's, which it keeps for ever: those that may be forgotten, and no others.
+
+Owns: deleting a run deletes what it told, so a run stays while it told the newest event of an asset
+or of a partition that is live. Runs of one batch go together, or not at all: their number is part
+of the next run's key, and a key that was used before launches nothing. Evaluations of checks are
+kept by Dagster whatever becomes of their runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import dagster as dg
+
+from tiering_assets.defs.partitions import (
+    CERTIFICATES,
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    PARTITION_SET,
+    RELEASED_LEDGERS,
+    SCRUBBED_LEDGERS,
+    SEALED_LEDGERS,
+    SWEPT_LEAVINGS,
+    TIERING_BACKLOG,
+)
+from tiering_assets.defs.preview_api import told_partitions
+from tiering_assets.defs.run_history import BATCH_TAG
+
+_OF_LEDGERS = (
+    SEALED_LEDGERS,
+    OFFLOADED_OBJECTS,
+    INDEX_OBJECTS,
+    CERTIFICATES,
+    OFFLOAD_CONTEXTS,
+    DELETED_BOOKIE_LEDGERS,
+)
+_ROLL_UPS = (TIERING_BACKLOG, RELEASED_LEDGERS, SCRUBBED_LEDGERS, SWEPT_LEAVINGS)
+_FINISHED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldRuns:
+    """`going` may be deleted, oldest first; `telling` and `of_batches` count the old ones that stay."""
+
+    going: tuple[str, ...]
+    telling: int
+    of_batches: int
+
+
+def find_old_runs(instance: dg.DagsterInstance, *, before: datetime) -> OldRuns:
+    """Finished runs that were created before this moment, and which of them may go."""
+    told_by = set(_telling_runs(instance))
+    old = list(_finished(instance, before))
+    batches = Counter(run.tags[BATCH_TAG] for run in old if BATCH_TAG in run.tags)
+    held = {run.tags.get(BATCH_TAG) for run in old if run.run_id in told_by} - {None}
+    held |= {
+        name
+        for name, count in batches.items()
+        if instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name})) != count
+    }
+    telling = [run for run in old if run.run_id in told_by]
+    free = [run for run in old if run.run_id not in told_by]
+    going = [run.run_id for run in free if run.tags.get(BATCH_TAG) not in held]
+    return OldRuns(
+        going=tuple(reversed(going)), telling=len(telling), of_batches=len(free) - len(going)
+    )
+
+
+def delete_runs(instance: dg.DagsterInstance, runs: OldRuns) -> None:
+    """Delete what may go. Killed in between, the rest goes the next time."""
+    for run_id in runs.going:
+        instance.delete_run(run_id)
+
+
+def _finished(instance: dg.DagsterInstance, before: datetime) -> Iterator[dg.DagsterRun]:
+    cursor: str | None = None
+    while True:
+        page = instance.get_runs(
+            dg.RunsFilter(statuses=_FINISHED, created_before=before), cursor=cursor, limit=_PAGE
+        )
+        yield from page
+        if len(page) < _PAGE:
+            return
+        cursor = page[-1].run_id
+
+
+def _telling_runs(instance: dg.DagsterInstance) -> Iterator[str]:
+    """Runs whose event is the newest of a live partition, or of an asset without partitions."""
+    live = set(instance.get_dynamic_partitions(PARTITION_SET))
+    for asset in _OF_LEDGERS:
+        newest = sorted(
+            storage_id
+            for key, storage_id in told_partitions(instance, asset).items()
+            if key in live
+        )
+        for start in range(0, len(newest), _PAGE):
+            ids = newest[start : start + _PAGE]
+            records = instance.fetch_materializations(
+                dg.AssetRecordsFilter(asset_key=asset, storage_ids=ids), limit=len(ids)
+            ).records
+            yield from (record.run_id for record in records)
+    for asset in _ROLL_UPS:
+        yield from (r.run_id for r in instance.fetch_materializations(asset, limit=1).records)
+        yield from (r.run_id for r in instance.fetch_observations(asset, limit=1).records)
