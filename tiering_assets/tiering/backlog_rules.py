@@ -165,8 +165,8 @@ RULES: Final = (
     Rule(R.UNSAFE, "due, and the release gate misses evidence", _when(_DUE, lambda e: e.missing)),
     Rule(R.CAPPED, "due, and a cap on releases is reached", _when(_DUE, lambda e: e.capped)),
     Rule(R.NOT_ADMITTED, "due, and no run has taken it up", _due),
-    Rule(R.DISABLED, "tiering is disabled by tiering.toml", _off(Reason.DISABLED)),
-    Rule(R.PAUSED, "tiering is paused by tiering.toml", _off(Reason.PAUSED)),
+    Rule(R.DISABLED, "tiering is disabled, by a pause or by tiering.toml", _off(Reason.DISABLED)),
+    Rule(R.PAUSED, "tiering is paused, by a pause or by tiering.toml", _off(Reason.PAUSED)),
     Rule(
         R.EXCLUDED,
         "its topic's policy is refused, by the rule named",
