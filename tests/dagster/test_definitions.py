@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -192,7 +193,8 @@ def test_there_is_one_job_more_that_has_no_asset_and_a_form_that_is_filled_in():
     assert job.tags["tierkeeper/job"] == "pause_tiering"
     assert job.executor_def.name == "in_process"
     [op] = job.graph.node_defs
-    config = op.config_schema.config_type.fields
+    schema: Any = op.config_schema
+    config = schema.config_type.fields
     assert {name: field.default_value for name, field in config.items()} == {
         "topics": [],
         "namespaces": [],

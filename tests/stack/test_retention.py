@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -55,6 +56,10 @@ def consume(cluster, spec, subscription, messages):
         for _ in range(messages):
             consumer.acknowledge(consumer.receive(timeout_millis=10_000))
         consumer.close()
+
+
+def is_gone(cluster, ledger_id):
+    return cluster.steps.ledgers.read(ledger_id) is None
 
 
 def version(cluster, spec):
@@ -114,9 +119,7 @@ def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster,
     assert not set(after) & set(due)
     assert before[0][LEDGERS - 1] in after  # one subscription needs it
     for ledger_id in due:
-        wait_until(
-            lambda i=ledger_id: cluster.steps.ledgers.read(i) is None, "BookKeeper deleted it"
-        )
+        wait_until(partial(is_gone, cluster, ledger_id), "BookKeeper deleted it")
     assert version(cluster, kept) == versions[1]  # a broker writes the node of what it loads
     assert listed(cluster, kept) == before[1]
     [record] = [

@@ -2,8 +2,8 @@
 
 Owns: a server in a temporary folder that this process started and stops, listening on 127.0.0.1
 alone. What is looked at: Dagster makes its tables; the jobs tell of ledgers (on simulated servers)
-as they do on SQLite; a rebuild into a second, empty database tells the same; pools and the queue
-take their limits; and code server, daemon and web server of deploy/systemd find each other by
+as they do on SQLite; a rebuild into a second, empty database tells the same; old runs are pruned
+without loss; pools and the queue take their limits; and code server, daemon and web server of deploy/systemd find each other by
 deploy/workspace.yaml.
 """
 
@@ -21,6 +21,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -38,6 +39,7 @@ from tiering_assets.defs.partitions import (
     OFFLOAD_CONTEXTS,
     PARTITION_SET,
 )
+from tiering_assets.defs.prune import delete_runs, find_old_runs
 from tiering_assets.defs.rebuild import rebuild
 from tiering_assets.defs.resources import TieringStack
 
@@ -172,7 +174,8 @@ def _jobs(instance: dg.DagsterInstance, url: str, folder: Path) -> dict[str, int
         _run(instance, "discover")
         seconds = _run(instance, "offload", max_ledgers=LEDGERS)
         world.scheduler.now += 24 * 3600
-        _run(instance, "release", ledger_ids=list(range(LEDGERS // 2)))
+        _run(instance, "release", ledger_ids=list(range(LEDGERS // 2 - 1)))
+        _run(instance, "release", ledger_ids=list(range(LEDGERS // 2)))  # tells the first's again
     told = _counted(instance)
     with _home(folder / "again", f"{url}/again") as again:
         first = rebuild(stack, again)
@@ -182,7 +185,11 @@ def _jobs(instance: dg.DagsterInstance, url: str, folder: Path) -> dict[str, int
             sum(first.materializations.values()) > 0 and sum(second.materializations.values()) == 0,
             f"the second rebuild added {second.materializations}",
         )
-    return {**told, "seconds to offload": round(seconds)}
+    before = len(instance.get_runs())
+    delete_runs(instance, find_old_runs(instance, before=datetime.now(UTC) + timedelta(hours=1)))
+    gone = before - len(instance.get_runs())
+    _check(gone == 1 and _counted(instance) == told, f"{gone} runs pruned: {_counted(instance)}")
+    return {**told, "seconds to offload": round(seconds), "runs pruned": gone}
 
 
 def _run(instance: dg.DagsterInstance, job: str, **config: object) -> float:

@@ -98,7 +98,7 @@ def test_a_trimmed_ledgers_objects_go_by_a_plan_that_is_an_hour_old(cluster, cap
     assert (one["ledger_id"], one["decision"], one["reason"]) == (0, "may go", "trimmed")
     assert one["only_copy"] is True
     assert len(one["objects"]) == 2
-    kept = [left.decision.reason for left in sweep(cluster.stack, execute=True)]
+    kept = [str(left.decision) for left in sweep(cluster.stack, execute=True)]
     assert any("only copy" in reason for reason in kept)  # the ordinary sweep never takes it
     plan = document(capsys, "--plan")["plan"]
     assert cluster.objects() == cluster.before

@@ -35,7 +35,8 @@ class Server:
     """Answers PUTs with 200 after it refused so many; `bodies` are all that came."""
 
     def __init__(self, refusals):
-        self.bodies, self.refusals = [], refusals
+        self.bodies: list[bytes] = []
+        self.refusals = refusals
         server = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -18,6 +18,7 @@ from tiering_assets.steps.pauses import EVERYTHING, Scope, namespace_scope, topi
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.policies import check_policies
 from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.verify import verify_attempts
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.tiering.reasons import Reason
 
@@ -108,15 +109,13 @@ def test_what_is_tiered_goes_on_being_released_and_is_no_work(stack, world):
 
 def test_a_pause_set_while_a_batch_is_copied_stops_its_publication(stack, monkeypatch):
     """The copy is finished and proven, and waits for the resume."""
-    from tiering_assets.steps import pipeline
-
-    verify = pipeline.verify_attempts
+    verify = verify_attempts
 
     def paused_meanwhile(*args):
         pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
         return verify(*args)
 
-    monkeypatch.setattr(pipeline, "verify_attempts", paused_meanwhile)
+    monkeypatch.setattr("tiering_assets.steps.pipeline.verify_attempts", paused_meanwhile)
     outcome = offload(stack)
     assert outcome.certificate is not None
     assert outcome.wait.reason is Reason.PAUSED
@@ -169,6 +168,7 @@ def test_again_changes_nothing_and_another_mode_is_a_change_with_a_history(stack
     assert lifts(stack) == []
     assert pauses.pause(stack, OF_TOPIC, DISABLED, reason="third", author="she")
     [found] = pauses.list_pauses(stack)
+    assert not isinstance(found, str)
     assert (found.record.mode, found.record.reason) == ("disabled", "third")
     assert pauses.resume(stack, OF_TOPIC, reason="over", author="he")
     assert not pauses.resume(stack, OF_TOPIC, reason="over", author="he")
@@ -199,6 +199,8 @@ def test_policies_name_the_pause_as_their_origin(stack):
     pauses.pause(stack, namespace_scope("t/ns"), DISABLED, **WHO)
     pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
     [found] = check_policies(stack, [TOPIC])
+    assert found.policy is not None
+    assert found.switched_off is not None
     assert (found.policy.mode.value, found.policy.mode.origin) == ("disabled", "pause of namespace")
     assert found.switched_off == found.policy.switched_off
     assert found.switched_off.detail == (

@@ -15,6 +15,7 @@ from tiering_assets.tasks.rate_budget import (
     REREAD_REQUESTS,
     WINDOW_S,
     Bucket,
+    Limit,
     Rate,
     limit_of,
     smallest_rate,
@@ -24,6 +25,13 @@ from tiering_assets.tasks.rate_budget import (
 SETTINGS = BudgetSettings()
 MIB = 1024 * 1024
 KINDS = st.sampled_from(Rate)
+
+
+def some_limit(name: str, rate: int, settings: BudgetSettings, *, parts: int) -> Limit:
+    """The limit of a rate that is one."""
+    limit = limit_of(name, rate, settings, parts=parts)
+    assert limit is not None
+    return limit
 
 
 def part_of(rate, parts, kind):
@@ -49,7 +57,7 @@ def most_in_a_window(spent):
 @given(KINDS, st.integers(1, 64), st.floats(1.0, 200.0))
 def test_burst_and_refill_fill_the_part_and_no_more(kind, parts, times):
     rate = int(smallest_rate(kind.value, SETTINGS, parts=parts) * times)
-    limit = limit_of(kind.value, rate, SETTINGS, parts=parts)
+    limit = some_limit(kind.value, rate, SETTINGS, parts=parts)
     assert limit.step <= limit.burst
     assert 0 < limit.refill <= rate / parts
     aside = limit.step if kind is Rate.UPLOAD else 0
@@ -104,7 +112,7 @@ def test_no_window_holds_more_than_the_part_whatever_arrives_when(kind, parts, t
     """Random sizes, pauses, slow answers, changed budgets, and a restart every now and then."""
     least = smallest_rate(kind.value, SETTINGS, parts=parts)
     rates = [least * each for each in times]
-    limits = [limit_of(kind.value, int(rate), SETTINGS, parts=parts) for rate in rates]
+    limits = [some_limit(kind.value, int(rate), SETTINGS, parts=parts) for rate in rates]
     bucket, now, spent = Bucket(limits[0], 0.0), 0.0, []
     for action in actions:
         now += action["pause_s"]
@@ -136,7 +144,7 @@ def test_no_window_holds_more_than_the_part_whatever_arrives_when(kind, parts, t
 def test_reads_that_are_on_their_way_together_hold_the_window_too(times, widths, answer_s):
     """Many answers of unknown size at once: what was taken for them comes back later."""
     rate = times * smallest_rate("bookie_read_bytes_per_s", SETTINGS, parts=1)
-    limit = limit_of("bookie_read_bytes_per_s", rate, SETTINGS, parts=1)
+    limit = some_limit("bookie_read_bytes_per_s", rate, SETTINGS, parts=1)
     bucket, now, spent = Bucket(limit, 0.0), 0.0, []
     for width in widths:
         count = max(1, min(width, int(limit.burst // limit.step)))
@@ -151,7 +159,7 @@ def test_reads_that_are_on_their_way_together_hold_the_window_too(times, widths,
 @given(st.integers(1, 40), st.floats(3.0, 30.0))
 def test_a_busy_spender_gets_most_of_its_part(parts, times):
     rate = int(smallest_rate("upload_bytes_per_s", SETTINGS, parts=parts) * times)
-    limit = limit_of("upload_bytes_per_s", rate, SETTINGS, parts=parts)
+    limit = some_limit("upload_bytes_per_s", rate, SETTINGS, parts=parts)
     bucket, now, spent = Bucket(limit, 0.0), 0.0, 0
     while now < 100.0:
         wait = bucket.wait_s(limit.step, now)
@@ -169,7 +177,7 @@ def test_a_busy_spender_gets_most_of_its_part(parts, times):
 def test_a_slow_answer_leaves_no_room_that_it_may_still_need():
     """Held until it came: else a full bucket would be spent in the window of its last byte."""
     least = smallest_rate("bookie_read_bytes_per_s", SETTINGS, parts=1)
-    limit = limit_of("bookie_read_bytes_per_s", least, SETTINGS, parts=1)
+    limit = some_limit("bookie_read_bytes_per_s", least, SETTINGS, parts=1)
     bucket = Bucket(limit, 0.0)
     began = taken_at(bucket, limit.step, 0.0)
     bucket.settle(limit.step, limit.step, began + 30)
@@ -177,13 +185,13 @@ def test_a_slow_answer_leaves_no_room_that_it_may_still_need():
 
 
 def test_it_begins_with_nothing():
-    limit = limit_of("upload_bytes_per_s", MIB, SETTINGS, parts=1)
+    limit = some_limit("upload_bytes_per_s", MIB, SETTINGS, parts=1)
     assert Bucket(limit, 50.0).wait_s(1, 50.0) > 0
 
 
 def test_a_smaller_budget_counts_at_once_and_its_first_bytes_come_from_nothing_saved():
     large, small = (
-        limit_of("upload_bytes_per_s", rate, SETTINGS, parts=1) for rate in (100 * MIB, MIB)
+        some_limit("upload_bytes_per_s", rate, SETTINGS, parts=1) for rate in (100 * MIB, MIB)
     )
     bucket = Bucket(large, 0.0)
     assert bucket.wait_s(large.step, 100.0) == 0.0
@@ -197,7 +205,7 @@ def test_a_smaller_budget_counts_at_once_and_its_first_bytes_come_from_nothing_s
 
 def test_what_a_larger_budget_began_does_not_wait_for_ever():
     large, small = (
-        limit_of("bookie_read_bytes_per_s", rate, SETTINGS, parts=1)
+        some_limit("bookie_read_bytes_per_s", rate, SETTINGS, parts=1)
         for rate in (100 * MIB, 2 * MIB)
     )
     bucket = Bucket(large, 0.0)
