@@ -3,8 +3,8 @@
 Owns: a server in a temporary folder that this process started and stops, listening on 127.0.0.1
 alone. What is looked at: Dagster makes its tables; the jobs tell of ledgers (on simulated servers)
 as they do on SQLite; a rebuild into a second, empty database tells the same; old runs are pruned
-without loss; pools and the queue take their limits; and code server, daemon and web server of deploy/systemd find each other by
-deploy/workspace.yaml.
+without loss; a pool takes its limit; and code server, daemon and web server of deploy/systemd find
+each other by deploy/workspace.yaml.
 """
 
 from __future__ import annotations
