@@ -3,7 +3,6 @@
 In Dagster's own runs, on simulated servers; what is told is held against the store's own listing.
 """
 
-from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.sim_clients import Process
+from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
 from tiering_assets.defs.batch_summary import (
@@ -29,7 +29,6 @@ from tiering_assets.defs.partitions import (
     RELEASED_LEDGERS,
     partition_key,
 )
-from tiering_assets.defs.resources import TieringStack
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 from tiering_assets.steps.newest_releases import newest_releases
@@ -50,24 +49,14 @@ def world():
 def site(world):
     """Ledgers 0 to 3 are closed."""
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
-    site.broker.create_topic(TOPIC)
-    for _ledger in range(4):
-        site.broker.produce(TOPIC, [b"first", b"last"])
-        world.scheduler.now += 60
-        site.broker.roll_over(TOPIC)
+    add_closed_ledgers(world, site, TOPIC, 4)
     return site
 
 
 @pytest.fixture
 def stack(world, site, monkeypatch):
     found = Process(world, "dagster", site).stack()
-
-    @contextmanager
-    def connect(_self, _context, *, with_tasks=False):
-        yield found
-
-    monkeypatch.setattr(TieringStack, "connect", connect)
-    monkeypatch.setattr(TieringStack, "load", lambda _self: found.settings)
+    hand_out(monkeypatch, found)
     return found
 
 

@@ -1,36 +1,17 @@
 """The job `pause_tiering`, run by Dagster over simulated servers."""
 
-from contextlib import contextmanager
-from typing import ClassVar
-
 import dagster as dg
 import pytest
 
 from tests.support.sim_clients import Process
+from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tiering_assets.defs.pause_job import pause_tiering
-from tiering_assets.defs.resources import TieringStack
 from tiering_assets.records.pause_models import Pause
 from tiering_assets.steps.pauses import list_pauses
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.stack import Stack
 
 TOPIC = "t/ns/persistent/orders"
-
-
-class Simulated(TieringStack):
-    """Hands out a stack of simulated servers."""
-
-    now_open: ClassVar[
-        dict[str, Stack]
-    ] = {}  # Dagster copies resources, so the stack is the class's
-
-    def load(self):
-        return self.now_open["stack"].settings
-
-    @contextmanager
-    def open(self, settings, *, run_id, narrate, runner=None):
-        yield self.now_open["stack"]
 
 
 @pytest.fixture
@@ -42,14 +23,14 @@ def stack():
     site.broker.produce(TOPIC, [b"first", b"last"])
     site.broker.roll_over(TOPIC)
     found = Process(world, "launched", site).stack()
-    Simulated.now_open["stack"] = found
+    SimulatedTiering.now_open["stack"] = found
     return found
 
 
 def launch(tags=None, **config):
     return pause_tiering.execute_in_process(
         run_config={"ops": {"pause_topics": {"config": config}}},
-        resources={"tiering_stack": Simulated()},
+        resources={"tiering_stack": SimulatedTiering()},
         tags=tags,
         raise_on_error=False,
     )

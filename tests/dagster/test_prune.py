@@ -1,12 +1,12 @@
 """Old runs go, and no page says less for it: in Dagster's own instance, on simulated servers."""
 
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
 
 from tests.support.sim_clients import Process
+from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
 from tiering_assets.defs.partitions import (
@@ -18,7 +18,6 @@ from tiering_assets.defs.partitions import (
     partition_key,
 )
 from tiering_assets.defs.prune import delete_runs, find_old_runs
-from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.run_history import BATCH_TAG
 
 TOPIC = "t/ns/persistent/orders"
@@ -35,19 +34,9 @@ def stack(monkeypatch):
     """Ledgers 0 to 2 are closed."""
     world = World(1)
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
-    site.broker.create_topic(TOPIC)
-    for _ledger in range(3):
-        site.broker.produce(TOPIC, [b"first", b"last"])
-        world.scheduler.now += 60
-        site.broker.roll_over(TOPIC)
+    add_closed_ledgers(world, site, TOPIC, 3)
     found = Process(world, "dagster", site).stack()
-
-    @contextmanager
-    def connect(_self, _context, *, with_tasks=False):
-        yield found
-
-    monkeypatch.setattr(TieringStack, "connect", connect)
-    monkeypatch.setattr(TieringStack, "load", lambda _self: found.settings)
+    hand_out(monkeypatch, found)
     return found
 
 

@@ -3,7 +3,6 @@
 Dagster's own jobs tell it first, on simulated servers, in an instance that is then lost.
 """
 
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from resources.errors import FormatError, RefusedError, SettingsError
 from tests.support.sim_clients import Process
+from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
 from tiering_assets.defs import rebuild as module
@@ -27,7 +27,6 @@ from tiering_assets.defs.partitions import (
     partition_key,
 )
 from tiering_assets.defs.rebuild import rebuild
-from tiering_assets.defs.resources import TieringStack
 from tiering_assets.records import keys
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.quarantine import quarantine
@@ -54,24 +53,14 @@ def world():
 def site(world):
     """Ledgers 0 to 4 are closed and 5 is open."""
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
-    site.broker.create_topic(TOPIC)
-    for _ledger in range(5):
-        site.broker.produce(TOPIC, [b"first", b"last"])
-        world.scheduler.now += 60
-        site.broker.roll_over(TOPIC)
+    add_closed_ledgers(world, site, TOPIC, 5)
     return site
 
 
 @pytest.fixture
 def stack(world, site, monkeypatch):
     found = Process(world, "dagster", site).stack()
-
-    @contextmanager
-    def connect(_self, _context, *, with_tasks=False):
-        yield found
-
-    monkeypatch.setattr(TieringStack, "connect", connect)
-    monkeypatch.setattr(TieringStack, "load", lambda _self: found.settings)
+    hand_out(monkeypatch, found)
     return found
 
 

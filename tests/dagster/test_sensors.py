@@ -5,10 +5,8 @@ itself is done by the steps, as the ops call them. The real daemon runs in tests
 """
 
 import json
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, timedelta
-from typing import ClassVar
 from uuid import uuid4
 
 import dagster as dg
@@ -18,10 +16,10 @@ from resources.errors import MetadataError
 from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
+from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
 from tiering_assets.defs.partitions import PARTITION_SET, SEALED_LEDGERS, partition_key
-from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.sensors.all import SENSORS
 from tiering_assets.defs.sensors.threshold import memory
 from tiering_assets.defs.sensors.tick import OFF
@@ -34,27 +32,11 @@ from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.release import Released, release_topic
 from tiering_assets.steps.resume import attempts_of
-from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 
 TOPIC = "t/ns/persistent/orders"
 MONTH_S = 30 * 24 * 3600
 BY_NAME = {sensor.name: sensor for sensor in SENSORS}
-
-
-class Simulated(TieringStack):
-    """Hands out a stack of simulated servers with the settings of the test."""
-
-    now_open: ClassVar[
-        dict[str, Stack]
-    ] = {}  # Dagster copies resources, so the stack is the class's
-
-    def load(self):
-        return self.now_open["stack"].settings
-
-    @contextmanager
-    def open(self, settings, *, run_id, narrate, runner=None):
-        yield replace(self.now_open["stack"], settings=settings, run_id=run_id, narrate=narrate)
 
 
 def no_watches(_settings):
@@ -76,11 +58,11 @@ class Site:
         )
 
     def tick(self, name, cursor=None):
-        Simulated.now_open["stack"] = self.stack
+        SimulatedTiering.now_open["stack"] = self.stack
         context = dg.build_sensor_context(
             instance=self.instance,
             cursor=cursor if cursor is not None else self.cursors.get(name),
-            resources={"tiering_stack": Simulated()},
+            resources={"tiering_stack": SimulatedTiering()},
             definitions=defs,
         )
         data = BY_NAME[name].evaluate_tick(context)
