@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from resources.errors import FormatError, TierkeeperError
@@ -28,6 +29,7 @@ from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import SurveyedLedger, SurveyedTopic
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.admission import retry_after
 from tiering_assets.tiering.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
@@ -123,20 +125,26 @@ class Look:
     def _failure(self, one: SurveyedLedger) -> Failure | None:
         if one.view.state not in _UNPROVEN or one.view.uid is None or not one.attempts:
             return None
-        return Failure(error=self._error(one.view.ledger_id, one.view.uid), attempts=one.attempts)
+        error, ended_at = self._error(one.view.ledger_id, one.view.uid)
+        auto = self._stack.settings.auto
+        next_try = None
+        if auto.enabled and ended_at is not None:
+            next_try = ended_at + retry_after(one.attempts, auto)
+        return Failure(error=error, attempts=one.attempts, next_try=next_try)
 
-    def _error(self, ledger_id: int, uid: UUID) -> str:
+    def _error(self, ledger_id: int, uid: UUID) -> tuple[str, datetime | None]:
+        """What the newest attempt came to, and when that was recorded by the store's clock."""
         if (ledger_id, uid) not in self._outcomes:
-            return _DIED
+            return _DIED, None
         if not self._may_read():
-            return f"given up; `tierkeeper ledger show {ledger_id}` prints the error"
+            return f"given up; `tierkeeper ledger show {ledger_id}` prints the error", None
         try:
             outcome = self._stack.book.read(Outcome, keys.outcome(ledger_id, uid))
         except FormatError as error:
-            return f"given up, and the record cannot be read: {error}"
+            return f"given up, and the record cannot be read: {error}", None
         if outcome is None or outcome.record.outcome != "abandon":
-            return _DIED
-        return outcome.record.reason
+            return _DIED, None
+        return outcome.record.reason, outcome.stored_at
 
     def _wait(self, topic: SurveyedTopic, one: SurveyedLedger) -> Wait | None:
         """What a run would say of a ledger that is due, from its node in BookKeeper."""

@@ -54,8 +54,9 @@ class StuckTopics:
 
     def look(self, topic: Topic) -> list[Stuck]:
         name = topic_of(topic.ml_name)
-        opened, overdue = self._opened(topic), self._overdue(topic, name)
-        if opened is None and overdue is None:
+        retention = self._retention(name) if topic.info.ledgers else None
+        opened, overdue = self._opened(topic, retention), self._overdue(topic, retention)
+        if opened is None and not overdue:
             return []
         load = self._stack.broker.locate(name).load
         loaded = None if load is TopicLoad.UNKNOWN else load is TopicLoad.LOADED
@@ -70,36 +71,39 @@ class StuckTopics:
                     limit=self._limit,
                     loaded=loaded,
                     rollover=self._rollover,
+                    retention=retention,
                 )
             )
-        if overdue is not None:
-            retention, ages = overdue
+        if retention is not None and overdue:
             found.append(
                 retention_overdue(
-                    name, ledgers=len(ages), oldest=max(ages), retention=retention, loaded=loaded
+                    name,
+                    ledgers=len(overdue),
+                    oldest=max(overdue),
+                    retention=retention,
+                    loaded=loaded,
                 )
             )
         return [one for one in found if one is not None]
 
-    def _opened(self, topic: Topic) -> tuple[int, datetime] | None:
+    def _opened(self, topic: Topic, retention: timedelta | None) -> tuple[int, datetime] | None:
         """The open ledger and when BookKeeper made it, where that may be too long ago."""
         ledgers = topic.info.ledgers
         if topic.info.terminated_at is not None or not ledgers or not ledgers[-1].is_open:
             return None
         # A ledger is opened after the one before was closed, so most topics cost no request.
-        if any(one.closed_at_ms and self._age(one) < self._limit for one in ledgers[-2:]):
+        limit = self._limit if retention is None else min(self._limit, retention)
+        if any(one.closed_at_ms and self._age(one) < limit for one in ledgers[-2:]):
             return None
         node = self._stack.ledgers.read(ledgers[-1].ledger_id)
         return None if node is None else (ledgers[-1].ledger_id, _moment(node.ctime_ms))
 
-    def _overdue(self, topic: Topic, name: str) -> tuple[timedelta, list[timedelta]] | None:
-        """The namespace's retention and the ages of the ledgers past it."""
-        ages = [self._age(one) for one in topic.info.ledgers if not one.is_open]
-        retention = self._retention(name) if ages else None
+    def _overdue(self, topic: Topic, retention: timedelta | None) -> list[timedelta]:
+        """The ages of the closed ledgers past the namespace's retention."""
         if retention is None:
-            return None
-        overdue = [age for age in ages if age > retention]
-        return (retention, overdue) if overdue else None
+            return []
+        ages = [self._age(one) for one in topic.info.ledgers if not one.is_open]
+        return [age for age in ages if age > retention]
 
     def _age(self, listed: LedgerInfo) -> timedelta:
         return self._now - _moment(listed.closed_at_ms or 0)

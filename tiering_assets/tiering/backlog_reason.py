@@ -60,7 +60,7 @@ class Because:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What the last attempts came to. `next_try` None is the next run that takes the ledger up."""
+    """What the last attempts came to. Automation asks for no run before `next_try`; None without it."""
 
     error: str
     attempts: int
@@ -70,7 +70,7 @@ class Failure:
         tries = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
         when = "with the next run that takes it up"
         if self.next_try is not None:
-            when = f"at {self.next_try:%Y-%m-%d %H:%M:%S} UTC"
+            when = f"not before {self.next_try:%Y-%m-%d %H:%M:%S} UTC"
         return f"{self.error}; {tries}; next try {when}"
 
 

@@ -63,10 +63,12 @@ def open_too_long(
     limit: timedelta,
     loaded: bool | None,
     rollover: Rollover | None,
+    retention: timedelta | None = None,
 ) -> Stuck | None:
-    """An open ledger past the limit, with the condition for closing it that is not met."""
+    """An open ledger past the limit or its retention, with the condition that is not met."""
     age = now - opened_at
-    if age < limit:
+    expired = retention is not None and age > retention
+    if age < limit and not expired:
         return None
     if loaded is False:
         why = "no broker has the topic loaded, so nobody closes it; load or terminate the topic"
@@ -81,6 +83,10 @@ def open_too_long(
         why = (
             f"its broker waits for {rollover.entries} entries, {rollover.bytes} bytes or "
             f"{rollover.max_s / 60:.0f} minutes"
+        )
+    if expired and retention is not None:
+        why += (
+            f". Its retention of {_hours(retention)} is over, and only closed ledgers are trimmed"
         )
     return Stuck(
         kind=Kind.OPEN_TOO_LONG,

@@ -6,6 +6,7 @@ answers from a table. A real one answers in tests/stack/test_cli_backlog.py.
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -15,12 +16,12 @@ from resources.errors import LedgerNotFoundError
 from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import HttpBrokerAdmin
-from resources.settings import BrokerSettings
+from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.records import keys
-from tiering_assets.records.models import Claim, Quarantine
+from tiering_assets.records.models import Claim, Outcome, Quarantine
 from tiering_assets.steps import backlog_evidence
 from tiering_assets.steps.backlog import count_backlog, explain_backlog, explain_ledger
 from tiering_assets.steps.disturb import record_disturbance
@@ -324,7 +325,15 @@ def test_an_attempt_that_was_given_up_tells_error_and_attempts(verified, world):
     )
     [attempt] = attempts_of(verified, 0)
     give_up(verified, attempt, reason="too few bookies answer", upload_id=None)
-    assert str(reasons(verified)[0]).startswith("failed: too few bookies answer; 1 attempt;")
+    assert str(reasons(verified)[0]) == (
+        "failed: too few bookies answer; 1 attempt; next try with the next run that takes it up"
+    )
+    automatic = AutoSettings(enabled=True, retry_first_s=60)
+    settings = replace(verified.settings, auto=automatic)
+    ended = verified.book.read(Outcome, keys.outcome(0, attempt.record.uid)).stored_at
+    assert str(reasons(replace(verified, settings=settings))[0]).endswith(
+        f"; next try not before {ended + timedelta(seconds=60):%Y-%m-%d %H:%M:%S} UTC"
+    )
 
 
 def test_a_quarantined_copy(verified):

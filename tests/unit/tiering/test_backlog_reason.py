@@ -170,7 +170,7 @@ def test_a_failure_says_error_attempts_and_next_try():
         "boom; 1 attempt; next try with the next run that takes it up"
     )
     assert str(Failure(error="boom", attempts=3, next_try=NOW)) == (
-        "boom; 3 attempts; next try at 2026-03-01 12:00:00 UTC"
+        "boom; 3 attempts; next try not before 2026-03-01 12:00:00 UTC"
     )
 
 

@@ -51,6 +51,12 @@ def test_an_open_ledger_names_the_condition_that_is_not_met():
     assert "did not tell" in opened(5 * HOUR, loaded=None, rollover=None)
 
 
+def test_an_open_ledger_past_its_retention_is_told_before_the_limit():
+    assert opened(2 * HOUR, retention=3 * HOUR) is None
+    said = opened(3.5 * HOUR, retention=3 * HOUR)
+    assert "or 240 minutes. Its retention of 3.0 h is over, and only closed ledgers are" in said
+
+
 def test_retention_is_overdue_only_where_nobody_applies_it():
     def overdue(**facts):
         return retention_overdue(
