@@ -45,7 +45,7 @@ crash-matrix: setup ## kill a process at every crash point on real servers, run 
 	$(BIN)/python -m tests.support.crash_matrix $(if $(ONLY),--only "$(ONLY)")
 
 soak: setup ## automation on real servers for MINUTES=10, with everything killed once; build/soak.json
-	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10)
+	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)
 
 postgres-check: setup ## Dagster on a real PostgreSQL as deploy/ has it; needs PostgreSQL installed
 	@.ci/postgres-check

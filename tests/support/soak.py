@@ -255,7 +255,7 @@ def soak_for(minutes: float, directory: Path, runner: str) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--runner", choices=("local", "spark"), default="spark")
+    parser.add_argument("--runner", choices=("local", "spark"), default="local")
     parser.add_argument("--keep", action="store_true", help="keep the servers' logs")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is stopped
