@@ -110,7 +110,10 @@ def test_a_scrape_follows_a_ledger_from_copy_lag_to_published(
     stack, cluster, directory, two_closed
 ):
     first, second = two_closed
-    wanted = {"TIERKEEPER_METRICS_TOPICS_MAX": "1000", "TIERKEEPER_OBJECTIVES_COPY_LAG_BYTES_MAX": "1"}
+    wanted = {
+        "TIERKEEPER_METRICS_TOPICS_MAX": "1000",
+        "TIERKEEPER_OBJECTIVES_COPY_LAG_BYTES_MAX": "1",
+    }
     with serving(stack, directory, **wanted) as server:
         before = server.survey()
         size = {i: bytes_ for i, (bytes_, _offloaded) in sizes(cluster).items()}
