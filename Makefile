@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test simulate mutants crash-matrix soak postgres-check stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate mutants crash-matrix soak bench postgres-check stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +33,11 @@ unit: ## tests that need no server
 check: setup lint types unit ## what needs no server: lint, types, unit tests
 
 test: setup ## every test, against the real servers; WORKERS=2 processes, each with servers of its own
-	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not untame and not matrix" -n $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
+
+compatibility: setup ## every pinned Pulsar release and an untame cluster; then docs/compatibility.md
+	$(BIN)/python -m pytest -p tests.support.compatibility_record -m "untame or matrix" $(ONLY)
+	$(BIN)/python -m tests.support.compatibility --accept
 
 simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one
 	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
@@ -46,6 +50,9 @@ crash-matrix: setup ## kill a process at every crash point on real servers, run 
 
 soak: setup ## automation on real servers for MINUTES=10, with everything killed once; build/soak.json
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)
+
+bench: setup ## measure against Pulsar's own offloader and what bounds both, MINUTES=18 at most; docs/performance.md
+	@$(BIN)/python -m benchmarks.run --minutes $(or $(MINUTES),18); code=$$?; $(BIN)/python -m benchmarks.page; exit $$code
 
 postgres-check: setup ## Dagster on a real PostgreSQL as deploy/ has it; needs PostgreSQL installed
 	@.ci/postgres-check

@@ -30,7 +30,7 @@ from resources.devstack.traffic import KIB, TopicSpec, produce, seal
 from resources.errors import TierkeeperError
 from tests.support.http_proxy import HttpProxy
 from tests.support.s3_chaos import Chaos
-from tiering_assets.steps.offload import copy_ledgers
+from tiering_assets.steps.offload import NotCopied, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, plan_ledger
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.survey import sealed_ledgers
@@ -47,8 +47,8 @@ def offload(stack: Stack, ledger_ids: Sequence[int]) -> float:
     plans = [p for i in ledger_ids if isinstance(p := plan_ledger(stack, i), LedgerPlan)]
     items = []
     for result in copy_ledgers(stack, plans).values():
-        if isinstance(result, TierkeeperError):
-            raise result
+        if isinstance(result, NotCopied):
+            raise result.error
         items.append(ToVerify(plan=result.plan, attempt=result.attempt, source_rows=result.rows))
     for proof in verify_attempts(stack, items).values():
         if isinstance(proof, TierkeeperError):

@@ -37,6 +37,11 @@ class BookieSettings:
     batches_in_flight: int = _setting(2, "batches asked ahead: the second buffer")
     window: int = _setting(200, "single reads in flight where batch reads cannot be used")
     password: str = _setting("", "ledger password (broker's managedLedgerPassword)", secret=True)
+    address_map: str = _setting(
+        "",
+        "where to dial a bookie instead of the address it advertises, in driver and workers: "
+        "10.0.0.1:3181=127.0.0.1:13181, bookie-1.internal=127.0.0.1",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +49,9 @@ class StoreSettings:
     endpoint: str = _setting("", "S3 endpoint URL; empty means the provider's own")
     region: str = _setting("us-east-1", "region; must equal the broker's")
     bucket: str = _setting("", "bucket; must equal the broker's")
-    access_key: str = _setting("", "access key; empty means the default credential chain")
+    access_key: str = _setting(
+        "", "access key; empty means the default credential chain", secret=True
+    )
     secret_key: str = _setting("", "secret key", secret=True)
     connect_timeout_s: float = _setting(5.0, "seconds to wait for a connection")
     read_timeout_s: float = _setting(20.0, "seconds to wait for an answer, or its next bytes")
@@ -57,6 +64,11 @@ class BrokerSettings:
     admin_url: str = _setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
     token: str = _setting("", "bearer token for the admin API", secret=True)
     timeout_s: float = _setting(30.0, "seconds to wait for an admin answer")
+    ask_each: bool = _setting(
+        True,
+        "ask every live broker for its settings before publish and release; false where only one "
+        "address answers and all brokers have the same settings",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +133,10 @@ class ReleaseSettings:
     check_to_delete_max_s: float = _setting(5.0, "seconds between the last check and the delete")
     guard_age_s: float = _setting(24 * 3600.0, "youngest age of what clean-up may delete")
     fleet_share_max: float = _setting(0.1, "share of the fleet that one run may delete")
+    records_kept_s: float = _setting(
+        30 * 24 * 3600.0,
+        "seconds that records stay after the newest of a ledger that is gone, objects and all",
+    )
     reread_without_key: bool = _setting(
         True,
         "where sign.public_key_files is empty, read every byte again and compare it with the "
@@ -261,7 +277,7 @@ class BudgetSettings:
     )
     topic_store_requests_per_s: int = _setting(0, "the same bound of requests for each topic")
     runs_max: int = _setting(
-        3,
+        5,
         "runs, ticks of sensors and commands at once, between which budgets are split; one more "
         "than Dagster's max_concurrent_runs at least",
     )
@@ -282,7 +298,33 @@ class MetricsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    master: str = _setting("local[2,4]", "Spark master; local[cores,failures]")
+    master: str = _setting(
+        "local[2,4]",
+        "Spark master: local[cores,failures], spark://host:port or sc://host:port (docs/spark.md)",
+    )
+    code: str = _setting(
+        "installed", "where workers have our code from: installed (their image) or ship (a zip)"
+    )
+    archive: str = _setting(
+        "",
+        "tar.gz or zip of Python packages that is sent to workers whose image lacks them; empty "
+        "is none",
+    )
+    cores: int = _setting(
+        2, "tasks at once on a remote master: what we take of spark://, what sc:// has"
+    )
+    python: str = _setting(
+        "",
+        "Python of the workers of spark://; empty is python3 on their PATH. A server of sc:// has "
+        "a setting of its own",
+    )
+    executor_memory: str = _setting("1g", "heap of an executor of spark://; payload is outside it")
+    start_timeout_s: float = _setting(
+        120.0, "wait this long for the first executor of spark://, which may stand in a queue"
+    )
+    driver_host: str = _setting(
+        "", "address where workers of spark:// reach this process; empty is Spark's choice"
+    )
     driver_memory: str = _setting("1g", "heap of the driver JVM; payload never passes through it")
     app_name: str = _setting("tierkeeper", "application name")
 

@@ -5,7 +5,9 @@ error with the nearest known one, for a setting that is silently ignored is wors
 error names setting, origin, value and what was expected; the value of a secret, and of a name we do
 not know, appears nowhere.
 
-The file is --config, else TIERKEEPER_CONFIG, else ./tierkeeper.toml where that exists.
+The file is --config, else TIERKEEPER_CONFIG, else ./tierkeeper.toml where that exists. A credential
+may also lie in a file of its own, named by its variable with _FILE behind it, as containers mount
+secrets; the variable itself beats it, for that is how local Spark workers inherit what was read.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from resources.bookkeeper.address_map import AddressMap
 from resources.errors import SettingsError
 from resources.settings import SECTIONS, Settings, StoreSettings
 
@@ -29,6 +32,7 @@ CONFIG_VARIABLE = "TIERKEEPER_CONFIG"
 _OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TIERKEEPER_CRASH_AT"})
 DEFAULT_FILE = "tierkeeper.toml"
 DEFAULT_ORIGIN = "default"
+FILE_SUFFIX = "_FILE"
 MASK = "***"
 BLOCK_BYTES_MIN = 5 * 1024 * 1024
 FRESH_S_MIN = 60
@@ -121,6 +125,7 @@ def _known_settings() -> dict[str, _Known]:
 
 _KNOWN = _known_settings()
 _VARIABLES = {known.variable: known for known in _KNOWN.values()}
+_FILE_VARIABLES = {known.variable + FILE_SUFFIX: known for known in _KNOWN.values() if known.secret}
 
 
 def load_settings(
@@ -222,11 +227,29 @@ def _from_environment(environ: Mapping[str, str]) -> list[_Raw]:
     for variable, raw in environ.items():
         if not variable.startswith(ENV_PREFIX) or variable in _OTHER_VARIABLES:
             continue
-        if variable not in _VARIABLES:
-            known = (*_VARIABLES, CONFIG_VARIABLE)
-            raise _unknown(f"variable {variable}", "the environment", variable, known)
-        found.append((_VARIABLES[variable], raw, f"environment {variable}"))
+        if variable in _VARIABLES:
+            found.append((_VARIABLES[variable], raw, f"environment {variable}"))
+        elif variable in _FILE_VARIABLES:
+            known = _FILE_VARIABLES[variable]
+            if known.variable not in environ:
+                found.append((known, _mounted(variable, raw), f"file {raw} ({variable})"))
+        else:
+            names = (*_VARIABLES, *_FILE_VARIABLES, CONFIG_VARIABLE)
+            raise _unknown(f"variable {variable}", "the environment", variable, names)
     return found
+
+
+def _mounted(variable: str, path: str) -> str:
+    """The credential that lies in a file; line ends at its end are the editor's."""
+    try:
+        text = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise SettingsError(f"{variable}: {path}: {error.strerror}") from error
+    except UnicodeDecodeError:  # its text would quote the file's bytes
+        raise SettingsError(f"{variable}: {path}: not UTF-8") from None
+    if not text:
+        raise SettingsError(f"{variable}: {path} is empty: is the secret mounted?")
+    return text
 
 
 def _from_flags(flags: Mapping[str, str]) -> list[_Raw]:
@@ -331,6 +354,7 @@ def _check(loaded: LoadedSettings) -> None:
     if bool(settings.store.access_key) != bool(settings.store.secret_key):
         missing = "secret_key" if settings.store.access_key else "access_key"
         raise SettingsError(f"store.{missing} is not set: set both keys, or neither")
+    AddressMap.parse(settings.bookies.address_map)
     _check_url(loaded, "store.endpoint", may_be_empty=True)
     _check_url(loaded, "broker.admin_url", may_be_empty=False)
 

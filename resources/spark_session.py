@@ -1,126 +1,206 @@
-"""One classic local Spark session: a JVM on loopback that places tasks and carries small rows.
+"""One Spark session: classic (a JVM of our own, local or at a standalone master) or Spark Connect.
 
-Owns: the session, its JVM and what they inherit. Python workers are this interpreter (in a virtual
-environment that is not activated they would otherwise be another python3), and they inherit the
-environment the JVM was started with; that is how credentials reach them, never by Spark's
-configuration, which is on the JVM's command line for everybody to read.
-Refuses remote masters by name: with `sc://` the client's environment, code and task retries do not
-reach the workers, which needs a deployment of its own. pyspark is imported here and in
+Owns: the session, its JVM and what they inherit. Both kinds have the methods that we use under the
+same names (createDataFrame, addTag, interruptTag), so callers see one. Local Python workers are this
+interpreter (in a virtual environment that is not activated they would otherwise be another python3),
+and inherit the environment the JVM was started with; that is how credentials reach them. Remote
+workers inherit nothing of ours and find their credentials themselves: Spark's configuration, which
+is on command lines and web pages for everybody to read, never holds one.
+Refuses every other master by name (spark_master.py). pyspark is imported here and in
 tiering_assets/spark only, inside functions, because importing it costs a second.
 """
 
 from __future__ import annotations
 
 import os
-import re
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from resources.devstack.prerequisites import require_java
-from resources.errors import PrerequisiteError, SettingsError
+from resources.devstack.prerequisites import name_problem, require_java
+from resources.errors import PrerequisiteError
 from resources.settings import SparkSettings
+from resources.spark_master import Master, Way, parse_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOCAL = re.compile(r"local\[(\d+|\*)(?:,(\d+))?\]")
 _LOG4J = Path(__file__).with_name("spark_log4j2.properties")
 _JVM_STOP_S = 20.0
+_REACH_S = 5.0
+_EXECUTOR_POLL_S = 0.2
 _LOOPBACK = "127.0.0.1"
-
-
-def local_cores(master: str) -> int:
-    """Return the number of tasks that run at once under a local master.
-
-    Raises:
-        SettingsError: the master is remote, or no master that survives a lost worker.
-    """
-    if master.startswith(("sc://", "spark://")):
-        raise SettingsError(
-            f"spark.master is {master!r}: remote masters are not supported yet; use local[2,4]"
-        )
-    match = _LOCAL.fullmatch(master)
-    if match is None:
-        raise SettingsError(
-            f"spark.master is {master!r}, expected local[cores,failures] such as local[2,4]"
-        )
-    if int(match[2] or 1) < 2:
-        raise SettingsError(
-            f"spark.master is {master!r}: one lost worker would fail the whole batch; allow some"
-            " failures of a task, as local[2,4] does"
-        )
-    cores = os.cpu_count() or 1 if match[1] == "*" else int(match[1])
-    if cores < 1:
-        raise SettingsError(f"spark.master is {master!r}: at least one core is needed")
-    return cores
+# The same for every host and user, so that one run can interrupt what a dead one left behind.
+_CONNECT_USER = "tierkeeper"
 
 
 @contextmanager
 def spark_session(
-    settings: SparkSettings, *, worker_environment: Mapping[str, str] | None = None
+    settings: SparkSettings,
+    *,
+    worker_environment: Mapping[str, str] | None = None,
+    run_id: str = "",
 ) -> Iterator[SparkSession]:
-    """Yield the session of this process, started now if there is none (about 10 s).
+    """Yield a session; a classic one is started now if this process has none (about 10 s).
 
-    A session that was there already is left running and keeps the environment it was started with;
-    one that was started here is stopped at the end, its JVM included, so that the next one gets its
-    own environment.
+    A classic session that was there already is left running and keeps the environment it was
+    started with; one that was started here is stopped at the end, its JVM included, so that the
+    next one gets its own environment. A Connect session is this run's, and the server keeps it for
+    a while after the end: another step of the run may come back to it.
 
     Args:
         settings: master, heap of the JVM and application name.
-        worker_environment: variables the workers find in their environment, credentials among
-            them. They are in this process's environment only while the JVM starts.
+        worker_environment: variables that local workers find in their environment, credentials
+            among them. They are in this process's environment only while the JVM starts.
+        run_id: names the session at a Connect server, see `interrupt_run`; empty is a fresh one.
 
     Raises:
         SettingsError: a master that is refused.
-        PrerequisiteError: Java is missing, too old or does not start.
+        PrerequisiteError: Java is missing, too old or does not start; nobody listens where the
+            master should be, it gives us no executor, or this process has a session elsewhere.
     """
-    local_cores(settings.master)
+    master = parse_master(settings)
+    if master.way is Way.CONNECT:
+        with _connected(master, run_id) as remote:
+            yield remote
+        return
     require_java()
+    if master.way is Way.STANDALONE:
+        _reach(master)
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     # Not getActiveSession(): that one is the thread's, and a context is the process's.
-    if SparkContext._active_spark_context is not None:
+    running = SparkContext._active_spark_context
+    if running is not None:
+        _require_same_cluster(master, running.master)
         yield SparkSession.builder.getOrCreate()
         return
-    session = _start(settings, worker_environment or {})
+    session = _start(settings, master, worker_environment or {})
     try:
+        if master.way is Way.STANDALONE:
+            _wait_for_executor(session, settings)
         yield session
     finally:
         _stop(session)
 
 
-def _start(settings: SparkSettings, worker_environment: Mapping[str, str]) -> SparkSession:
+def interrupt_run(settings: SparkSettings, run_id: str, tags: Sequence[str]) -> int:
+    """Interrupt what another run's session still executes under these tags; return how many did.
+
+    Only a Connect server can be asked: it goes on when its client is gone, and the session of a run
+    has a name that follows from the run's. A classic driver takes its tasks with it when it dies.
+    """
+    master = parse_master(settings)
+    if master.way is not Way.CONNECT:
+        return 0
+    with _connected(master, run_id) as session:
+        return sum(len(session.interruptTag(tag)) for tag in tags)
+
+
+@contextmanager
+def _connected(master: Master, run_id: str) -> Iterator[SparkSession]:
+    """A client of the server's session of this run. Leaving does not end the session there."""
+    _reach(master)
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    # Any name may be a run's; a session's must be a UUID.
+    name = uuid5(NAMESPACE_URL, f"tierkeeper/run/{run_id}") if run_id else uuid4()
+    session = ConnectSession(f"{master.url}/;user_id={_CONNECT_USER};session_id={name}")
+    # Releasing a session forbids its name for good, and a later step of the run needs it.
+    session.release_session_on_close = not run_id
+    session.client._release_session_on_exit = False
+    try:
+        session.conf.set("spark.sql.adaptive.enabled", "false")  # as in _configuration
+        yield cast("SparkSession", session)
+    finally:
+        session.stop()
+
+
+def _reach(master: Master) -> None:
+    """Clients of Spark try for minutes before they say that nobody is there."""
+    try:
+        socket.create_connection((master.host, master.port), timeout=_REACH_S).close()
+    except OSError as error:
+        raise PrerequisiteError(
+            f"spark.master is {master.url}: nobody listens there ({error}); start the server or"
+            " correct the setting"
+        ) from error
+
+
+def _require_same_cluster(master: Master, running: str | None) -> None:
+    """A local master is what is not set: a session that spark-submit made is then the better one."""
+    if master.way is Way.STANDALONE and running != master.url:
+        raise PrerequisiteError(
+            f"spark.master is {master.url}, and this process runs a Spark session at {running}: stop"
+            " that one, or correct the setting"
+        )
+
+
+def _start(
+    settings: SparkSettings, master: Master, worker_environment: Mapping[str, str]
+) -> SparkSession:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(settings.master).appName(settings.app_name)
-    for name, value in _configuration(settings).items():
+    for name, value in _configuration(settings, master).items():
         builder = builder.config(name, value)
-    inherited = {
-        **worker_environment,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": _LOOPBACK,
-    }
+    if master.way is Way.LOCAL:
+        inherited = {**worker_environment, "PYSPARK_PYTHON": sys.executable}
+    else:  # the driver sends this name to the executors
+        inherited = {"PYSPARK_PYTHON": settings.python or "python3"}
+    inherited["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if _driver_host(settings, master) == _LOOPBACK:
+        inherited["SPARK_LOCAL_IP"] = _LOOPBACK
     with _environment(inherited):
         try:
             return builder.getOrCreate()
         except PySparkRuntimeError as error:
+            problem = name_problem() or "its own words are on standard error"
             raise PrerequisiteError(
-                f"the JVM of Spark did not start with {settings.driver_memory} of heap: {error}"
+                f"the JVM of Spark did not start with {settings.driver_memory} of heap; {problem}"
+                f" ({error})"
             ) from error
 
 
-def _configuration(settings: SparkSettings) -> dict[str, str]:
-    return {
+def _wait_for_executor(session: SparkSession, settings: SparkSettings) -> None:
+    """Spark would wait for ever for workers that are not there, or have too little to give."""
+    context: Any = session.sparkContext._jsc.sc()
+    deadline = time.monotonic() + settings.start_timeout_s
+    while context.getExecutorMemoryStatus().size() < 2:  # the driver itself is one
+        if time.monotonic() > deadline:
+            raise PrerequisiteError(
+                f"spark.master is {settings.master}: it gave us no executor within"
+                f" {settings.start_timeout_s:g} s (spark.start_timeout_s); its page tells whether it"
+                f" has workers, and with a free core and {settings.executor_memory} free"
+                f" (spark.executor_memory)"
+            )
+        time.sleep(_EXECUTOR_POLL_S)
+
+
+def _driver_host(settings: SparkSettings, master: Master) -> str:
+    if settings.driver_host:
+        return settings.driver_host
+    return _LOOPBACK if master.way is Way.LOCAL or master.on_loopback else ""
+
+
+def _configuration(settings: SparkSettings, master: Master) -> dict[str, str]:
+    host = _driver_host(settings, master)
+    where = {"spark.driver.host": host} if host else {}
+    if host == _LOOPBACK:
+        where["spark.driver.bindAddress"] = _LOOPBACK
+    if master.way is Way.STANDALONE:
+        where["spark.cores.max"] = str(master.cores)
+        where["spark.executor.memory"] = settings.executor_memory
+    return where | {
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.host": _LOOPBACK,
-        "spark.driver.bindAddress": _LOOPBACK,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

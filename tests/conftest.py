@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
 
 import hypothesis
 import pytest
 
 from resources.devstack.stack import DevStack
+from tests.support.secrets_written import PASSWORD
+from tests.support.spark_cluster import spark_cluster
 from tiering_assets.spark.runner import open_spark_runner
 
 # How long an example takes says more about the machine than about the code.
@@ -17,6 +20,14 @@ hypothesis.settings.load_profile("untimed")
 # A background job of a script starts with Ctrl-C ignored, and so would every process that tests
 # start; tests about Ctrl-C mean the one of a person at a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def closed_port():
+    """A port of 127.0.0.1 that refuses connections: bound, so that no other process listens there."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +47,24 @@ def spark_runner(stack):
     """One session for every test that wants Spark: its JVM needs ten seconds to start."""
     with open_spark_runner(stack.settings()) as runner:
         yield runner
+
+
+@pytest.fixture(scope="session")
+def remote_spark(stack, tmp_path_factory):
+    """A standalone master, two workers and a Connect server, which share nothing with us but files
+    with the store's key pair and a ledger password.
+    """
+    home = tmp_path_factory.mktemp("spark")
+    store = stack.settings().store
+    mounted = {}
+    for name in ("access_key", "secret_key"):
+        (home / name).write_text(getattr(store, name))
+        mounted[f"TIERKEEPER_STORE_{name.upper()}_FILE"] = str(home / name)
+    (home / "ledger_password").write_text(PASSWORD)
+    mounted["TIERKEEPER_BOOKIES_PASSWORD_FILE"] = str(home / "ledger_password")
+    (home / "servers").mkdir()
+    with spark_cluster(home / "servers", worker_environment=mounted) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

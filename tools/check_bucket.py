@@ -150,6 +150,24 @@ FIELDS: dict[str, dict[str, Any]] = {
         "released_at": datetime,
         "previous": str,
     },
+    "forget-plan": {
+        "instance": str,
+        "bucket": str,
+        "planned_at": datetime,
+        "ledgers": [{"ledger_id": int, "ml_name": str, "uids": [str]}],
+        "fleet": int,
+        "writer": WRITER,
+    },
+    "failure": {
+        "ledger_id": int,
+        "ml_name?": str,
+        "error": str,
+        "error_class": str,
+        "tries": int,
+        "first_at": datetime,
+        "last_at": datetime,
+        "writer": WRITER,
+    },
 }
 TIME_OF = {
     "attempt": "started_at",
@@ -159,6 +177,8 @@ TIME_OF = {
     "publication": "confirmed_at",
     "release-intent": "intended_at",
     "release": "released_at",
+    "forget-plan": "planned_at",
+    "failure": "last_at",
 }
 FOLDER_OF = {
     "attempts": "attempt",
@@ -229,6 +249,10 @@ def moment(text: str) -> datetime:
 def place_of(key: str) -> tuple[str, int | None, str | None] | None:
     """(kind, ledger, attempt) by the key below the instance; None where no record has such a key."""
     parts = key.split("/")
+    if len(parts) == 2 and re.match(r"^forget-plans/[0-9a-f]{64}\.json$", key):
+        return "forget-plan", None, None
+    if re.fullmatch(r"failures/(0|[1-9][0-9]{0,18})\.json", key):
+        return "failure", int(parts[1].removesuffix(".json")), None
     if len(parts) != 3:
         return None
     folder, middle, name = parts
@@ -310,6 +334,10 @@ def check_record(
     if kind == "publication":
         expected: object = key.split("/")[1]
         found: object = hashlib.sha256(record["ml_name"].encode()).hexdigest()[:32]
+    elif kind == "forget-plan":
+        expected, found = key.split("/")[1], f"{digest}.json"
+    elif kind == "failure":
+        expected, found = ledger, record["ledger_id"]
     else:
         expected = (ledger, attempt)
         found = (record.get("ledger", record)["ledger_id"], record["uid"])
@@ -332,8 +360,9 @@ def contradictions(record: Record) -> list[str]:
     base = f"{record['uid']}-ledger-{facts['ledger_id']}"
     wanted = [
         ("entries", facts["last_entry_id"] + 1, record["entries"]),
-        ("payload bytes", facts["length"], record["payload_bytes"]),
-        ("payload of blocks", facts["length"], sum(b["payload_bytes"] for b in blocks)),
+        ("payload bytes", sum(b["payload_bytes"] for b in blocks), record["payload_bytes"]),
+        # Recovery may have closed the ledger with a length that counts more than its entries.
+        ("ledger length", max(facts["length"], record["payload_bytes"]), facts["length"]),
         ("size", sum(b["block_length"] for b in blocks), record["data"]["size"]),
         ("data key", base, record["data"]["key"]),
         ("index key", base + "-index", record["index"]["key"]),
@@ -784,7 +813,15 @@ class Check:
         self.public_keys, self.tell = public_keys, tell
         self.findings: list[Finding] = []
         self.published: dict[tuple[int, str], list[tuple[Record, Record]]] = {}
-        self.counts = {"ledgers": 0, "attempts": 0, "records": 0, "objects": 0, "bytes_read": 0}
+        self.forgotten: set[tuple[int, str]] = set()
+        self.counts = {
+            "ledgers": 0,
+            "attempts": 0,
+            "forgotten": 0,
+            "records": 0,
+            "objects": 0,
+            "bytes_read": 0,
+        }
 
     def run(self, ledgers: list[int] | None) -> None:
         found: dict[int, dict[str, list[str]]] = {i: {} for i in ledgers or ()}
@@ -801,7 +838,16 @@ class Check:
                         self.read(key)
                     else:
                         found.setdefault(place[1], {}).setdefault(place[2], []).append(key)
-        for ledger in (i for i, attempts in found.items() if not attempts):
+        for full in self.bucket.keys(self.prefix + "forget-plans/"):
+            plan = self.read(full[len(self.prefix) :])
+            for gone in () if plan is None else plan["ledgers"]:
+                self.forgotten.update((gone["ledger_id"], attempt) for attempt in gone["uids"])
+        for name in [""] if ledgers is None else [f"{i}.json" for i in ledgers]:
+            for full in self.bucket.keys(f"{self.prefix}failures/{name}"):
+                self.read(full[len(self.prefix) :])  # of no chain: it proves nothing
+        known = [ledger for ledger, _attempt in self.forgotten]
+        self.counts["forgotten"] = sum(ledgers is None or i in ledgers for i in known)
+        for ledger in (i for i, made in found.items() if not made and i not in known):
             said = ("records of this ledger", "some", "none")
             one = finding("record_missing", ledger, None, f"attempts/{ledger}/", *said)
             self.findings.append(one)
@@ -827,6 +873,8 @@ class Check:
         for ledger, attempts in sorted(found.items()):
             proofs = []
             for attempt, record_keys in sorted(attempts.items()):
+                if (ledger, attempt) in self.forgotten:
+                    continue
                 records, unreadable = {}, set()
                 for key in record_keys:
                     record = reads[key] if key in reads else self.read(key)
@@ -862,6 +910,8 @@ class Check:
         self.counts["records"] += 1
         try:
             head = self.bucket.head(self.prefix + key)
+            if head is None and place[0] == "failure":
+                return None  # listed, and removed since: its ledger moved on
             if head is None or head["size"] > RECORD_BYTES_MAX:
                 kind = "unreadable" if head is None else "record_damaged"
                 want = f"at most {RECORD_BYTES_MAX} bytes"

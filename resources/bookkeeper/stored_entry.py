@@ -16,6 +16,9 @@ from resources.bookkeeper.ledger import DigestType, LedgerMetadata
 from resources.errors import FormatError, IntegrityError
 
 HEADER = Struct(">qqqq")  # ledger, entry, last add confirmed, cumulative length
+_HINTS = {
+    DigestType.HMAC: "; is bookies.password this ledger's? Without it every entry looks wrong"
+}
 
 
 class StoredEntry(NamedTuple):
@@ -71,7 +74,7 @@ class EntryCodec:
         if expected != found:
             raise IntegrityError(
                 f"{self.digest_type.name} digest of ledger {self.ledger_id} entry {entry_id}: "
-                f"stored {found.hex()}, computed {expected.hex()}"
+                f"stored {found.hex()}, computed {expected.hex()}{_HINTS.get(self.digest_type, '')}"
             )
         return StoredEntry(entry_id, last_add_confirmed, cumulative, payload)
 

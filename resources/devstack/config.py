@@ -114,9 +114,9 @@ def zookeeper_conf(*, port: int, data_dir: str) -> str:
 
 
 def bookie_changes(
-    *, zookeeper: str, port: int, http_port: int, data_dir: str
+    options: StackOptions, *, zookeeper: str, port: int, http_port: int, data_dir: str
 ) -> dict[str, str | None]:
-    """Return what one bookie changes in the shipped bookkeeper.conf."""
+    """Return what a bookie changes in the shipped bookkeeper.conf; options.bookie_conf has the last word."""
     return {
         **_BOOKIE_FIXED,
         "zkServers": zookeeper,
@@ -126,13 +126,21 @@ def bookie_changes(
         "journalDirectories": f"{data_dir}/journal",
         "journalDirectory": None,
         "ledgerDirectories": f"{data_dir}/ledgers",
+        **options.bookie_conf,
     }
 
 
 def broker_changes(
-    options: StackOptions, *, zookeeper: str, port: int, web_port: int, s3_url: str, nar_dir: str
+    options: StackOptions,
+    name: str = "broker",
+    *,
+    zookeeper: str,
+    port: int,
+    web_port: int,
+    s3_url: str,
+    nar_dir: str,
 ) -> dict[str, str | None]:
-    """Return what the broker changes in the shipped broker.conf; options.broker_conf has the last word."""
+    """Return what a broker changes in the shipped broker.conf; the options have the last word."""
     copies = str(min(2, options.bookies))
     lag = options.broker_deletion_lag_ms
     return {
@@ -156,6 +164,7 @@ def broker_changes(
         "s3ManagedLedgerOffloadMaxBlockSizeInBytes": str(options.block_bytes),
         "narExtractionDirectory": nar_dir,
         **options.broker_conf,
+        **options.one_broker_conf.get(name, {}),
     }
 
 

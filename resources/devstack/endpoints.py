@@ -26,9 +26,11 @@ class Endpoints:
     bookies: Mapping[str, tuple[str, int]]
     bookie_http: Mapping[str, tuple[str, int]]
     bookie_names: Mapping[str, str]  # bookie id -> server name, for stop_server()
-    admin_url: str
+    admin_url: str  # of the first broker, as is service_url
     service_url: str
+    broker_web: Mapping[str, str]  # server name -> host:port, as brokers name each other
     s3_endpoint: str
+    s3_metrics_url: str
     s3_bucket: str
     s3_region: str
     s3_access_key: str
@@ -49,7 +51,11 @@ def endpoints_of(plan: Plan) -> Endpoints:
         bookie_names=names,
         admin_url=f"http://{HOST}:{plan.ports['broker.web']}",
         service_url=f"pulsar://{HOST}:{plan.ports['broker']}",
+        broker_web={
+            name: f"{HOST}:{plan.ports[f'{name}.web']}" for name in plan.options.broker_names()
+        },
         s3_endpoint=plan.s3_url,
+        s3_metrics_url=f"http://{HOST}:{plan.ports.get('s3.metrics', 0)}/metrics",
         s3_bucket=plan.options.bucket,
         s3_region=plan.options.region,
         s3_access_key=plan.credentials.access_key,

@@ -3,7 +3,7 @@
 Owns: a directory named after the pins exists only if every byte in it came from archives with the
 pinned SHA-512. Unpacking happens in a temporary directory that is renamed when complete; a file
 lock keeps two processes from fetching twice. Downloads go through the Ivy that PySpark ships,
-whose default settings know the public Maven repository, so no host is named here.
+whose ibiblio resolver knows the public Maven repository, so no host is named here.
 """
 
 from __future__ import annotations
@@ -24,9 +24,16 @@ from uuid import uuid4
 
 import platformdirs
 
-from resources.devstack.artifacts import OFFLOADERS, SERVER, Artifact, ivy_module_xml
+from resources.devstack.artifacts import (
+    DISTRIBUTIONS,
+    IVY_SETTINGS_XML,
+    PULSAR_VERSION,
+    Artifact,
+    Distribution,
+    ivy_module_xml,
+)
 from resources.devstack.prerequisites import require_java
-from resources.devstack.processes import ProcessRef, Supervisor, is_alive
+from resources.devstack.processes import ProcessRef, Supervisor
 from resources.errors import PrerequisiteError
 
 Progress = Callable[[str], None]
@@ -49,19 +56,28 @@ def cache_dir() -> Path:
     return Path(platformdirs.user_cache_dir("tierkeeper"))
 
 
-def distribution_dir(cache: Path) -> Path:
+def distribution_dir(cache: Path, version: str = PULSAR_VERSION) -> Path:
     """Return where the pinned distribution lies, or will lie, in `cache`."""
-    return cache / f"pulsar-{SERVER.revision}-{SERVER.sha512[:8]}-{OFFLOADERS.sha512[:8]}"
+    pins = DISTRIBUTIONS[version]
+    server, offloaders = pins.server, pins.offloaders
+    return cache / f"pulsar-{version}-{server.sha512[:8]}-{offloaders.sha512[:8]}"
 
 
-def fetch_distribution(cache: Path | None = None, report: Progress = report_to_stderr) -> Path:
+def fetch_distribution(
+    cache: Path | None = None,
+    report: Progress = report_to_stderr,
+    *,
+    version: str = PULSAR_VERSION,
+) -> Path:
     """Return the unpacked Pulsar distribution with its offloaders, fetched first if need be.
+
+    `version` is one of artifacts.DISTRIBUTIONS.
 
     Raises PrerequisiteError when Java is missing or of the wrong release, when the download fails,
     or when an archive is not the pinned one.
     """
     root = cache if cache is not None else cache_dir()
-    target = distribution_dir(root)
+    pins, target = DISTRIBUTIONS[version], distribution_dir(root, version)
     if target.is_dir():
         return target
     java = require_java()
@@ -73,15 +89,15 @@ def fetch_distribution(cache: Path | None = None, report: Progress = report_to_s
             shutil.rmtree(abandoned, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix="unpack-", dir=root) as scratch:
             work = Path(scratch)
-            for artifact in (SERVER, OFFLOADERS):
+            for artifact in (pins.server, pins.offloaders):
                 _download(artifact, java=java, cache=root, out=work, report=report)
                 require_pinned(work / artifact.file_name, artifact)
             report("unpacking")
-            unpacked = _unpack(work)
+            unpacked = _unpack(work, pins)
             unpacked.rename(target)
         # Kept until now so that a broken download resumes from what is there.
         shutil.rmtree(root / "ivy", ignore_errors=True)
-    report(f"Pulsar {SERVER.revision} is ready in the cache")
+    report(f"Pulsar {version} is ready in the cache")
     return target
 
 
@@ -124,16 +140,26 @@ def _ivy_jar() -> Path:
 def _download(artifact: Artifact, *, java: Path, cache: Path, out: Path, report: Progress) -> None:
     module = out / f"{artifact.name}.xml"
     module.write_text(ivy_module_xml(artifact))
+    settings = out / "ivysettings.xml"
+    settings.write_text(IVY_SETTINGS_XML)
     log = out / f"{artifact.name}.log"
     argv = [str(java), f"-Divy.default.ivy.user.dir={cache / 'ivy'}", "-jar", str(_ivy_jar())]
-    argv += ["-cache", str(cache / "ivy" / "cache"), "-ivy", str(module), "-confs", "default"]
+    argv += [
+        "-settings",
+        str(settings),
+        "-cache",
+        str(cache / "ivy" / "cache"),
+        "-ivy",
+        str(module),
+        "-confs",
+        "default",
+    ]
     argv += ["-retrieve", f"{out}/[artifact]-[revision](-[classifier]).[ext]"]
     report(f"fetching {artifact.file_name} ({artifact.size_bytes // _MIB} MiB)")
     supervisor = Supervisor(uuid4().hex)  # a killed fetch leaves no download behind, either
     try:
         ref = supervisor.spawn(argv, environment=os.environ, cwd=out, log=log)
-        _wait_reporting(ref, cache / "ivy", artifact, report)
-        code = supervisor.reap(ref)
+        code = _wait_reporting(supervisor, ref, cache / "ivy", artifact, report)
     finally:
         supervisor.close()
     if code != 0 or not (out / artifact.file_name).is_file():
@@ -145,9 +171,13 @@ def _download(artifact: Artifact, *, java: Path, cache: Path, out: Path, report:
         )
 
 
-def _wait_reporting(ref: ProcessRef, cache: Path, artifact: Artifact, report: Progress) -> None:
+def _wait_reporting(
+    supervisor: Supervisor, ref: ProcessRef, cache: Path, artifact: Artifact, report: Progress
+) -> int:
     began = reported = time.monotonic()
-    while is_alive(ref):
+    # Not is_alive(): a JVM's first thread is a zombie before its last one has ended, and only
+    # then is there an exit code.
+    while (code := supervisor.reap(ref)) is None:
         time.sleep(_LOOK_EVERY_S)
         now = time.monotonic()
         if now - began > _DOWNLOAD_TIMEOUT_S:
@@ -159,6 +189,7 @@ def _wait_reporting(ref: ProcessRef, cache: Path, artifact: Artifact, report: Pr
             reported = now
             got = sum(_size(path) for path in cache.rglob("*"))
             report(f"  {artifact.name}: {got // _MIB} MiB in the cache after {now - began:.0f} s")
+    return code
 
 
 def _size(path: Path) -> int:
@@ -168,15 +199,15 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _unpack(work: Path) -> Path:
+def _unpack(work: Path, pins: Distribution) -> Path:
     """Unpack both archives and return the distribution with the offloaders inside it."""
-    for artifact, name in ((SERVER, "server"), (OFFLOADERS, "offloaders")):
+    for artifact, name in ((pins.server, "server"), (pins.offloaders, "offloaders")):
         with tarfile.open(work / artifact.file_name) as archive:
             archive.extractall(work / name, filter="data")
-    server = _only_child(work / "server")
+    server = _only_child(work / "server", pins.server)
     nars = sorted((work / "offloaders").rglob("*.nar"))
     if not nars:
-        raise PrerequisiteError(f"{OFFLOADERS.file_name} holds no offloader (*.nar)")
+        raise PrerequisiteError(f"{pins.offloaders.file_name} holds no offloader (*.nar)")
     # Inside the distribution and nowhere else: a namespace's policy object resets the setting
     # offloadersDirectory to ./offloaders.
     (server / "offloaders").mkdir(exist_ok=True)
@@ -185,8 +216,8 @@ def _unpack(work: Path) -> Path:
     return server
 
 
-def _only_child(parent: Path) -> Path:
+def _only_child(parent: Path, artifact: Artifact) -> Path:
     children = list(parent.iterdir())
     if len(children) != 1 or not children[0].is_dir():
-        raise PrerequisiteError(f"{SERVER.file_name} has an unexpected layout: {children}")
+        raise PrerequisiteError(f"{artifact.file_name} has an unexpected layout: {children}")
     return children[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from resources.devstack.artifacts import DISTRIBUTIONS, PULSAR_VERSION
 from resources.errors import SettingsError
 
 MIB = 1024 * 1024
@@ -17,12 +18,16 @@ class StackOptions:
     `broker_deletion_lag_ms`: how long after publication the broker itself deletes a bookie copy; None
     leaves the line out, which is 4 h. A month is longer than any stack lives.
     `auto_offload_bytes` -1 means that the broker offloads only when asked.
-    `broker_conf` overrides any line of broker.conf; None removes the line.
+    `broker_conf` and `bookie_conf` override any line of every broker's and bookie's file; None
+    removes the line. `one_broker_conf` is for one broker alone, by its name (broker, broker2, …),
+    and overrides those.
     `ports` fixes ports by name (see port_names); all others are chosen free.
     """
 
     bookies: int = 3
     with_broker: bool = True
+    brokers: int = 1
+    pulsar_version: str = PULSAR_VERSION
     cluster: str = "local"
     bucket: str = "tierkeeper"
     region: str = "us-east-1"
@@ -32,11 +37,22 @@ class StackOptions:
     ledger_entries_max: int = 2000
     ledger_megabytes_max: int = 32
     broker_conf: Mapping[str, str | None] = field(default_factory=dict)
+    one_broker_conf: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    bookie_conf: Mapping[str, str | None] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.bookies < 0 or (self.with_broker and self.bookies == 0):
             raise SettingsError(f"a broker needs at least one bookie, got {self.bookies}")
+        if self.brokers < 1:
+            raise SettingsError(f"brokers is {self.brokers}; with_broker=False means none")
+        if self.pulsar_version not in DISTRIBUTIONS:
+            raise SettingsError(
+                f"Pulsar {self.pulsar_version} is not pinned; known: {', '.join(DISTRIBUTIONS)}"
+            )
+        strangers = sorted(set(self.one_broker_conf) - set(self.broker_names()))
+        if strangers:
+            raise SettingsError(f"one_broker_conf names {', '.join(strangers)}, no such broker")
         if self.block_bytes < 5 * MIB:
             raise SettingsError(
                 f"block_bytes is {self.block_bytes}, the smallest part of an upload is {5 * MIB}"
@@ -50,7 +66,13 @@ class StackOptions:
     def server_names(self) -> tuple[str, ...]:
         """Return the servers in the order in which they start."""
         bookies = tuple(f"bookie{number}" for number in range(1, self.bookies + 1))
-        return ("s3", "zookeeper", *bookies, *(("broker",) if self.with_broker else ()))
+        return ("s3", "zookeeper", *bookies, *self.broker_names())
+
+    def broker_names(self) -> tuple[str, ...]:
+        """Return the brokers: broker, broker2, …; none without brokers."""
+        if not self.with_broker:
+            return ()
+        return ("broker", *(f"broker{number}" for number in range(2, self.brokers + 1)))
 
     def port_names(self) -> tuple[str, ...]:
         """Return the name of every port of this stack."""
@@ -60,7 +82,8 @@ class StackOptions:
             for name in (f"bookie{number}", f"bookie{number}.http")
         ]
         # Named without a broker, too: BookKeeper's cluster metadata wants the broker's URLs.
-        return ("zookeeper", *bookies, "broker", "broker.web", *S3_PORT_NAMES)
+        brokers = [n for name in self.broker_names() or ("broker",) for n in (name, f"{name}.web")]
+        return ("zookeeper", *bookies, *brokers, "s3.metrics", *S3_PORT_NAMES)
 
 
 # Each of these opens its number + 10000 (gRPC) as well.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -76,6 +77,16 @@ def require_java() -> Path:
         raise PrerequisiteError(f"{java} does not run ({error}): {_JAVA_ADVICE}") from error
     require_java_major(parse_java_major(answer.stderr + answer.stdout), str(java))
     return java
+
+
+def name_problem() -> str:
+    """Say that this machine's own name does not resolve, as Spark's JVM needs it; empty if it does."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return f"this machine's own name {name} does not resolve: put it into /etc/hosts"
+    return ""
 
 
 def find_weed() -> Path:

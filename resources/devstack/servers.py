@@ -23,10 +23,18 @@ from resources.devstack.config import (
 )
 from resources.devstack.options import StackOptions
 from resources.devstack.prerequisites import find_weed
-from resources.devstack.probes import HTTP_FORBIDDEN, HTTP_OK, http_answers, zookeeper_is_ok
+from resources.devstack.probes import (
+    HTTP_FORBIDDEN,
+    HTTP_OK,
+    http_answers,
+    zookeeper_gives_a_session,
+)
 
 # A variable that a shell happens to carry must not change the servers, nor reach their logs.
 _DROPPED_PREFIXES = ("PULSAR_", "BOOKIE_", "BOOKKEEPER_", "BK_", "ZK_", "AWS_", "TIERKEEPER_")
+
+
+_HEALTH_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +80,12 @@ class Server:
 
 
 def server_of(plan: Plan, name: str) -> Server:
-    """Return the server called `name`: s3, zookeeper, bookie1…, broker."""
+    """Return the server called `name`: s3, zookeeper, bookie1…, broker, broker2…."""
     if name == "s3":
         return _s3(plan)
     if name == "zookeeper":
         return _zookeeper(plan)
-    return _broker(plan) if name == "broker" else _bookie(plan, name)
+    return _broker(plan, name) if name.startswith("broker") else _bookie(plan, name)
 
 
 def cluster_metadata_command(plan: Plan) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -117,6 +125,8 @@ def _s3(plan: Plan) -> Server:
         "-volume.max": "1000",
         "-filer.port": str(ports["s3.filer"]),
         "-admin.port": str(ports["s3.admin"]),
+        # Counts of requests, for the benchmark; a stack of an earlier version has no such port.
+        "-metricsPort": str(ports.get("s3.metrics", 0)),
         # Relative to the working directory: a socket's path is limited to 108 bytes.
         "-filer.localSocket": "filer.sock",
         "-s3.localSocket": "s3.sock",
@@ -140,7 +150,7 @@ def _s3(plan: Plan) -> Server:
             (home / "security.toml", s3_security(keys.signing_key)),
         ),
         is_ready=lambda: http_answers(ports["s3"], "/", HTTP_OK, HTTP_FORBIDDEN),
-        ready_timeout_s=60.0,
+        ready_timeout_s=300.0,
     )
 
 
@@ -154,8 +164,8 @@ def _zookeeper(plan: Plan) -> Server:
         environment=_java_environment(plan, memory="-Xmx128m") | {"PULSAR_ZK_CONF": str(conf)},
         cwd=plan.directory,
         files=((conf, text),),
-        is_ready=lambda: zookeeper_is_ok(port),
-        ready_timeout_s=60.0,
+        is_ready=lambda: zookeeper_gives_a_session(port),
+        ready_timeout_s=300.0,
     )
 
 
@@ -163,6 +173,7 @@ def _bookie(plan: Plan, name: str) -> Server:
     conf = plan.directory / "conf" / f"{name}.conf"
     http_port = plan.ports[f"{name}.http"]
     changes = bookie_changes(
+        plan.options,
         zookeeper=plan.zookeeper,
         port=plan.ports[name],
         http_port=http_port,
@@ -176,31 +187,32 @@ def _bookie(plan: Plan, name: str) -> Server:
         cwd=plan.directory,
         files=((conf, rewrite_properties(_shipped(plan, "bookkeeper.conf"), changes)),),
         is_ready=lambda: http_answers(http_port, "/heartbeat", HTTP_OK),
-        ready_timeout_s=120.0,
+        ready_timeout_s=600.0,
     )
 
 
-def _broker(plan: Plan) -> Server:
-    conf = plan.directory / "conf" / "broker.conf"
-    web_port = plan.ports["broker.web"]
+def _broker(plan: Plan, name: str) -> Server:
+    conf = plan.directory / "conf" / f"{name}.conf"
+    web_port = plan.ports[f"{name}.web"]
     changes = broker_changes(
         plan.options,
+        name,
         zookeeper=plan.zookeeper,
-        port=plan.ports["broker"],
+        port=plan.ports[name],
         web_port=web_port,
         s3_url=plan.s3_url,
-        nar_dir=str(plan.directory / "tmp"),
+        nar_dir=str(plan.directory / "tmp"),  # shared: what one broker unpacked serves the other
     )
     # Even with an endpoint of our own the driver asks the public S3 host for the bucket's location
     # before each operation, a hundred times, unless these say otherwise.
-    s3_url = plan.options.broker_conf.get("s3ManagedLedgerOffloadServiceEndpoint") or plan.s3_url
+    s3_url = changes.get("s3ManagedLedgerOffloadServiceEndpoint") or plan.s3_url
     regions = dict.fromkeys(("us-standard", "us-east-1", plan.options.region), s3_url)
     jvm = " ".join(f"-Djclouds.region.{name}.endpoint={url}" for name, url in regions.items())
     environment = _java_environment(
         plan, memory="-Xms384m -Xmx768m -XX:MaxDirectMemorySize=512m", jvm=jvm, gc="-XX:+UseG1GC"
     )
     return Server(
-        name="broker",
+        name=name,
         argv=(_pulsar(plan), "broker"),
         environment=environment
         | {
@@ -212,8 +224,11 @@ def _broker(plan: Plan) -> Server:
         },
         cwd=plan.directory,
         files=((conf, rewrite_properties(_shipped(plan, "broker.conf"), changes)),),
-        is_ready=lambda: http_answers(web_port, "/admin/v2/brokers/health", HTTP_OK),
-        ready_timeout_s=120.0,
+        # It writes and reads a message: asked again too early, a slow machine only gets slower.
+        is_ready=lambda: http_answers(
+            web_port, "/admin/v2/brokers/health", HTTP_OK, timeout_s=_HEALTH_S
+        ),
+        ready_timeout_s=600.0,
     )
 
 

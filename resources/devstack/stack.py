@@ -41,7 +41,7 @@ _SCRATCH_ROOMS = ("data", "tmp")
 _ROOMS = ("conf", "logs", *_SCRATCH_ROOMS)
 _LOOK_EVERY_S = 0.1
 _STOP_GRACE_S = 20.0
-_METADATA_TIMEOUT_S = 120.0
+_METADATA_TIMEOUT_S = 300.0
 _LOG_LINES = 15
 _LOG_TAIL_BYTES = 16 * 1024
 
@@ -79,7 +79,7 @@ class DevStack:
         require_java()
         find_weed()
         options = options if options is not None else StackOptions()
-        distribution = fetch_distribution(report=report)
+        distribution = fetch_distribution(report=report, version=options.pulsar_version)
         directory = directory.resolve()
         for path in (directory, distribution):
             if len(str(path).split()) != 1:
@@ -228,9 +228,9 @@ class DevStack:
         create_bucket(endpoints_of(plan))
         for name in bookies:
             self._wait_ready(name)
-        if self.options.with_broker:
-            self._spawn("broker", supervisor)
-            self._wait_ready("broker")
+        for name in self.options.broker_names():
+            self._spawn(name, supervisor)
+            self._wait_ready(name)  # one by one: each unpacks the offloaders if none has before
         write_private(self.directory / ENVIRONMENT_FILE, environment_script(self.environment()))
         self._report(f"all servers are ready after {time.monotonic() - began:.1f} s")
 
@@ -242,8 +242,9 @@ class DevStack:
     ) -> None:
         plan = self._state.plan
         if broker_conf:
-            changed = {**plan.options.broker_conf, **broker_conf}
-            plan = replace(plan, options=replace(plan.options, broker_conf=changed))
+            of_one = plan.options.one_broker_conf
+            changed = {**of_one, name: {**of_one.get(name, {}), **broker_conf}}
+            plan = replace(plan, options=replace(plan.options, one_broker_conf=changed))
         server = server_of(plan, name)
         for path, text in server.files:
             write_private(path, text)

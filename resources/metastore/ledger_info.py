@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from google.protobuf.message import DecodeError
@@ -44,6 +45,13 @@ class LedgerInfo:
     @property
     def is_open(self) -> bool:
         return self.closed_at_ms is None
+
+    @property
+    def closed_at(self) -> datetime | None:
+        """By the clock of the broker that closed it."""
+        if self.closed_at_ms is None:
+            return None
+        return datetime.fromtimestamp(self.closed_at_ms / 1000, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,9 @@ class MetadataStore(Protocol):
         MetadataConflictError and MetadataUnknownError as for `set`.
         """
 
+    def require_writable(self, path: str) -> None:
+        """Change nothing; raise MetadataError where the store does not let us write this node."""
+
     def session_id(self) -> int:
         """Id of the present session; it changes when the session was lost and made again."""
 

@@ -87,6 +87,11 @@ def decode_name(encoded: str) -> str:
     return name
 
 
+def with_scheme(name: str) -> str:
+    """`persistent://tenant/namespace/topic` of what people write, with or without the scheme."""
+    return name if "://" in name else f"persistent://{name}"
+
+
 def parse_topic_name(name: str) -> TopicName:
     """Parse `persistent://tenant/namespace/local` or its legacy form; FormatError otherwise.
 

@@ -7,21 +7,19 @@ can be sent later. Source of the semantics: store.py, ZooKeeper programmer's gui
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from kazoo import exceptions as zk_errors
-from kazoo.client import KazooClient, TransactionRequest
+from kazoo.client import TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError
 
 from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
 from resources.metastore.store import Node, NodeStat, VersionedPath
 from resources.metastore.store_uri import parse_store_uri
-
-log = logging.getLogger(__name__)
+from resources.metastore.zookeeper_client import close_client, connect_client
 
 # The request may have reached the server: its effect is unknown. kazoo also cancels what it had
 # queued with SessionExpired and ConnectionClosed, and cannot say whether that had been sent.
@@ -34,6 +32,7 @@ _CONNECTION_ERRORS = (
     KazooTimeoutError,
 )
 _RECONNECT_POLL_S = 0.05
+_NO_VERSION = 2**31 - 1
 _CONFLICTS = (
     zk_errors.BadVersionError,
     zk_errors.NoNodeError,
@@ -52,18 +51,15 @@ class ZooKeeperStore:
 
         Raises:
             SettingsError: the URI is not one of ZooKeeper.
-            MetadataError: no connection within `connect_timeout_s`.
+            MetadataError: no session within `connect_timeout_s`.
         """
         self._address = parse_store_uri(uri)
         self._connect_timeout_s = connect_timeout_s
         self._request_timeout_s = session_timeout_s
         self._closed = False
-        self._client = KazooClient(
-            hosts=",".join(self._address.hosts) + self._address.chroot,
-            timeout=session_timeout_s,
-            logger=_Quiet(log, {}),
+        self._client = connect_client(
+            self._address, session_timeout_s=session_timeout_s, connect_timeout_s=connect_timeout_s
         )
-        self._connect()
 
     def get(self, path: str) -> Node | None:
         session_id = self.session_id()  # before the read: a later session cannot vouch for it
@@ -124,6 +120,15 @@ class ZooKeeperStore:
             expected=f"version {expected_version}",
         )
         return _stat(stat)
+
+    def require_writable(self, path: str) -> None:
+        # ZooKeeper looks at the ACL before it looks at the version, which no node ever has.
+        try:
+            self._write(path, lambda: self._client.set_async(path, b"", version=_NO_VERSION))
+        except MetadataConflictError:
+            return
+        except MetadataUnknownError as error:
+            raise self._failure(f"no answer whether {path} may be written") from error
 
     def delete(self, path: str, *, expected_version: int) -> None:
         _require_version(path, expected_version)
@@ -186,20 +191,7 @@ class ZooKeeperStore:
 
     def close(self) -> None:
         self._closed = True
-        with suppress(zk_errors.KazooException):
-            self._client.stop()
-            self._client.close()
-
-    def _connect(self) -> None:
-        try:
-            self._client.start(timeout=self._connect_timeout_s)
-        except (KazooTimeoutError, zk_errors.KazooException) as error:
-            self._client.stop()
-            self._client.close()
-            raise MetadataError(
-                f"no connection to ZooKeeper {self._address} within {self._connect_timeout_s} s: "
-                "check metadata.store (hosts and port) and that a server runs there"
-            ) from error
+        close_client(self._client)
 
     def _read(self, path: str, request: Callable[[str], Any]) -> Any:
         self.session_id()
@@ -207,6 +199,8 @@ class ZooKeeperStore:
             return request(path).get(timeout=self._request_timeout_s)
         except zk_errors.NoNodeError:
             raise
+        except zk_errors.NoAuthError as error:
+            raise self._denied(path, "READ", "read") from error
         except _CONNECTION_ERRORS as error:
             raise self._failure(f"connection lost while reading {path}") from error
         except zk_errors.KazooException as error:
@@ -231,6 +225,8 @@ class ZooKeeperStore:
             raise MetadataConflictError(
                 f"{what}: expected {expected}, found {_reason(error)}; read again"
             ) from error
+        except zk_errors.NoAuthError as error:
+            raise self._denied(what, "WRITE, CREATE or DELETE", "write") from error
         except _CONNECTION_ERRORS as error:
             if isinstance(error, KazooTimeoutError):
                 self._end_session()
@@ -248,6 +244,32 @@ class ZooKeeperStore:
             self._client.start_async()
         except zk_errors.KazooException:  # its thread hangs: better no client than two writers
             self._closed = True
+
+    def rights_of_anyone(self, path: str) -> frozenset[str] | None:
+        """Letters of `rwcda` that the node's ACL gives to everybody; None without such a node.
+
+        Reading an ACL needs READ or ADMIN; where we may not even do that there are no rights.
+        """
+        try:
+            acls, _stat = self._read(path, self._client.get_acls_async)
+        except zk_errors.NoNodeError:
+            return None
+        except MetadataError as error:
+            if isinstance(error.__cause__, zk_errors.NoAuthError):
+                return frozenset()
+            raise
+        bits = 0
+        for acl in acls:
+            if (acl.id.scheme, acl.id.id) == ("world", "anyone"):
+                bits |= acl.perms
+        return frozenset(letter for bit, letter in enumerate("rwcda") if bits >> bit & 1)
+
+    def _denied(self, path: str, right: str, verb: str) -> MetadataError:
+        return MetadataError(
+            f"ZooKeeper {self._address}: its ACL denies us to {verb} {path}: the right {right} is "
+            f"missing. `getAcl {path}` in zkCli.sh shows who has it; grant it to this machine or to "
+            f"world:anyone. What is there stays unknown, which is not absent"
+        )
 
     def _failure(self, problem: str) -> MetadataError:
         return MetadataError(
@@ -272,10 +294,3 @@ def _stat(stat: Any) -> NodeStat:
 
 def _reason(error: Exception) -> str:
     return type(error).__name__.removesuffix("Error")
-
-
-class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """Kazoo reports every reconnect as a warning; whoever calls us gets an error where it counts."""
-
-    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        super().log(min(level, logging.DEBUG), msg, *args, **kwargs)

@@ -7,18 +7,16 @@ Only the data of a node is watched: cursors, which change all the time, are its 
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 from kazoo import exceptions as zk_errors
-from kazoo.client import KazooClient, KazooState
+from kazoo.client import KazooState
 from kazoo.handlers.threading import KazooTimeoutError
 
-from resources.errors import MetadataError
 from resources.metastore.store_uri import parse_store_uri
+from resources.metastore.zookeeper_client import close_client, connect_client
 
 IN_FLIGHT_MAX = 1000
 _ANSWER_S = 10.0
@@ -35,17 +33,12 @@ class ZooKeeperWatches:
         self._lock = threading.Lock()
         self._armed: set[str] = set()
         self._changes = 0
-        self._client = KazooClient(
-            hosts=",".join(address.hosts) + address.chroot,
-            timeout=session_timeout_s,
-            logger=logging.getLogger(f"{__name__}.client"),
+        self._client = connect_client(
+            address,
+            session_timeout_s=session_timeout_s,
+            connect_timeout_s=connect_timeout_s,
+            on_state=self._on_state,
         )
-        self._client.add_listener(self._on_state)
-        try:
-            self._client.start(timeout=connect_timeout_s)
-        except (KazooTimeoutError, zk_errors.KazooException) as error:
-            self.close()
-            raise MetadataError(f"no connection to ZooKeeper {address} for watches") from error
 
     @property
     def changes(self) -> int:
@@ -61,9 +54,7 @@ class ZooKeeperWatches:
             self._arm(fresh[start : start + IN_FLIGHT_MAX])
 
     def close(self) -> None:
-        with suppress(zk_errors.KazooException):
-            self._client.stop()
-            self._client.close()
+        close_client(self._client)
 
     def _arm(self, paths: list[str]) -> None:
         with self._lock:

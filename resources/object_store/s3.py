@@ -95,6 +95,7 @@ class S3ObjectStore:
         if_absent: bool = False,
         if_match: str | None = None,
         content_type: str = "application/octet-stream",
+        sha256: bytes | None = None,
     ) -> WrittenObject:
         if if_absent and if_match is not None:
             raise ValueError("if_absent and if_match exclude each other")
@@ -108,7 +109,7 @@ class S3ObjectStore:
                 Bucket=self.bucket,
                 Key=key,
                 Body=_sendable(body),
-                ChecksumSHA256=_base64(hashlib.sha256(body).digest()),
+                ChecksumSHA256=_base64(sha256 or hashlib.sha256(body).digest()),
                 Metadata=dict(metadata or {}),
                 ContentType=content_type,
                 **condition,

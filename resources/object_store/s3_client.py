@@ -64,6 +64,20 @@ def read_body(stream: StreamingBody) -> bytes:
         raise _BrokenBodyError(type(error).__name__) from None
 
 
+def credential_source(settings: StoreSettings) -> str:
+    """Where a client of these settings finds credentials, in boto3's words; empty for nowhere.
+
+    Only `env`, `shared-credentials-file`, a role's name and the like; never what was found there.
+    """
+    if settings.access_key:
+        return "tierkeeper's settings"
+    try:
+        found = boto3.session.Session().get_credentials()
+    except boto_errors.BotoCoreError:  # half a pair, or a profile that is not there
+        return ""
+    return "" if found is None else str(found.method)
+
+
 class S3Connection:
     """The client of one bucket's settings, and what its errors mean."""
 

@@ -105,8 +105,9 @@ class ObjectStore(Protocol):
         if_absent: bool = False,
         if_match: str | None = None,
         content_type: str = "application/octet-stream",
+        sha256: bytes | None = None,
     ) -> WrittenObject:
-        """PUT with the body's SHA-256, which the store checks.
+        """PUT with the body's SHA-256, which the store checks; `sha256` is it, where it is known.
 
         ObjectExistsError when `if_absent` lost, ObjectConflictError when `if_match` (an etag) lost.
         """

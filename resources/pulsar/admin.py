@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from resources.errors import BrokerError, FormatError
 from resources.pulsar.activity import TopicActivity, parse_topic_stats
@@ -31,6 +31,8 @@ from resources.pulsar.retention import (
 )
 from resources.pulsar.topic import TopicName, bundle_holds, namespace_path, parse_topic
 from resources.settings import BrokerSettings
+
+_RUNTIME_CONFIG = "/brokers/configuration/runtime"
 
 
 class TopicLoad(StrEnum):
@@ -59,11 +61,18 @@ class BrokerAdmin(Protocol):
     def runtime_config(self) -> Mapping[str, str]:
         """The broker's settings by name; broker.conf keys unknown to the broker are not in it."""
 
+    def runtime_configs(self) -> Mapping[str, Mapping[str, str]]:
+        """The settings of every live broker, by its `host:port`.
+
+        BrokerError when one of them does not tell. With broker.ask_each off, of the broker that
+        answers alone.
+        """
+
     def version(self) -> str:
         """Pulsar's release, such as 4.0.8, of the broker that answers."""
 
     def list_brokers(self) -> list[str]:
-        """`host:port` of each live broker of the cluster."""
+        """`host:port` of each live broker of the cluster, sorted: brokers tell them in any order."""
 
     def list_namespaces(self) -> list[str]:
         """`tenant/namespace`, of all tenants."""
@@ -114,20 +123,39 @@ class HttpBrokerAdmin:
 
     def __init__(self, settings: BrokerSettings) -> None:
         self._http = AdminHttp(settings)
+        self._settings = settings
 
     def close(self) -> None:
         self._http.close()
 
     def runtime_config(self) -> Mapping[str, str]:
-        found = self._object("/brokers/configuration/runtime")
-        return {name: str(value) for name, value in found.items() if value is not None}
+        return _settings_in(self._object(_RUNTIME_CONFIG))
+
+    def runtime_configs(self) -> Mapping[str, Mapping[str, str]]:
+        if not self._settings.ask_each:
+            return {urlsplit(self._settings.admin_url).netloc: self.runtime_config()}
+        brokers = self.list_brokers()
+        if not brokers:
+            raise BrokerError("the broker that answers lists no live broker, not even itself")
+        return {broker: self._config_of(broker) for broker in brokers}
+
+    def _config_of(self, broker: str) -> Mapping[str, str]:
+        try:
+            found = self._http.json(_RUNTIME_CONFIG, base=self._http.base_of(broker))
+        except BrokerError as error:
+            raise BrokerError(
+                f"broker {broker} does not tell its settings ({error}): it may be the next to serve "
+                f"a topic. Where brokers cannot be reached one by one, and all have the same "
+                f"settings, set broker.ask_each = false"
+            ) from error
+        return _settings_in(_as_object(found, _RUNTIME_CONFIG))
 
     def version(self) -> str:
         return self._http.send("GET", "/brokers/version").decode(errors="replace").strip()[:100]
 
     def list_brokers(self) -> list[str]:
         cluster = self._cluster()
-        brokers = self._strings(f"/brokers/{quote(cluster, safe='')}")
+        brokers = sorted(self._strings(f"/brokers/{quote(cluster, safe='')}"))
         for broker in brokers:
             self._http.trust(broker)
         return brokers
@@ -276,6 +304,10 @@ class HttpBrokerAdmin:
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             raise BrokerError(f"GET {path}: expected a list of names, found {found!r:.100}")
         return found
+
+
+def _settings_in(found: Mapping[str, Any]) -> Mapping[str, str]:
+    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def _as_object(found: object, path: str) -> Mapping[str, Any]:

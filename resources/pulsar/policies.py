@@ -6,12 +6,17 @@ broker the namespace comes from the metadata store's `/admin/policies/<tenant>/<
 topic's own level, which lives in a system topic that only brokers read, is unknown, never empty.
 
 Asking a topic's level makes a broker own its bundle, so locate says "unknown" for a minute: not to
-be asked where steps rely on a topic that is not loaded.
+be asked where steps rely on a topic that is not loaded. A broker that comes to own a namespace's first
+bundle reads its system topic `__change_events`, and that lookup loads every topic of that topic's
+bundle, each with a new ledger (PulsarService.loadNamespaceTopics, seen with 4.0.8). So whoever must
+change nothing reads with `loads_nothing`, which asks a topic's level only where a broker owns its
+bundle already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -28,27 +33,37 @@ from resources.pulsar.policy_levels import (
     parse_offload,
     parse_topic_level,
 )
-from resources.pulsar.topic import TopicName, parse_topic
+from resources.pulsar.topic import TopicName, bundle_holds, parse_topic
 from resources.settings import BrokerSettings
 
 POLICIES_ROOT = "/admin/policies"
 RUNTIME_CONFIG = "/brokers/configuration/runtime"
 NOT_ASKED = "not asked"
+NOT_OWNED = (
+    "not asked: no broker owns the topic's bundle, and asking would have one load topics; "
+    "--ask-topics asks all the same"
+)
 _NO_TOPIC_POLICIES = 405  # topicLevelPoliciesEnabled=false
 
 
 class PolicyReader:
     """Levels of any number of topics. Not shared between threads, as its session is not.
 
-    `store` is read only when the broker does not answer.
+    `store` is read only when the broker does not answer. With `loads_nothing` a topic's level stays
+    unknown unless a broker owns its bundle.
     """
 
-    def __init__(self, settings: BrokerSettings, store: MetadataStore) -> None:
+    def __init__(
+        self, settings: BrokerSettings, store: MetadataStore, *, loads_nothing: bool = False
+    ) -> None:
         self._http = AdminHttp(settings)
         self._store = store
         self._config: Mapping[str, str] | None = None
         self._away: str | None = None  # why there are no answers, once it is known
         self._namespaces: dict[str, Level] = {}
+        self._loads_nothing = loads_nothing
+        self._brokers: list[str] = []
+        self._bundles: list[str] | None = None
 
     def close(self) -> None:
         self._http.close()
@@ -80,13 +95,13 @@ class PolicyReader:
                 unknown={"topic": away, "broker": away},
             )
         broker = parse_broker(config, f"GET {RUNTIME_CONFIG}")
-        if not ask_topic:
+        if not ask_topic or (self._loads_nothing and not self.owned(topic)):
             return PulsarLevels(
                 topic=None,
                 namespace=namespace,
                 broker=broker,
                 broker_config=config,
-                unknown={"topic": NOT_ASKED},
+                unknown={"topic": NOT_OWNED if ask_topic else NOT_ASKED},
             )
         try:
             own, applied = self._topic(name)
@@ -103,6 +118,23 @@ class PolicyReader:
         )
         merge_offload_policies(levels.answers(), topic=topic)  # a contradiction is told here
         return levels
+
+    def owned(self, topic: str) -> bool:
+        """Whether a broker is known to own the topic's bundle. Asked once per reader; owns nothing."""
+        name, config = parse_topic(topic), self._runtime_config()
+        if config is None:
+            return False
+        if self._bundles is None:
+            cluster = quote(config.get("clusterName", ""), safe="")
+            self._bundles = []
+            for broker in self._brokers:
+                path = f"/brokers/{cluster}/{quote(broker, safe='')}/ownedNamespaces"
+                with suppress(BrokerError, FormatError):  # who does not tell is not known to own
+                    found = self._json(path)
+                    self._bundles += found if isinstance(found, dict) else []
+        with suppress(FormatError):
+            return any(bundle_holds(bundle, name) for bundle in self._bundles)
+        return False
 
     # ----- one level each
 
@@ -122,8 +154,9 @@ class PolicyReader:
     def _trust_brokers(self, cluster: str) -> None:
         """Topics are answered by the owner of their bundle, and it wants the token, too."""
         brokers = self._json(f"/brokers/{quote(cluster, safe='')}")
-        for broker in brokers if isinstance(brokers, list) else []:
-            self._http.trust(str(broker))
+        self._brokers = [str(one) for one in brokers] if isinstance(brokers, list) else []
+        for broker in self._brokers:
+            self._http.trust(broker)
 
     def _namespace(self, name: TopicName, *, from_store: bool) -> Level:
         namespace = f"{name.tenant}/{name.namespace}"

@@ -1,17 +1,20 @@
 """Our reader, writer and admin client against the real bookies, with metadata in the real ZooKeeper."""
 
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
 from resources.bookkeeper.admin import BookieAdmin
-from resources.bookkeeper.ledger import DigestType
+from resources.bookkeeper.ledger import DigestType, Segment
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
-from resources.errors import BookieError
+from resources.errors import BookieError, EntryUnavailableError
 from resources.settings import BookieSettings
 from tests.support import bookie_contract
+from tests.support.bookie_proxy import BookieProxy
 from tests.support.tiered_cluster import tiered_cluster, wait_until
 
 pytestmark = pytest.mark.stack
@@ -84,6 +87,28 @@ def test_a_change_of_ensemble_is_in_metadata_and_read_across(cluster, contract):
     assert [s.first_entry_id for s in found.segments] == [0, 50]
     assert set(found.segments[0].bookies) != set(found.segments[1].bookies)
     bookie_contract.check_reads_back(contract, found)
+
+
+def test_bookies_that_advertise_what_does_not_resolve_are_read_through_the_map(cluster, contract):
+    written = bookie_contract.write_ledger(contract, entries=120)
+    real = {f"bookie-{n}.invalid": bookie for n, bookie in enumerate(written.segments[0].bookies)}
+    moved = replace(written, segments=(Segment(0, tuple(f"{host}:3181" for host in real)),))
+    with ExitStack() as exits:
+        resolve = cluster.steps.ledgers.resolve  # nobody registered them: the id is the address
+        proxies = [exits.enter_context(BookieProxy(resolve(id_))) for id_ in real.values()]
+        ways = [
+            f"{host}:3181=127.0.0.1:{proxy.address[1]}"
+            for host, proxy in zip(real, proxies, strict=True)
+        ]
+        mapped = replace(SETTINGS, address_map=", ".join(ways))
+        pool = exits.enter_context(BookiePool(mapped, resolve))
+        for replica in range(3):
+            bookie_contract.check_reads_back(replace(contract, pool=pool), moved, replica=replica)
+        assert all(proxy.answers for proxy in proxies)
+        unmapped = exits.enter_context(BookiePool(SETTINGS, resolve))
+        with pytest.raises(EntryUnavailableError) as caught:
+            LedgerReader(moved, unmapped, SETTINGS).read_entry(0)
+        assert all(f"no connection to {host}:3181:" in str(caught.value) for host in real)
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def sealed_topic(endpoints, name):
     spec = TopicSpec(topic=f"public/default/{name}", messages=4500, payload_bytes=64)
     produce(endpoints, spec)
     port = urlsplit(endpoints.admin_url).port
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         ids = ledgers_of(endpoints, spec)
         if len(ids) >= 3 or time.monotonic() > deadline:

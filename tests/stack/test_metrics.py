@@ -69,7 +69,7 @@ class Server:
         return re.search(r"http://\S+/metrics", self._log.read_text())
 
     def scrape(self):
-        with urllib.request.urlopen(self._address().group(), timeout=10) as answer:
+        with urllib.request.urlopen(self._address().group(), timeout=60) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain")
             text = answer.read().decode()
         families = text_string_to_metric_families(text)
@@ -84,7 +84,7 @@ class Server:
 
     def stop(self, number):
         self.process.send_signal(number)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -17,8 +17,12 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.expired import execute_expired, plan_expired
+from tiering_assets.steps.policies import open_policies
+from tiering_assets.steps.rounds import Topic
+from tiering_assets.steps.stuck import StuckTopics
 from tiering_assets.steps.sweep import sweep
 from tiering_assets.tiering.orphans import Keep
+from tiering_assets.tiering.stuck import Kind
 
 pytestmark = pytest.mark.stack
 
@@ -41,8 +45,8 @@ def shell(stack, tmp_path_factory):
     return Shell(stack, tmp_path_factory.mktemp("retention"))
 
 
-def filled(cluster, name):
-    spec = TopicSpec(topic=f"{NAMESPACE}/{name}", messages=20, payload_bytes=1000)
+def filled(cluster, name, namespace=NAMESPACE):
+    spec = TopicSpec(topic=f"{namespace}/{name}", messages=20, payload_bytes=1000)
     with client_of(cluster.endpoints) as client:
         for subscription in (CONSUMER, LAGGING):
             client.subscribe(f"persistent://{spec.topic}", subscription).close()
@@ -54,7 +58,7 @@ def consume(cluster, spec, subscription, messages):
     with client_of(cluster.endpoints) as client:
         consumer = client.subscribe(f"persistent://{spec.topic}", subscription)
         for _ in range(messages):
-            consumer.acknowledge(consumer.receive(timeout_millis=10_000))
+            consumer.acknowledge(consumer.receive(timeout_millis=60_000))
         consumer.close()
 
 
@@ -171,3 +175,30 @@ def test_what_the_broker_could_not_delete_of_a_trimmed_ledger_goes_by_plan(
     assert done.done is not None
     assert not any(map(store.head, places))
     assert steps.book.read(Swept, keys.swept(ledger_id, uid)) is not None
+
+
+def test_an_idle_topic_past_its_retention_is_stuck_unless_a_subscription_keeps_it(cluster):
+    namespace = "public/resting"
+    cluster.make_namespace(
+        namespace, retention={"retentionTimeInMinutes": 60, "retentionSizeInMB": -1}
+    )
+    consumed, kept = (filled(cluster, name, namespace) for name in ("consumed", "kept"))
+    for spec, subscription in ((consumed, CONSUMER), (consumed, LAGGING), (kept, CONSUMER)):
+        consume(cluster, spec, subscription, 20 * LEDGERS)
+    cluster.admin("PUT", f"/namespaces/{namespace}/unload")
+    names = [*ml_names(consumed), *ml_names(kept)]
+    later = replace(cluster.steps, now=lambda: datetime.now(UTC) + timedelta(hours=2))
+
+    def overdue():
+        with open_policies(later) as policies:
+            topics = StuckTopics(later, policies)
+            read = [(name, later.topics.read(name)) for name in names]
+            found = [one for name, node in read for one in topics.look(Topic(name, *node))]
+        return [one for one in found if one.kind is Kind.RETENTION_OVERDUE]
+
+    [one] = overdue()
+    assert one.subject == f"persistent://{consumed.topic}"
+    assert f"the oldest {listed(cluster, consumed)[0]}, are consumed" in one.detail
+    with client_of(cluster.endpoints) as client:
+        client.subscribe(f"persistent://{consumed.topic}", CONSUMER)
+        assert overdue() == []  # loaded: its broker trims in its own time

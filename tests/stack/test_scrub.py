@@ -11,7 +11,8 @@ import pytest
 
 from resources.devstack.traffic import KIB, TopicSpec, iter_messages
 from resources.errors import IntegrityError
-from tests.support.live_topic import client_of, read_payloads, send_payloads
+from tests.support.broker_truncation import SENT, short_lag_namespace, truncated_by_the_broker
+from tests.support.live_topic import client_of, read_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.cli import main as cli_main
 from tiering_assets.definitions import defs
@@ -331,38 +332,7 @@ def test_a_brokers_copy_is_scrubbed_entry_by_entry_with_the_bookies(cluster):
 
 @pytest.fixture(scope="module")
 def short_lag(cluster):
-    """A namespace whose brokers delete the bookie copy on their own, two minutes after offloading."""
-    namespace = f"public/scrub-lag-{uuid4().hex[:6]}"
-    ends = cluster.endpoints
-    cluster.make_namespace(
-        namespace,
-        offloadPolicies={
-            "managedLedgerOffloadDriver": "aws-s3",
-            "s3ManagedLedgerOffloadBucket": ends.s3_bucket,
-            "s3ManagedLedgerOffloadRegion": ends.s3_region,
-            "s3ManagedLedgerOffloadServiceEndpoint": ends.s3_endpoint,
-            "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 5 * MIB,
-            "s3ManagedLedgerOffloadReadBufferSizeInBytes": MIB,
-            "managedLedgerOffloadDeletionLagInMillis": 120_000,
-        },
-    )
-    return namespace
-
-
-SENT = [bytes([i]) * size for i, size in enumerate((100, 300, 12_000_000, 2000, 500), start=1)]
-
-
-def truncated_by_the_broker(cluster, namespace):
-    spec = TopicSpec(topic=f"{namespace}/t-{uuid4().hex[:6]}", messages=0, payload_bytes=0)
-    topic = f"persistent://{spec.topic}"
-    for payload in SENT:
-        send_payloads(
-            cluster.endpoints, topic, [payload], chunked=len(payload) > 10 * MIB, name="one"
-        )
-    cluster.seal(spec)
-    [ledger_id] = cluster.ledger_ids(spec)
-    assert cluster.broker_offloads(spec)["status"] == "SUCCESS"  # so it says
-    return spec, ledger_id, cluster.context_uid(spec, ledger_id)
+    return short_lag_namespace(cluster, "scrub-lag")
 
 
 def read_wrong(cluster, topic):
@@ -474,6 +444,9 @@ class Noted:
     def __init__(self, runner, *, differ=False):
         self._runner, self._differ = runner, differ
         self.blocks = dict.fromkeys(TaskKind, 0)
+
+    def start(self):
+        self._runner.start()
 
     def run(self, tasks, *, progress=None):
         rows = self._runner.run(tasks, progress=progress)

@@ -3,6 +3,7 @@ and whole after a worker was killed in the middle of a part.
 """
 
 import random
+import socket
 import time
 import uuid
 from collections import Counter
@@ -13,8 +14,11 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from resources.errors import PrerequisiteError
 from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import Part
+from resources.settings import SparkSettings
+from resources.spark_session import spark_session
 from tests.support.sim_ledger import SimBookies, SimLedger
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 from tiering_assets.tasks.runner import LocalRunner, split_task
@@ -201,3 +205,13 @@ def test_workers_killed_every_time_are_rows_that_may_be_tried_again(spark_runner
     rows = spark_runner.run(tasks)
     assert not [row.error for row in rows if row.error], "the session is of no use any more"
     assert completed(objects, tasks, rows) == ledger.object_bytes()
+
+
+def test_a_session_of_another_cluster_is_not_taken_for_the_one_of_the_settings(spark_runner):
+    with socket.create_server(("127.0.0.1", 0)) as master:  # somebody listens: we get that far
+        url = f"spark://127.0.0.1:{master.getsockname()[1]}"
+        with (
+            pytest.raises(PrerequisiteError, match=rf"{url}, and this process .* at local"),
+            spark_session(SparkSettings(master=url)),
+        ):
+            pass

@@ -1,5 +1,6 @@
 """The real ZooKeeper passes the contract of the simulator, and holds what a real cluster wrote."""
 
+import time
 import uuid
 
 import pytest
@@ -9,6 +10,7 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.store import VersionedPath
 from resources.metastore.zookeeper import ZooKeeperStore
 from tests.support.metastore_contract import MetadataStoreContract
+from tests.support.zookeeper_proxy import ZooKeeperProxy
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -52,6 +54,18 @@ def test_a_chroot_is_in_front_of_every_path(connect, store, root):
     below.create("/b/c", b"x")
     below.check_and_delete(checks=[VersionedPath("/a", 0)], deletes=[VersionedPath("/b/c", 0)])
     assert store.children(f"{root}/b") == []
+
+
+def test_after_an_outage_the_next_read_finds_its_session_at_once(endpoints):
+    with ZooKeeperProxy(endpoints.zookeeper) as proxy:
+        store = ZooKeeperStore(f"zk:{proxy.connect_string}")
+        proxy.go_away()
+        time.sleep(20)  # pauses that double would be of about 13 s by now
+        proxy.come_back()
+        began = time.monotonic()
+        assert store.get("/ledgers/INSTANCEID") is not None
+        assert time.monotonic() - began < 8  # ours is of one second; the rest is for a busy machine
+        store.close()
 
 
 def test_the_clusters_own_metadata_is_read(store):

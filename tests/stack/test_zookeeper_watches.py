@@ -30,7 +30,7 @@ def paths(store):
 
 
 def changed(watches, before):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while watches.changes == before:
         if time.monotonic() > deadline:
             return False
@@ -79,7 +79,5 @@ def test_a_connection_that_is_lost_counts_as_a_change(store, endpoints, paths):
 
 
 def test_nobody_to_connect_to_is_an_error_of_ours():
-    with pytest.raises(
-        MetadataError, match=r"no connection to ZooKeeper zk:127.0.0.1:1 for watches"
-    ):
+    with pytest.raises(MetadataError, match=r"zk:127.0.0.1:1 within 1 s .*Connection refused"):
         ZooKeeperWatches("zk:127.0.0.1:1", connect_timeout_s=1)

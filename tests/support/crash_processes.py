@@ -7,7 +7,6 @@ end as after any other kill. The broker and the audit are those of crash_matrix.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,14 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 
-from resources.devstack.endpoints import environment_of
 from tests.support.crash_audit import at_once
 from tests.support.crash_matrix import RUNS_MAX, Result, finish, readable
 from tests.support.crash_scene import Scene, Shop
+from tests.support.dagster_job import OffloadJob
 
 SPARK_WORKER = "process: Spark's Python worker"
 SPARK_JVM = "process: Spark's JVM"
@@ -32,7 +30,6 @@ RUN_WORKER = "process: Dagster's run worker"
 KINDS = (SPARK_WORKER, SPARK_JVM, DRIVER, RUN_WORKER)
 IN_FLIGHT = 2  # Spark's local master has two cores, and each has a block on the way
 _TIMEOUT_S = 240.0
-_ROOT = Path(__file__).parents[2]
 # What a run launcher does: make a run, and become the worker that executes it.
 _LAUNCH = """
 import json, os, sys
@@ -102,36 +99,14 @@ class _Job:
     """Dagster's offload job of one ledger, each run a process group of its own."""
 
     def __init__(self, shop: Shop, scene: Scene) -> None:
-        self._home = shop.directory / f"dagster-{scene.subject.topic.ledger_id}"
-        self._home.mkdir()
-        self._log = self._home / "log"
-        ids = [*scene.subject.ledger_ids]
-        self._config = json.dumps({"ops": {"offload_ledgers": {"config": {"ledger_ids": ids}}}})
-        self._file = self._home / "offload.yaml"
-        self._file.write_text(self._config, encoding="utf-8")  # JSON is YAML
+        home = shop.directory / f"dagster-{scene.subject.topic.ledger_id}"
+        home.mkdir()
         settings = replace(scene.settings, offload=replace(scene.settings.offload, task_bytes=1))
-        self._environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": os.environ["HOME"],
-            "DAGSTER_HOME": str(self._home),
-            **environment_of(settings),
-        }
+        self._job = OffloadJob(home, settings, scene.subject.ledger_ids)
 
     def start(self, *, crash_at: str = "") -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-c", _LAUNCH, self._config] if crash_at else self._in_process(),
-                cwd=_ROOT,
-                env={**self._environment, "TIERKEEPER_CRASH_AT": crash_at},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def _in_process(self) -> list[str]:
-        dagster = Path(sys.executable).with_name("dagster")
-        job = ("-m", "tiering_assets.definitions", "-j", "offload", "-c", str(self._file))
-        return [str(dagster), "job", "execute", *job]
+        worker = [sys.executable, "-c", _LAUNCH, self._job.config] if crash_at else ()
+        return self._job.start(worker, TIERKEEPER_CRASH_AT=crash_at)
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
         """How the run ended; what it left behind of its own group is ended, too."""
@@ -158,7 +133,7 @@ class _Job:
         result.kills = min(1, len(found))
 
     def said(self) -> str:
-        return self._log.read_text(encoding="utf-8", errors="replace")[-800:]
+        return self._job.said(800)
 
 
 def _is_worker(process: psutil.Process) -> bool:

@@ -57,6 +57,9 @@ class HttpProxy:
     def __init__(self, upstream: str, rule: Rule | None = None, *, stall_s: float = 0.1) -> None:
         self.rule: Rule = rule or (lambda _method, _path: Do.PASS)
         self.stall_s = stall_s
+        self.replaced: dict[
+            str, str
+        ] = {}  # answer headers by lower-case name, with their new value
         self.struck: list[tuple[str, str]] = []
         self._over = threading.Event()
         parts = urlsplit(upstream)
@@ -117,7 +120,7 @@ class HttpProxy:
                 self.send_response_only(answer.status, answer.reason)
                 for name, value in answer.getheaders():
                     if name.lower() not in ("transfer-encoding", "content-length", "connection"):
-                        self.send_header(name, value)
+                        self.send_header(name, proxy.replaced.get(name.lower(), value))
                 self.send_header("Content-Length", str(length))
                 self.end_headers()
                 if self.command == "HEAD":

@@ -89,7 +89,7 @@ DAMAGES: list[tuple[str, Damage]] = [
     ("data_length", in_index(8, INT64, 1)),
     ("blocks_end", in_header(4, 12, INT64, -1)),
     # Everybody agrees on one payload byte more than the data object has room for.
-    ("data_holds_ledger", every(in_facts(ledger_length=ROOM + 1), in_metadata(raised("length", ROOM + 1)))),
+    ("data_holds_ledger", in_facts(payload_bytes=ROOM + 1)),
     ("metadata_required_fields", in_metadata(lambda m: m.ClearField("quorumSize"))),
     ("metadata_required_fields", in_metadata(lambda m: m.segment[0].ClearField("firstEntryId"))),
     ("metadata_last_entry_id", in_metadata(raised("lastEntryId", 1))),

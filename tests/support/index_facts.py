@@ -29,6 +29,7 @@ def golden_index_facts(ledger: GoldenLedger) -> IndexFacts:
         headers=headers,
         last_entry_id=facts["last_entry_id"],
         ledger_length=facts["bk_metadata"]["length"],
+        payload_bytes=facts["bk_metadata"]["length"],
         topic_entries=info["entries"],
         topic_bytes=info["size"],
     )

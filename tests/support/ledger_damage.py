@@ -20,6 +20,10 @@ def in_copy(change: Callable[[CopyFacts], dict[str, Any]]) -> Damage:
     return lambda case: replace(case, copy=replace(case.copy, **change(case.copy)))
 
 
+def both(first: Damage, second: Damage) -> Damage:
+    return lambda case: second(first(case))
+
+
 def in_record(name: str, **changes: Any) -> Damage:
     """Other values in a record, or in an object's HEAD."""
     return in_copy(lambda copy: {name: replace(getattr(copy, name), **changes)})
@@ -127,7 +131,8 @@ DAMAGES: list[tuple[str, Damage]] = [
     ("certified_ledger_id", in_part("certificate", "ledger", ledger_id=43)),
     ("certified_topic", in_record("certificate", ml_name=ML_OTHER)),
     ("certified_entries", in_record("certificate", entries=101)),
-    ("certified_payload", in_record("certificate", payload_bytes=10_001)),
+    ("certified_payload", both(in_record("certificate", payload_bytes=10_001), in_block(0, payload_bytes=5001))),
+    ("blocks_payload", in_record("certificate", payload_bytes=9_999)),
     ("blocks_payload", in_block(0, payload_bytes=4999)),
     ("blocks_length", in_block(1, block_length=6001)),
     ("digests_present", in_block(0, entries_sha256="")),

@@ -23,7 +23,17 @@ def processes_of(stack_id: str) -> dict[int, str]:
     return found
 
 
-def wait_until_none(stack_id: str, timeout_s: float = 10.0) -> dict[int, str]:
+def wait_for_processes(stack_id: str, count: int, timeout_s: float = 60.0) -> bool:
+    """Whether `count` of them lived at once within `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while len(processes_of(stack_id)) < count:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def wait_until_none(stack_id: str, timeout_s: float = 60.0) -> dict[int, str]:
     """Return what still lives after at most `timeout_s`; empty is what a test wants."""
     deadline = time.monotonic() + timeout_s
     while (left := processes_of(stack_id)) and time.monotonic() < deadline:

@@ -75,6 +75,13 @@ class MetadataStoreContract:
         with pytest.raises(ValueError, match="version"):
             store.check_and_delete(checks=[VersionedPath(root, version)], deletes=[])
 
+    def test_asking_whether_a_node_may_be_written_changes_nothing(self, store, root):
+        store.require_writable(root)  # what is not there is nobody's secret
+        stat = store.create(root, b"0")
+        store.require_writable(root)
+        node = store.get(root)
+        assert (node.data, node.stat) == (b"0", stat)
+
     def test_delete_needs_the_version(self, store, root):
         store.create(root, b"0")
         store.set(root, b"1", expected_version=0)

@@ -157,6 +157,9 @@ class SimulatedStore:
 
         return self._write(path, apply, session_id=session_id)
 
+    def require_writable(self, path: str) -> None:
+        self._require_open(path)
+
     def delete(self, path: str, *, expected_version: int) -> None:
         self.check_and_delete(checks=(), deletes=(VersionedPath(path, expected_version),))
 

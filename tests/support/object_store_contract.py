@@ -178,6 +178,12 @@ class ObjectStoreContract:
         assert store.get_range("big", start=len(FULL), length=len(TAIL)) == TAIL
         assert store.list_parts("big", upload) is None
 
+    def test_an_object_that_differs_from_the_sum_given_is_refused(self, store):
+        with pytest.raises(ObjectStoreError, match="sum"):
+            store.put("sum", TAIL, sha256=sha256(b"other"))
+        assert store.head("sum") is None
+        assert store.put("sum", TAIL, sha256=sha256(TAIL)).etag
+
     def test_a_part_that_differs_from_its_sum_is_refused(self, store):
         upload = store.create_upload("p", metadata={})
         with pytest.raises(ObjectStoreError, match="part 1"):

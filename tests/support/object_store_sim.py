@@ -171,11 +171,14 @@ class SimulatedObjectStore:
         if_absent: bool = False,
         if_match: str | None = None,
         content_type: str = "application/octet-stream",
+        sha256: bytes | None = None,
     ) -> WrittenObject:
         data = bytes(body)
 
         def apply() -> WrittenObject:
             self._check_conditions(key, if_absent=if_absent, if_match=if_match)
+            if sha256 is not None and hashlib.sha256(data).digest() != sha256:
+                raise ObjectStoreError(f"PUT of {key!r}: the body's SHA-256 is another")
             return self._store(
                 key,
                 data,

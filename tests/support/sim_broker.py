@@ -86,7 +86,14 @@ class SimBroker:
     # ----- BrokerAdmin
 
     def runtime_config(self) -> Mapping[str, str]:
-        return {"autoSkipNonRecoverableData": "false", "clusterName": "sim"}
+        return {
+            "autoSkipNonRecoverableData": "false",
+            "clusterName": "sim",
+            "managedLedgerOffloadDriver": DRIVER,
+        }
+
+    def runtime_configs(self) -> Mapping[str, Mapping[str, str]]:
+        return {NAME: self.runtime_config()}
 
     def version(self) -> str:
         return "4.0.8"

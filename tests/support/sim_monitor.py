@@ -188,7 +188,8 @@ class Monitor:
             return  # an old version, or one that is hidden already
         parsed = parse_key(key)
         if parsed is None:
-            self.report("I16", f"{key} deleted, which is a record or foreign")
+            if not key.startswith(f"tierkeeper/{process.site.cluster.instance}/failures/"):
+                self.report("I16", f"{key} deleted, which is a record or foreign")
             return
         site, uid, ledger_id = process.site, parsed.uid, parsed.ledger_id
         instance = site.cluster.instance

@@ -33,7 +33,7 @@ from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.record_book import RecordBook, Stored
 from tiering_assets.steps.release_batch import due_ledgers, release_batch
 
-_PASSING = re.compile(r"^tierkeeper/[^/]+/(claims|disturbances)/")
+_PASSING = re.compile(r"^tierkeeper/[^/]+/(claims|disturbances|failures)/")
 FAULTS_S = 5400.0  # how long runs are started; zombies may wake later
 ROUNDS_MAX = 6  # a copy that rotted is withdrawn, then quarantined, then made again and released
 

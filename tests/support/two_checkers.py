@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from resources.object_store.store import ObjectStore
 from tiering_assets.records.models import Certificate
 from tiering_assets.tiering.object_audit import BlockAudit, judge_index
 from tiering_assets.tiering.record_audit import judge_record
@@ -60,3 +62,41 @@ def of_block(
     audit = BlockAudit(certificate, certificate.blocks[number - 1])
     audit.feed(body)
     return audit.finish(), tool.check_block(proof, proof["blocks"][number - 1], [body])
+
+
+class StoreBucket:
+    """What the second checker asks of a bucket, over any of our object stores."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        yield from (summary.key for summary in self._objects.list_objects(prefix))
+
+    def head(self, key: str) -> dict[str, Any] | None:
+        head = self._objects.head(key)
+        if head is None:
+            return None
+        return {"size": head.size, "etag": head.etag, "version_id": head.version_id}
+
+    def get(self, key: str) -> tuple[bytes, datetime]:
+        stored = self._objects.get(key)
+        assert stored is not None
+        return stored.body, stored.head.last_modified
+
+
+def second_opinion(
+    objects: ObjectStore, instance: str, ledger_ids: list[int] | None = None
+) -> tuple[Said, int]:
+    """(kind, ledger) of what the second checker finds in a whole bucket, and what it forgets."""
+    check = tool.Check(
+        StoreBucket(objects),
+        instance,
+        deep=False,
+        skew=SKEW,
+        in_flight=timedelta(0),
+        public_keys=[],
+        tell=lambda _line: None,
+    )
+    check.run(ledger_ids)
+    return kinds(check.findings), check.counts["forgotten"]

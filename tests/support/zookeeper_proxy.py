@@ -17,6 +17,8 @@ from tests.support.bookie_sim import read_exactly
 
 SET_DATA = 5
 MULTI = 14
+_QUESTION = -1
+_ANY_RIGHT = struct.pack(">i", 2**31 - 1)  # a version that no node has: may we write?
 
 
 class ZooKeeperProxy:
@@ -43,11 +45,14 @@ class ZooKeeperProxy:
         self._drop = kind
 
     def go_away(self) -> None:
-        """Cut every connection and refuse new ones until the end."""
+        """Cut every connection and refuse new ones until come_back()."""
         self._away = True
         for each in list(self._sockets):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+
+    def come_back(self) -> None:
+        self._away = False
 
     def __enter__(self) -> Self:
         self._spawn(self._accept)
@@ -93,6 +98,8 @@ class ZooKeeperProxy:
                     break
                 if not first:
                     number, kind = struct.unpack_from(">ii", body)
+                    if kind == SET_DATA and body.endswith(_ANY_RIGHT):
+                        kind = _QUESTION
                     if kind == self._drop:
                         self._drop = None
                         self.lost += 1

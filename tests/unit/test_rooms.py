@@ -37,14 +37,14 @@ SHARED = {"resources.devstack.prerequisites"}  # finds Java for Spark and doctor
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.tiering", "tiering_assets.records")
 PURE = {
     "resources": "errors proto_text settings",
-    "resources.bookkeeper": "batch_body digest frames ledger ledger_metadata placement "
+    "resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata placement "
     "stored_entry wire_v2",
     "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
     "resources.object_store": "multipart records s3_errors store",
     "resources.pulsar": "activity offload_policies policy_levels retention topic",
     "resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
-    "tiering_assets.tasks": "descriptors rate_budget",  # rows that decisions judge; arithmetic
+    "tiering_assets.tasks": "descriptors rate_budget worker_rows",  # rows that decisions judge; arithmetic
 }
 NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
 OUTSIDE = set(FRAMEWORKS) | {

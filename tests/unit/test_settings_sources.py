@@ -126,6 +126,47 @@ def test_a_named_file_that_is_missing_is_an_error():
         load_settings(environ={"TIERKEEPER_CONFIG": "nowhere.toml"})
 
 
+@pytest.mark.parametrize(
+    "name", ["store.access_key", "store.secret_key", "bookies.password", "broker.token"]
+)
+def test_a_credential_may_lie_in_a_file_of_its_own(name):
+    variable = f"TIERKEEPER_{name.replace('.', '_').upper()}_FILE"
+    mounted = written("one of\u00e4 two\n", "mounted")
+    pair = {"TIERKEEPER_STORE_ACCESS_KEY": "ak", "TIERKEEPER_STORE_SECRET_KEY": "sk"}
+    environ = {k: v for k, v in pair.items() if f"{k}_FILE" != variable}
+    loaded = load_settings(environ=environ | {variable: str(mounted)})
+    section, _, field = name.partition(".")
+    assert getattr(getattr(loaded.settings, section), field) == "one of\u00e4 two"
+    assert loaded.origins[name] == f"file mounted ({variable})"
+
+
+def test_a_mounted_credential_that_cannot_be_read_is_told_with_its_path_alone():
+    variable = "TIERKEEPER_BOOKIES_PASSWORD_FILE"
+    Path("latin").write_bytes(b"s3cr\xe4t")
+    for path, said in (("nowhere", "No such file"), ("latin", "not UTF-8"), (".", "directory")):
+        with pytest.raises(SettingsError, match=said) as caught:
+            load_settings(environ={variable: path})
+        assert f"{variable}: {path}: " in str(caught.value)
+        assert "s3cr" not in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(SettingsError, match="is empty: is the secret mounted"):
+        load_settings(environ={variable: str(written("\n", "empty"))})
+
+
+def test_a_variable_beats_its_file_and_that_beats_the_settings_file():
+    mounted = written("mounted\n", "mounted")
+    file = written('[bookies]\npassword = "in the settings"\n')
+    environ = {"TIERKEEPER_BOOKIES_PASSWORD_FILE": str(mounted)}
+    assert load_settings(environ=environ, file=file).settings.bookies.password == "mounted"
+    environ |= {"TIERKEEPER_BOOKIES_PASSWORD": "set", "TIERKEEPER_BROKER_TOKEN_FILE": str(mounted)}
+    settings = load_settings(environ=environ, file=file).settings
+    assert (settings.bookies.password, settings.broker.token) == ("set", "mounted")
+
+
+def test_only_credentials_have_a_variable_for_their_file():
+    with pytest.raises(SettingsError, match=r"did you mean TIERKEEPER_STORE_BUCKET\?"):
+        load_settings(environ={"TIERKEEPER_STORE_BUCKET_FILE": "x"})
+
+
 def test_unknown_variables_and_flags_are_errors_with_the_nearest_name():
     with pytest.raises(SettingsError, match=r"did you mean TIERKEEPER_STORE_BUCKET\?"):
         load_settings(environ={"TIERKEEPER_STORE_BUKET": "b"})
@@ -150,13 +191,14 @@ def test_every_setting_is_described_with_secrets_masked():
     assert {name.partition(".")[0] for name in rows} == set(SECTIONS)
     secret = rows["store.secret_key"]
     assert (secret.value, secret.default) == ("***", "")
+    assert rows["store.access_key"].value == "***"  # half of a pair, and of no use in a log
     assert secret.origin == "environment TIERKEEPER_STORE_SECRET_KEY"
     assert rows["broker.token"].value == ""
     assert rows["publish.coexist"].value == "false"
     assert all(row.help for row in rows.values())
 
 
-SECRETS = ("store.secret_key", "broker.token", "bookies.password")
+SECRETS = ("store.access_key", "store.secret_key", "broker.token", "bookies.password")
 # Marked at both ends, so that it is found in no text by chance.
 PLANTED = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=4).map(
     lambda text: f"zq{text}qz"

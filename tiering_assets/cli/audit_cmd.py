@@ -13,7 +13,7 @@ from tiering_assets.cli.selection import LedgerIds, require_one_choice
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.audit import AuditReport
+    from tiering_assets.tiering.audit_findings import AuditReport
 
 app = typer.Typer(
     name="audit",
@@ -84,8 +84,9 @@ def _print(report: AuditReport) -> None:
     for finding in report.findings:
         print_line(f"finding: {finding}")
     read = f", {human_bytes(report.bytes_read)} of them read" if report.deep else ""
+    gone = f", {report.forgotten} forgotten" if report.forgotten else ""
     said = f"{len(report.findings)} findings" if report.findings else "ok"
     print_line(
-        f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts, "
+        f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts{gone}, "
         f"{report.records} records, {report.objects} objects{read}: {said}"
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.authorship import Author, author_or_user
 from tiering_assets.cli.command import command
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.session import Session
@@ -45,9 +45,6 @@ Requests = Annotated[str | None, _option("--requests", "Requests to the store")]
 TopicUpload = Annotated[str | None, _option("--topic-upload", "Bytes sent for each topic")]
 TopicRead = Annotated[str | None, _option("--topic-bookie-read", "Bytes read for each topic")]
 TopicRequests = Annotated[str | None, _option("--topic-requests", "Requests for each topic")]
-Author = Annotated[
-    str | None, typer.Option("--author", metavar="NAME", help="Who [default: the user's name].")
-]
 
 
 @command(app, "show", examples=("tierkeeper budget show", "tierkeeper budget show --json"))
@@ -102,7 +99,7 @@ def set_budget(
     if not changes:
         raise typer.BadParameter("name at least one budget, such as --upload 100MiB/s")
     with session.stack() as stack:
-        wanted = budget.set_budget(stack, changes, author=author or getpass.getuser())
+        wanted = budget.set_budget(stack, changes, author=author_or_user(author))
     _print(session, "budget-set", wanted)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,8 @@ def declare(app: typer.Typer) -> None:
         examples=(
             "tierkeeper doctor",
             "tierkeeper doctor --topic public/default/orders",
+            "tierkeeper doctor --read-only",
+            "tierkeeper doctor --workers",
             "tierkeeper doctor --json",
         ),
     )(doctor)
@@ -39,21 +42,42 @@ def doctor(
             help="Look at this topic's offload policy; may be repeated. [default: one a namespace]",
         ),
     ] = None,
+    workers: Annotated[
+        bool,
+        typer.Option(
+            "--workers",
+            help="Ask Spark's workers instead, one probe a slot: code, versions, clock, bookies, "
+            "bucket and credentials.",
+        ),
+    ] = False,
+    read_only: Annotated[
+        bool,
+        typer.Option(
+            "--read-only", help="Write nothing, load nothing; say what was not tried for it."
+        ),
+    ] = False,
 ) -> None:
     """Check the machine, the servers, the bucket's promises and the offload policies.
 
     Every failure says what lifts it, to the exact pulsar-admin line. The bucket is tried out with
-    throw-away keys under tierkeeper/probe/, deleted afterwards. Ends with 1 if anything failed.
+    throw-away keys under tierkeeper/probe/, deleted afterwards; --read-only leaves that out. Topics
+    are loaded by --topic alone. Ends with 1 if anything failed.
     """
-    from resources.metastore.topic_names import parse_topic_name
+    if workers:
+        if topic:
+            raise typer.BadParameter("--topic and --workers: ask for one of them")
+        if read_only:
+            raise typer.BadParameter("--read-only and --workers: a probe creates an upload")
+        _ask_workers(session)
+        return
+    from resources.metastore.topic_names import parse_topic_name, with_scheme
     from tiering_assets.steps.doctor import Level, examine
 
     names = None
     if topic:
-        full = [name if "://" in name else f"persistent://{name}" for name in topic]
-        names = [parse_topic_name(name).managed_ledger_name for name in full]
+        names = [parse_topic_name(with_scheme(name)).managed_ledger_name for name in topic]
     findings = []
-    for finding in examine(session.settings, topics=names):
+    for finding in examine(session.settings, topics=names, read_only=read_only):
         findings.append(finding)
         if not session.as_json:
             _print(finding)
@@ -67,7 +91,34 @@ def doctor(
         raise typer.Exit(FINDINGS)
 
 
+def _ask_workers(session: Session) -> None:
+    from tiering_assets.spark.worker_probes import probe_workers
+    from tiering_assets.steps.doctor_workers import examine_workers
+
+    session.progress("starting Spark")
+    report = examine_workers(session.settings, partial(probe_workers, session.settings))
+    if session.as_json:
+        print_document(
+            "doctor-workers",
+            {"ok": report.ok, "findings": report.findings, "workers": report.rows},
+        )
+    else:
+        for finding in report.findings:
+            who = f"worker {finding.worker}" if finding.worker else "workers"
+            text = f"expected {finding.expected}, found {finding.found}"
+            _print_parts(finding.level, f"{who}: {finding.check}", text, finding.next_step)
+        failed = sum(finding.level == "fail" for finding in report.findings)
+        warned = sum(finding.level == "warn" for finding in report.findings)
+        print_line(f"{len(report.rows)} workers asked, {failed} failures, {warned} warnings")
+    if not report.ok:
+        raise typer.Exit(FINDINGS)
+
+
 def _print(finding: Finding) -> None:
-    print_line(f"{finding.level.value:<4}  {finding.check}: {finding.text}")
-    if finding.next_step:
-        print_line(f"      -> {finding.next_step}")
+    _print_parts(finding.level, finding.check, finding.text, finding.next_step)
+
+
+def _print_parts(level: str, check: str, text: str, next_step: str) -> None:
+    print_line(f"{level:<4}  {check}: {text}")
+    if next_step:
+        print_line(f"      -> {next_step}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tiering_assets.cli.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.command import command
 from tiering_assets.cli.output import print_document, print_line, print_table
-from tiering_assets.cli.selection import Topic, managed_ledgers, require_one_choice
+from tiering_assets.cli.selection import Namespace, Topic, managed_ledgers, require_one_choice
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
@@ -22,15 +22,7 @@ app = typer.Typer(
 )
 
 Ledger = Annotated[int | None, typer.Option("--ledger", metavar="ID", min=0, help="One ledger.")]
-Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", metavar="TENANT/NAMESPACE", help="All topics of a namespace."),
-]
 All = Annotated[bool, typer.Option("--all", help="Everything: the kill switch.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the records.")]
-Author = Annotated[
-    str | None, typer.Option("--author", metavar="NAME", help="Who [default: the user's name].")
-]
 
 
 @command(
@@ -60,7 +52,7 @@ def set_hold(
     from tiering_assets.steps import holds
 
     _choose(ledger, topic, namespace, everything)
-    who = {"reason": reason, "author": author or getpass.getuser()}
+    who = {"reason": reason, "author": author_or_user(author)}
     with session.stack() as stack:
         ml_names = [] if topic is None else managed_ledgers(stack, topic)
         done: dict[str, bool] = {}
@@ -107,7 +99,7 @@ def lift_hold(
     with session.stack() as stack:
         lifted = [keys.HOLD_ALL] if everything else _keys(stack, ledger, topic, namespace)
         for key in lifted:
-            holds.lift_hold(stack, key, reason=reason, author=author or getpass.getuser())
+            holds.lift_hold(stack, key, reason=reason, author=author_or_user(author))
     if session.as_json:
         print_document("hold-lift", {"holds": lifted})
     else:

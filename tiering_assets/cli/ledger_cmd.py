@@ -8,7 +8,7 @@ import typer
 
 from tiering_assets.cli.command import command
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
-from tiering_assets.cli.selection import Topic, managed_ledgers
+from tiering_assets.cli.selection import AskTopics, Topic, managed_ledgers
 from tiering_assets.cli.session import Session
 from tiering_assets.tiering.states import LedgerState
 
@@ -98,17 +98,18 @@ def why(
     session: Session,
     *,
     ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ask_topics: AskTopics = False,
 ) -> None:
     """Say in one line why a ledger is not yet where policy wants it.
 
     Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with its
-    rule, error or missing evidence. Its topic's own policy is asked, which makes a broker own the
-    topic's bundle but loads no topic.
+    rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate are
+    asked only where a broker owns the topic's bundle.
     """
     from tiering_assets.steps.backlog import explain_ledger
 
     with session.stack() as stack:
-        found = explain_ledger(stack, ledger_id)
+        found = explain_ledger(stack, ledger_id, loads_nothing=not ask_topics)
     if session.as_json:
         view = found.view
         print_document(

@@ -8,6 +8,7 @@ import typer
 
 from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.cli.command import command
+from tiering_assets.cli.estimate_output import requests_document
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.ledger_cmd import app
 from tiering_assets.cli.offload_output import (
@@ -81,10 +82,10 @@ def _plan_document(
         "decision": "copy",
         "ml_name": found.ml_name,
         "entries": found.facts.last_entry_id + 1,
-        "payload_bytes": found.facts.length,
+        "payload_bytes": found.payload_bytes,
         "object_bytes": found.object_bytes,
         "block_bytes": found.block_bytes,
-        "requests": count_requests(found.blocks, read_range_bytes=read_range),
+        "requests": requests_document(count_requests(found.blocks, read_range_bytes=read_range)),
         "blocks": found.blocks,
         "notes": found.notes,
     }
@@ -96,7 +97,7 @@ def _print_plan(found: LedgerPlan, read_range: int) -> None:
     requests = count_requests(found.blocks, read_range_bytes=read_range)
     print_line(
         f"ledger {found.ledger_id} of {found.ml_name}: {found.facts.last_entry_id + 1} entries, "
-        f"{human_bytes(found.facts.length)} in {len(found.blocks)} blocks of at most "
+        f"{human_bytes(found.payload_bytes)} in {len(found.blocks)} blocks of at most "
         f"{human_bytes(found.block_bytes)}; object {human_bytes(found.object_bytes)}, "
         f"{requests.writes} writes and {requests.reads} reads"
     )

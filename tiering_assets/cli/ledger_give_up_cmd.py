@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from tiering_assets.cli.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.command import command
-from tiering_assets.cli.hold_cmd import Author, Reason
 from tiering_assets.cli.ledger_cmd import app
 from tiering_assets.cli.output import print_document, print_line
 from tiering_assets.cli.session import Session
@@ -35,7 +34,7 @@ def give_up(
     from tiering_assets.steps.give_up_copy import give_up_copy
 
     with session.stack() as stack:
-        done = give_up_copy(stack, ledger_id, reason=reason, author=author or getpass.getuser())
+        done = give_up_copy(stack, ledger_id, reason=reason, author=author_or_user(author))
     if session.as_json:
         print_document("ledger-give-up", asdict(done))
         return

@@ -29,6 +29,7 @@ def outcome_document(one: LedgerOutcome, error: TierkeeperError | None) -> dict[
         "state": one.state if error is None else "failed",
         "noop": one.noop,
         "copied": one.copied,
+        "parts_sent": one.parts_sent,
         "verified": one.verified,
         "certificate": None if one.certificate is None else one.certificate.key,
         "data_key": None if certificate is None else certificate.data.key,

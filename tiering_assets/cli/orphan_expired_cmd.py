@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tiering_assets.cli.approved_plan import (
+    Execute,
+    Plan,
+    find_plan_or_execute,
+    print_next_step,
+)
 from tiering_assets.cli.command import command
 from tiering_assets.cli.orphan_cmd import app
-from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.output import human_bytes, print_document, print_table
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
     from tiering_assets.steps.expired import ExpiredCopy
-
-Plan = Annotated[
-    bool,
-    typer.Option("--plan", help="Record what may go as a plan, to be approved; delete nothing."),
-]
-Execute = Annotated[
-    str | None,
-    typer.Option("--execute", metavar="PLAN", help="Delete what a recorded plan lists, by its id."),
-]
 
 
 @command(
@@ -42,17 +40,14 @@ def expired(session: Session, *, plan: Plan = False, execute: Execute = None) ->
     """
     from tiering_assets.steps.expired import execute_expired, find_expired, plan_expired
 
-    if plan and execute is not None:
-        raise typer.BadParameter("--plan records a plan and --execute carries one out; take one")
-    digest = execute
-    with session.stack() as stack:
-        if execute is not None:
-            found = execute_expired(stack, execute)
-        elif plan:
-            recorded, found = plan_expired(stack)
-            digest = None if recorded is None else recorded.digest
-        else:
-            found = find_expired(stack)
+    digest, found = find_plan_or_execute(
+        session,
+        plan=plan,
+        execute=execute,
+        find=find_expired,
+        record=plan_expired,
+        carry_out=execute_expired,
+    )
     if session.as_json:
         document = {
             "executed": execute is not None,
@@ -63,13 +58,12 @@ def expired(session: Session, *, plan: Plan = False, execute: Execute = None) ->
     else:
         _print(found)
         if plan and digest is not None:
-            print_line(f"plan {digest}")
-            print_line(f"in an hour: tierkeeper orphan expired --execute {digest}")
+            print_next_step("orphan expired", digest)
     if any(one.error for one in found):
         raise typer.Exit(1)
 
 
-def _print(found: list[ExpiredCopy]) -> None:
+def _print(found: Sequence[ExpiredCopy]) -> None:
     rows = []
     for one in found:
         record = one.attempt.record

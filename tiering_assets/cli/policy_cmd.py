@@ -10,7 +10,7 @@ import typer
 from tiering_assets.cli.command import command
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.output import print_document, print_line, print_table
-from tiering_assets.cli.selection import managed_ledgers
+from tiering_assets.cli.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
@@ -41,17 +41,19 @@ TopicName = Annotated[
         "tierkeeper policy show public/default/orders --set policy.file=/etc/tiering.toml",
     ),
 )
-def show(session: Session, *, topic: TopicName) -> None:
+def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -> None:
     """Print each field of a topic's policy with its value and the level it comes from.
 
     Topic beats namespace beats broker beats tiering.toml, field by field. Without a broker the
     namespace is read from the metadata store, the topic level is unknown, and nothing is published
-    or released meanwhile. Asking makes a broker own the topic's bundle, but loads no topic.
+    or released meanwhile. So it is where no broker owns the topic's bundle: asking would have it load
+    topics, so it is left out unless --ask-topics is given.
     """
     from tiering_assets.steps.policies import check_policies
 
     with session.stack() as stack:
-        found = list(check_policies(stack, managed_ledgers(stack, topic)))
+        names = managed_ledgers(stack, topic)
+        found = list(check_policies(stack, names, loads_nothing=not ask_topics))
     if session.as_json:
         print_document("policy-show", {"topics": [_document(one) for one in found]})
     else:
@@ -65,15 +67,16 @@ def show(session: Session, *, topic: TopicName) -> None:
     "check",
     examples=("tierkeeper policy check", "tierkeeper policy check --json"),
 )
-def check(session: Session) -> None:
+def check(session: Session, *, ask_topics: AskTopics = False) -> None:
     """Check the policies of all topics: what cannot be is refused with both values.
 
-    Ends with 1 when a topic is refused or cannot be read. Notes change nothing.
+    Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
+    topics' own levels are asked only where a broker owns their bundle.
     """
     from tiering_assets.steps.policies import check_policies, user_topics
 
     with session.stack() as stack:
-        found = list(check_policies(stack, user_topics(stack)))
+        found = list(check_policies(stack, user_topics(stack), loads_nothing=not ask_topics))
     refused = [one for one in found if one.refused]
     uncertain = sum(one.policy is not None and not one.policy.complete for one in found)
     counts = {"topics": len(found), "refused": len(refused), "uncertain": uncertain}

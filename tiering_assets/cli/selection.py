@@ -25,6 +25,22 @@ Topic = Annotated[
 ]
 
 
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", metavar="TENANT/NAMESPACE", help="All topics of a namespace."),
+]
+
+
+AskTopics = Annotated[
+    bool,
+    typer.Option(
+        "--ask-topics",
+        help="Ask topics' own policies even where no broker owns their bundle: one will, and loads "
+        "topics for it.",
+    ),
+]
+
+
 def require_one_choice(**choices: object) -> None:
     """Usage error unless exactly one of the ways to choose ledgers was taken."""
     taken = [name for name, value in choices.items() if value]
@@ -37,9 +53,9 @@ def require_one_choice(**choices: object) -> None:
 def managed_ledgers(stack: Stack, topic: str) -> list[str]:
     """Managed ledgers of a topic, or of each partition. Usage error when metadata has none."""
     from resources.errors import FormatError
-    from resources.metastore.topic_names import parse_topic_name
+    from resources.metastore.topic_names import parse_topic_name, with_scheme
 
-    full = topic if "://" in topic else f"persistent://{topic}"
+    full = with_scheme(topic)
     try:
         name = parse_topic_name(full).managed_ledger_name
     except FormatError as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import typer
 
@@ -64,15 +65,16 @@ class Session:
         """Connect to everything the settings name."""
         from tiering_assets.steps.stack import open_stack
 
+        run_id = uuid4().hex[:12]
         with ExitStack() as exits:
             tasks = None
             if runner is Runner.SPARK:
                 from tiering_assets.spark.runner import open_spark_runner
 
                 self.progress("starting Spark")
-                tasks = exits.enter_context(open_spark_runner(self.settings))
+                tasks = exits.enter_context(open_spark_runner(self.settings, run_id=run_id))
             yield exits.enter_context(
-                open_stack(self.settings, runner=tasks, narrate=self.progress)
+                open_stack(self.settings, runner=tasks, run_id=run_id, narrate=self.progress)
             )
 
     def progress(self, line: str) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tiering_assets.cli.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.command import command
 from tiering_assets.cli.output import print_document, print_line, print_table
-from tiering_assets.cli.selection import Topic, require_one_choice
+from tiering_assets.cli.selection import Namespace, Topic, require_one_choice
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
@@ -21,15 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", metavar="TENANT/NAMESPACE", help="All topics of a namespace."),
-]
 All = Annotated[bool, typer.Option("--all", help="Everything.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the records.")]
-Author = Annotated[
-    str | None, typer.Option("--author", metavar="NAME", help="Who [default: the user's name].")
-]
 
 
 @command(
@@ -66,7 +58,7 @@ def pause_tiering(
     scope = _scope(topic, namespace, everything)
     with session.stack() as stack:
         pauses.require_topics(stack, [scope])
-        fresh = pauses.pause(stack, scope, mode, reason=reason, author=author or getpass.getuser())
+        fresh = pauses.pause(stack, scope, mode, reason=reason, author=author_or_user(author))
         covered = pauses.topics_covered(stack, scope)
     if session.as_json:
         said = {"scope": scope.kind, "name": scope.name, "mode": mode.value, "changed": fresh}
@@ -99,7 +91,7 @@ def resume_tiering(
 
     scope = _scope(topic, namespace, everything)
     with session.stack() as stack:
-        lifted = pauses.resume(stack, scope, reason=reason, author=author or getpass.getuser())
+        lifted = pauses.resume(stack, scope, reason=reason, author=author_or_user(author))
         off = pauses.still_off(stack, scope)
     if session.as_json:
         said = {"scope": scope.kind, "name": scope.name, "changed": lifted}

@@ -9,7 +9,7 @@ import typer
 
 from tiering_assets.cli.command import command
 from tiering_assets.cli.output import human_age, human_bytes, print_document, print_table
-from tiering_assets.cli.selection import managed_ledgers
+from tiering_assets.cli.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ Topics = Annotated[
         "tierkeeper topic backlog --json",
     ),
 )
-def backlog(session: Session, *, topics: Topics = None) -> None:
+def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
     """Count ledgers and bytes by reason, with the time since the oldest of them was closed.
 
     Every ledger has exactly one reason, so the counts add up; docs/states.md lists them in their
-    order. Loads no topic. Topics that are named are counted one by one, and what their own policies
-    say is asked, too, which makes a broker own their bundles.
+    order. Loads no topic. Topics that are named are counted one by one, and their own policies are
+    asked, too, where a broker owns their bundle: elsewhere asking would have it load topics.
     """
     from tiering_assets.steps.backlog import count_backlog, explain_backlog
 
@@ -52,7 +52,9 @@ def backlog(session: Session, *, topics: Topics = None) -> None:
         names = None
         if topics:
             names = sorted({name for topic in topics for name in managed_ledgers(stack, topic)})
-        explained = list(explain_backlog(stack, names, ask_topics=bool(topics)))
+        explained = list(
+            explain_backlog(stack, names, ask_topics=bool(topics), loads_nothing=not ask_topics)
+        )
         now = stack.now()
         total = count_backlog(explained, now=now)
         by_topic: dict[str, list[ExplainedLedger]] = defaultdict(list)

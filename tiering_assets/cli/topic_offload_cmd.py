@@ -8,6 +8,7 @@ import typer
 
 from resources.errors import FormatError
 from tiering_assets.cli.command import command
+from tiering_assets.cli.estimate_output import estimate_document, print_estimate
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.offload_output import (
     RunnerOption,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 3600.0
 OneTopic = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="TOPIC", help="tenant/namespace/topic or persistent://…; one partition by its name."
     ),
@@ -43,14 +44,18 @@ OneTopic = Annotated[
     "offload",
     examples=(
         "tierkeeper topic offload public/default/orders --before 1234:0",
-        "tierkeeper topic offload public/default/orders --keep-bytes 0 --dry-run",
+        "tierkeeper topic offload public/default/orders --dry-run",
+        "tierkeeper topic offload --all --dry-run --json",
         "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait",
     ),
 )
 def offload(
     session: Session,
     *,
-    topic: OneTopic,
+    topic: OneTopic = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --dry-run: every topic, one after the other.")
+    ] = False,
     before: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +88,10 @@ def offload(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which ledgers it would be.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what it would be: ledgers, bytes, requests, time, reloads."
+        ),
     ] = False,
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
@@ -94,10 +102,19 @@ def offload(
     done or waits; a ledger that waits is printed with its reason and is no failure. With --wait it
     goes on until the first un-offloaded position is the wanted one, and ends with 1 when that is not
     reached in time or a ledger needs a person. Safe to repeat.
+
+    With --dry-run nothing is written and no topic is loaded; without a position it means all closed
+    ledgers. Only with --keep-bytes above 0 is the broker of a loaded topic asked something. The time is an estimate, printed with what bounds it and where each figure comes from.
     """
+    if everything or topic is None:
+        _dry_run_all(session, topic, before, keep_bytes, everything=everything, dry_run=dry_run)
+        return
+    if dry_run and before is None and keep_bytes is None:
+        keep_bytes = 0
     until = _until(before, keep_bytes)
     if timeout is not None and not wait:
         raise typer.BadParameter("--timeout says how long to --wait; give both")
+    from tiering_assets.steps.offload_estimate import estimate_topics
     from tiering_assets.steps.offload_prefix import (
         look_again,
         offload_prefix,
@@ -105,21 +122,27 @@ def offload(
         plan_prefix,
     )
 
+    estimate = None
     with session.stack(Runner.LOCAL if dry_run else runner) as stack:
         [ml_name] = _one(managed_ledgers(stack, topic), topic)
-        plan = plan_prefix(stack, ml_name, until)
+        plan = plan_prefix(stack, ml_name, until, ask_broker=not dry_run or bool(keep_bytes))
         session.progress(_said(plan))
         if dry_run:
             progress = look_again(stack, plan)
+            estimate = estimate_topics(stack, plan.before, [ml_name])
         elif wait:
             limit = TIMEOUT_S if timeout is None else timeout
             progress = offload_prefix_until(stack, plan, timeout_s=limit)
         else:
             progress = offload_prefix(stack, plan)
     if session.as_json:
-        print_document("topic-offload", _document(plan, progress, dry_run=dry_run))
+        document = _document(plan, progress, dry_run=dry_run)
+        told = {} if estimate is None else {"estimate": estimate_document(estimate)}
+        print_document("topic-offload", document | told)
     else:
         _print(plan, progress, dry_run=dry_run)
+        if estimate is not None:
+            print_estimate(estimate)
     if dry_run:
         return
     leave_with(
@@ -127,6 +150,35 @@ def offload(
     )
     if wait and not progress.reached:
         raise typer.Exit(FINDINGS)
+
+
+def _dry_run_all(
+    session: Session,
+    topic: str | None,
+    before: str | None,
+    keep_bytes: int | None,
+    *,
+    everything: bool,
+    dry_run: bool,
+) -> None:
+    if topic is not None or not everything:
+        raise typer.BadParameter("name one topic, or give --all")
+    if not dry_run:
+        raise typer.BadParameter(
+            "--all goes with --dry-run; `tierkeeper ledger offload --all` offloads every topic"
+        )
+    if before is not None:
+        raise typer.BadParameter("--before is a position of one topic; use --keep-bytes with --all")
+    from tiering_assets.steps.offload_estimate import estimate_topics
+
+    until = _until(None, keep_bytes or 0)
+    with session.stack() as stack:
+        estimate = estimate_topics(stack, until)
+    if session.as_json:
+        body = {"topic": None, "dry_run": True, "estimate": estimate_document(estimate)}
+        print_document("topic-offload", body)
+    else:
+        print_estimate(estimate)
 
 
 def _until(before: str | None, keep_bytes: int | None) -> Until:

@@ -36,7 +36,7 @@ def offload_status(session: Session, *, topic: AnyTopic) -> None:
     """Print how far a topic is offloaded: first un-offloaded position, ledgers, bytes, reasons.
 
     The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
-    forgets nothing. Loads no topic, but asking for its policy makes a broker own its bundle.
+    forgets nothing. Loads no topic; its own policy is asked where a broker owns its bundle.
     """
     from tiering_assets.steps.offload_prefix import require_topic
     from tiering_assets.steps.offload_status import offload_status as read_status

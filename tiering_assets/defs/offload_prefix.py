@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from resources.errors import TierkeeperError
-from resources.metastore.topic_names import parse_topic_name
+from resources.metastore.topic_names import parse_topic_name, with_scheme
 from tiering_assets.defs.batches import OffloadBatch
 from tiering_assets.defs.preview_api import Context
 from tiering_assets.defs.resources import narrate
@@ -44,9 +44,8 @@ def plan_of(stack: Stack, config: OffloadBatch, *, chosen: Sequence[int]) -> Pre
                 f"before and keep_bytes are about one topic: expected 1 name in `topics`, found "
                 f"{len(config.topics)}; name one topic, or one partition of a partitioned one"
             )
-        name = config.topics[0]
-        full = name if "://" in name else f"persistent://{name}"
-        return plan_prefix(stack, parse_topic_name(full).managed_ledger_name, until)
+        name = parse_topic_name(with_scheme(config.topics[0]))
+        return plan_prefix(stack, name.managed_ledger_name, until)
     except TierkeeperError as error:
         if error.retryable:
             raise

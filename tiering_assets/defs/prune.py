@@ -29,7 +29,7 @@ from tiering_assets.defs.partitions import (
     TIERING_BACKLOG,
 )
 from tiering_assets.defs.preview_api import told_partitions
-from tiering_assets.defs.run_history import BATCH_TAG
+from tiering_assets.defs.run_history import BATCH_TAG, FINISHED
 
 _OF_LEDGERS = (
     SEALED_LEDGERS,
@@ -40,11 +40,6 @@ _OF_LEDGERS = (
     DELETED_BOOKIE_LEDGERS,
 )
 _ROLL_UPS = (TIERING_BACKLOG, RELEASED_LEDGERS, SCRUBBED_LEDGERS, SWEPT_LEAVINGS)
-_FINISHED = [
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-]
 _PAGE = 500
 
 
@@ -86,7 +81,7 @@ def _finished(instance: dg.DagsterInstance, before: datetime) -> Iterator[dg.Dag
     cursor: str | None = None
     while True:
         page = instance.get_runs(
-            dg.RunsFilter(statuses=_FINISHED, created_before=before), cursor=cursor, limit=_PAGE
+            dg.RunsFilter(statuses=FINISHED, created_before=before), cursor=cursor, limit=_PAGE
         )
         yield from page
         if len(page) < _PAGE:

@@ -59,6 +59,7 @@ from tiering_assets.defs.preview_api import (
     target_of,
     told_partitions,
 )
+from tiering_assets.defs.run_history import UNFINISHED
 from tiering_assets.steps.recorded import (
     WORKERS,
     Fleet,
@@ -72,12 +73,6 @@ from tiering_assets.steps.stack import Stack
 
 REBUILT = {"rebuilt": dg.MetadataValue.bool(True)}
 _CHUNK = 250  # ledgers whose certificates are in memory, and events of one transaction
-_UNFINISHED = [
-    status
-    for status in dg.DagsterRunStatus
-    if status
-    not in (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
-]
 # How verify.py begins what it says of a suite; any other quarantine is a finding of the read-back.
 _BY_SUITE = re.compile(r"ledger \d+: expectation suite ")
 # What a quarantine is told of is in its reason, so one of the two is enough to have.
@@ -173,7 +168,7 @@ def _check(stack: Stack, instance: dg.DagsterInstance, *, force: bool) -> None:
             f"dagster.cluster is {named!r}, but the definitions were loaded for {CLUSTER!r}: "
             "set it in tierkeeper.toml or TIERKEEPER_DAGSTER_CLUSTER, as the code location has it"
         )
-    unfinished = instance.get_runs_count(dg.RunsFilter(statuses=_UNFINISHED))
+    unfinished = instance.get_runs_count(dg.RunsFilter(statuses=UNFINISHED))
     if unfinished and not force:
         raise RefusedError(
             f"{unfinished} runs of this Dagster instance are unfinished: wait for them or "

@@ -39,18 +39,24 @@ class TieringStack(TierkeeperSettings):
             with_tasks: blocks will be copied or read back, so start the runner of the settings.
 
         Raises:
-            SettingsError: a bad setting, or a cluster other than the loaded definitions'.
+            SettingsError: a bad setting, a cluster other than the loaded definitions', or more
+                runs at once than budgets are split between.
         """
+        from tiering_assets.defs.run_limit import require_room
+
         with ExitStack() as opened:
             settings = self.load_for_cluster()
-            yield opened.enter_context(
+            run_id = context.op_execution_context.run_id
+            stack = opened.enter_context(
                 self.open(
                     settings,
-                    runner=opened.enter_context(_runner(settings)) if with_tasks else None,
-                    run_id=context.op_execution_context.run_id,
+                    runner=opened.enter_context(_runner(settings, run_id)) if with_tasks else None,
+                    run_id=run_id,
                     narrate=partial(narrate, context),
                 )
             )
+            require_room(context.instance, stack)
+            yield stack
 
     @contextmanager
     def open(
@@ -79,7 +85,7 @@ class TieringStack(TierkeeperSettings):
 
 
 @contextmanager
-def _runner(settings: Settings) -> Iterator[TaskRunner]:
+def _runner(settings: Settings, run_id: str) -> Iterator[TaskRunner]:
     match settings.dagster.runner:
         case "local":
             from tiering_assets.tasks.runner import LocalRunner
@@ -88,7 +94,7 @@ def _runner(settings: Settings) -> Iterator[TaskRunner]:
         case "spark":
             from tiering_assets.spark.runner import open_spark_runner
 
-            with open_spark_runner(settings) as runner:
+            with open_spark_runner(settings, run_id=run_id) as runner:
                 yield runner
         case other:
             raise SettingsError(f"dagster.runner is {other!r}, expected spark or local")

@@ -18,13 +18,12 @@ from tiering_assets.tiering.admission import Batch, History
 BATCH_TAG = "tierkeeper/batch"
 SENSOR_TAG = "tierkeeper/sensor"
 _RUNS_MAX = 1000
-_UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
+FINISHED = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
 ]
+UNFINISHED = [status for status in dg.DagsterRunStatus if status not in FINISHED]
 
 
 def read_history(
@@ -33,7 +32,7 @@ def read_history(
     """Unfinished runs of a job, and those that began within the horizon: the newest thousand each."""
     running: set[int] = set()
     unfinished = instance.get_runs(
-        dg.RunsFilter(job_name=job, statuses=_UNFINISHED), limit=_RUNS_MAX
+        dg.RunsFilter(job_name=job, statuses=UNFINISHED), limit=_RUNS_MAX
     )
     for run in unfinished:
         running.update(ledger_ids_of(run.run_config))
@@ -42,7 +41,7 @@ def read_history(
     for record in instance.get_run_records(
         dg.RunsFilter(job_name=job, created_after=now - horizon), limit=_RUNS_MAX
     ):
-        if record.dagster_run.status in _UNFINISHED:
+        if record.dagster_run.status in UNFINISHED:
             continue
         ended = record.create_timestamp
         if record.end_time is not None:

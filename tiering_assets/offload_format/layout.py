@@ -11,6 +11,10 @@ stops and reports success. Readers use the index's offsets alone, so they do not
 A stored entry carries the payload bytes of the ledger up to and including it, so boundaries are
 searched with O(log n) such point reads a block instead of reading every entry.
 
+The length in a ledger's metadata may be more than its entries hold: recovery takes it from the
+highest entry that any bookie has, and closes before one that was never acknowledged. Writers compute
+the last block with that length, as Pulsar's does; the difference is padding.
+
 Refused, before anything is sent: a ledger without entries, lengths that contradict each other, and
 more blocks than an object may have parts.
 """
@@ -70,7 +74,8 @@ def plan_layout(
 ) -> tuple[BlockPlan, ...]:
     """Plan the blocks of entries 0 to `last_entry_id`.
 
-    `cumulative_length(e)` is the payload bytes of entries 0 to e, as entry e's own header has them.
+    `ledger_length` is the metadata's, at least what the entries hold. `cumulative_length(e)` is the
+    payload bytes of entries 0 to e, as entry e's own header has them.
     It is asked O(log n) times a block, and never twice for the same entry in a block's search.
 
     Raises:
@@ -83,12 +88,12 @@ def plan_layout(
     if last_entry_id < 0:
         raise IntegrityError(f"no entries to lay out: last entry id is {last_entry_id}")
     summed = cumulative_length(last_entry_id)
-    if summed != ledger_length:
+    if summed > ledger_length:
         raise IntegrityError(
             f"ledger length: metadata says {ledger_length} payload bytes, last entry"
             f" {last_entry_id} says {summed}"
         )
-    known = _KnownLengths(last_entry_id, ledger_length, cumulative_length)
+    known = _KnownLengths(last_entry_id, summed, cumulative_length)
     blocks: list[BlockPlan] = []
     first, offset = 0, 0
     while first <= last_entry_id:
@@ -157,12 +162,12 @@ class _KnownLengths:
     backwards is caught at the first probe that shows it.
     """
 
-    def __init__(self, last: int, ledger_length: int, probe: Callable[[int], int]) -> None:
+    def __init__(self, last: int, payload_bytes: int, probe: Callable[[int], int]) -> None:
         self._probe = probe
         self._ids = [-1, last]
-        self._values = [0, ledger_length]
-        if ledger_length < 0:
-            raise IntegrityError(f"ledger length {ledger_length} is negative")
+        self._values = [0, payload_bytes]
+        if payload_bytes < 0:
+            raise IntegrityError(f"ledger length {payload_bytes} is negative")
 
     @property
     def first_value(self) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 class IndexFacts:
     """One ledger. `headers` maps a part number to the first bytes found at its block's offset.
 
+    `ledger_length` is BookKeeper's, which may count more than the `payload_bytes` of its entries.
     `topic_entries`/`topic_bytes` are the managed ledger's counts; None where it has none.
     """
 
@@ -24,5 +25,6 @@ class IndexFacts:
     headers: Mapping[int, bytes]
     last_entry_id: int
     ledger_length: int
+    payload_bytes: int
     topic_entries: int | None = None
     topic_bytes: int | None = None

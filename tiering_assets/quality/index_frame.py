@@ -63,7 +63,7 @@ class IndexRow(NamedTuple):
     entries_end: int | None  # byte where the last of them ends
     last_entry_id: int  # BookKeeper
     ledger_entries: int  # BookKeeper: last entry id + 1
-    ledger_length: int  # BookKeeper: payload bytes
+    ledger_length: int  # BookKeeper: payload bytes, or more
     topic_entries: int | None  # managed ledger
     topic_bytes: int | None  # managed ledger
     blocks_end: int | None  # block lengths of all headers summed
@@ -125,7 +125,7 @@ def read_rows(facts: IndexFacts) -> list[IndexRow]:
         blocks_end=ends[-1] if entries else None,
         least_data_size=None
         if not held
-        else HEADER_BYTES * held + FRAME_BYTES * ledger_entries + facts.ledger_length,
+        else HEADER_BYTES * held + FRAME_BYTES * ledger_entries + facts.payload_bytes,
     )
     if not entries:
         return [ledger]

@@ -24,8 +24,8 @@ from tiering_assets.quality.checks import (
     rendered,
 )
 
-COVERAGE_SUITE: Final = "topic_coverage/1"
-CERTIFICATE_SUITE: Final = "certificates/1"
+COVERAGE_SUITE: Final = "topic_coverage/2"
+CERTIFICATE_SUITE: Final = "certificates/2"
 
 
 def _ledger(name: str, column: str, rule: Rule, text: str) -> Check:
@@ -48,7 +48,7 @@ COVERAGE_CHECKS: Final[tuple[Check, ...]] = (
     _ledger("listed_closed", "listed_closed", _just(True), "whether the topic has closed the ledger"),
     _ledger("no_ledger_lost", "unlisted_before", _just(""), "published ledgers that the topic's list lacks right before this one"),
     _ledger("listed_entries", "certified_entries", _at_least("listed_entries", optional=True), "certified entries for those the topic counts"),
-    _ledger("listed_bytes", "certified_payload_bytes", _at_least("listed_bytes", optional=True), "certified payload bytes for those the topic counts"),
+    _ledger("listed_bytes", "certified_ledger_bytes", _at_least("listed_bytes", optional=True), "certified ledger length for the bytes the topic counts"),
     # The context.
     _ledger("context_attempt", "context_uid", Equal("certified_uid"), "attempt in the offload context"),
     _ledger("context_complete", "context_complete", _just(True), "whether the offload context is complete"),
@@ -69,8 +69,8 @@ CERTIFICATE_CHECKS: Final[tuple[Check, ...]] = (
     _ledger("certified_ledger_id", "certified_ledger_id", Equal("ledger_id"), "ledger id in the certificate"),
     _ledger("certified_topic", "certified_topic", Equal("topic"), "topic in the certificate"),
     _ledger("certified_entries", "certified_entries", Equal("certified_ledger_entries"), "certified entries"),
-    _ledger("certified_payload", "certified_payload_bytes", Equal("certified_ledger_bytes"), "certified payload bytes"),
-    _ledger("blocks_payload", "blocks_payload_bytes", Equal("certified_ledger_bytes"), "payload bytes of the certified blocks summed"),
+    _ledger("certified_payload", "certified_ledger_bytes", _at_least("certified_payload_bytes"), "certified ledger length for the payload bytes"),
+    _ledger("blocks_payload", "blocks_payload_bytes", Equal("certified_payload_bytes"), "payload bytes of the certified blocks summed"),
     _ledger("blocks_length", "blocks_bytes", Equal("certified_data_bytes"), "lengths of the certified blocks summed"),
     _ledger("digests_present", "digests_missing", _just(0), "digests that the certificate lacks"),
     _ledger("data_digest", "certified_data_sha256", Equal("blocks_sha256"), "data digest in the certificate"),

@@ -25,6 +25,13 @@ def claim(ledger_id: int) -> str:
     return f"claims/{ledger_id}.json"
 
 
+FAILURES = "failures/"
+
+
+def failure(ledger_id: int) -> str:
+    return f"{FAILURES}{ledger_id}.json"
+
+
 def attempt(ledger_id: int, uid: UUID) -> str:
     return f"attempts/{ledger_id}/{uid}.json"
 
@@ -71,6 +78,13 @@ def expired_plan(digest: str) -> str:
     return f"expired-plans/{digest}.json"
 
 
+FORGET_PLANS = "forget-plans/"
+
+
+def forget_plan(digest: str) -> str:
+    return f"{FORGET_PLANS}{digest}.json"
+
+
 def publications_of(ml_name: str) -> str:
     return f"publications/{topic_hash(ml_name)}/"
 
@@ -93,6 +107,11 @@ def release_intent(ledger_id: int, uid: UUID) -> str:
 
 def release(ledger_id: int, uid: UUID) -> str:
     return f"releases/{ledger_id}/{uid}.json"
+
+
+def is_release(key: str) -> bool:
+    """Of a key below `releases/`: a release, and not the intent that stands before it."""
+    return not key.endswith(INTENT_SUFFIX)
 
 
 def canary(ml_name: str) -> str:

@@ -14,8 +14,9 @@ from uuid import UUID
 from pydantic import AwareDatetime
 
 from tiering_assets.records.budget_model import Budget
+from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
-from tiering_assets.records.sweep_models import ExpiredPlan, Leftover, SweepIntent, Swept
+from tiering_assets.records.sweep_models import CleanUpRecord
 from tiering_assets.records.writer import Writer
 
 
@@ -374,14 +375,12 @@ class ReleasePlan:
 
 Record = (
     Claim
+    | LedgerFailure
     | Attempt
     | Certificate
     | Quarantine
     | Outcome
-    | Leftover
-    | SweepIntent
-    | Swept
-    | ExpiredPlan
+    | CleanUpRecord
     | Publication
     | Canary
     | Disturbance

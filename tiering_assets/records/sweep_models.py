@@ -95,3 +95,31 @@ class ExpiredPlan:
     copies: tuple[PlannedExpiry, ...]
     fleet: int
     writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedForget:
+    """A ledger that is gone, and the attempts whose records are to follow it."""
+
+    ledger_id: int
+    ml_name: str
+    uids: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetPlan:
+    """Written when the records of ledgers that are gone may go, for people to approve.
+
+    It is the intent, and all that stays of those records: an audit misses nothing that it names.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/forget-plan/1"
+    instance: str
+    bucket: str
+    planned_at: AwareDatetime
+    ledgers: tuple[PlannedForget, ...]
+    fleet: int
+    writer: Writer
+
+
+CleanUpRecord = Leftover | SweepIntent | Swept | ExpiredPlan | ForgetPlan

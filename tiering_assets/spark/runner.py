@@ -3,59 +3,65 @@
 Owns: a DataFrame that sends parts has exactly one action, and nothing stands after its mapInArrow.
 Sorts, counts, `isEmpty` and a second action each run every task again; `first` and `limit` skip
 some. A partition whose worker is lost is run again by Spark, as often as the master allows.
-A job that Spark gives up is told as failure rows, as every other failure is.
+A job that Spark gives up is told as failure rows, as every other failure is. Operations carry their
+attempts as tags, so that who takes an attempt over can interrupt them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from resources.errors import TierkeeperError
+from resources.errors import PrerequisiteError, TierkeeperError
 from resources.settings import Settings
-from resources.spark_session import local_cores, spark_session
-from tiering_assets.spark.schemas import TaskRow, block_row, block_row_schema, task_schema
-from tiering_assets.spark.worker_main import credentials, plain_settings, run_batches
+from resources.spark_master import parse_master
+from resources.spark_session import interrupt_run
+from tiering_assets.spark.bootstrap import checked
+from tiering_assets.spark.lost_jobs import explain
+from tiering_assets.spark.schemas import (
+    TaskRow,
+    block_row,
+    block_row_schema,
+    refusal_of,
+    task_schema,
+)
+from tiering_assets.spark.session import check_spark, open_session, packages_name
+from tiering_assets.spark.worker_main import plain_settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, encode_task, failure_row
 from tiering_assets.tasks.runner import Progress, pack_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MESSAGE_MAX = 500  # characters of Spark's own words in a row; stack traces are longer
+_ENTRY = "tiering_assets.spark.worker_main:run_batches"
 
 
 @contextmanager
-def open_spark_runner(settings: Settings) -> Iterator[SparkRunner]:
-    """Yield a runner on this process's session, started with its first task if there is none.
+def open_spark_runner(settings: Settings, *, run_id: str = "") -> Iterator[SparkRunner]:
+    """Yield a runner on this process's session, started before its first task if there is none.
 
-    A run that finds nothing to do pays for no JVM. Workers inherit the credentials among `settings`
-    through the environment of the JVM. Errors as in `spark_session`; a bad master is told at once.
+    A run that finds nothing to do pays for no JVM. Errors as in `open_session`; bad settings are
+    told at once. `run_id` lets a later run interrupt what this one leaves behind.
     """
-    local_cores(settings.spark.master)
+    check_spark(settings)
     with ExitStack() as exits:
-
-        def start() -> SparkSession:
-            return exits.enter_context(
-                spark_session(settings.spark, worker_environment=credentials(settings))
-            )
-
-        yield SparkRunner(start, settings)
+        yield SparkRunner(
+            lambda: exits.enter_context(open_session(settings, run_id=run_id)), settings
+        )
 
 
 class SparkRunner:
     """Runs tasks in Spark's Python workers; rows arrive, and progress is told, at the end."""
 
-    def __init__(self, start: Callable[[], SparkSession], settings: Settings) -> None:
-        self._start = start
+    def __init__(self, open_: Callable[[], SparkSession], settings: Settings) -> None:
+        self._open = open_
         self._session: SparkSession | None = None
         self._settings = settings
-        self._cores = local_cores(settings.spark.master)
+        self._cores = parse_master(settings.spark).cores
 
     def run(
         self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
@@ -65,23 +71,45 @@ class SparkRunner:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        if self._session is None:
-            self._session = self._start()
-        session, tag = self._session, f"tierkeeper-{uuid4().hex}"
-        session.addTag(tag)
+        session, ours = self._opened(), f"tierkeeper-{uuid4().hex}"
+        tags = [ours, *sorted({attempt_tag(task.attempt) for task in tasks})]
+        for tag in tags:
+            session.addTag(tag)
         try:
             rows = _collect(self._sent(session, tasks))
         except (PySparkException, Py4JError, OSError) as error:
             rows = _given_up(tasks, error)
         except BaseException:
-            session.interruptTag(tag)  # Ctrl-C: nobody waits for these tasks any more
+            session.interruptTag(ours)  # Ctrl-C: nobody waits for these tasks any more
             raise
         finally:
-            session.removeTag(tag)
+            for tag in tags:
+                session.removeTag(tag)
         if progress is not None:
             for row in rows:
                 progress(row)
         return rows
+
+    def start(self) -> None:
+        """Open the session. Errors as in `open_session`."""
+        self._opened()
+
+    def _opened(self) -> SparkSession:
+        if self._session is None:
+            self._session = self._open()
+        return self._session
+
+    def interrupt(self, run_id: str, attempts: Sequence[str]) -> None:
+        """End what a dead run's tasks still do for these attempts, where Spark lets us.
+
+        Best effort: what cannot be interrupted sends parts of an attempt that nobody completes, or
+        the same parts again (docs/spark.md#takeovers).
+        """
+        from pyspark.errors import PySparkException
+
+        tags = [attempt_tag(attempt) for attempt in attempts]
+        with suppress(PySparkException, TierkeeperError):
+            interrupt_run(self._settings.spark, run_id, tags)
 
     def slots(self, tasks: Sequence[BlockTask]) -> int:
         """Return how many Spark tasks to make of these: enough for all cores, and not too small."""
@@ -96,13 +124,18 @@ class SparkRunner:
                 ledger_id=task.source.ledger_id,
                 attempt=task.attempt,
                 descriptor=encode_task(task),
+                refusal=refusal_of(task),
             )
             for task_no, slot in enumerate(packed)
             for task in slot
         ]
         schema = task_schema()
         values = [tuple(getattr(row, name) for name in schema.names) for row in rows]
-        run_partition = partial(run_batches, plain=plain_settings(self._settings))
+        run_partition = checked(
+            _ENTRY,
+            {"plain": plain_settings(self._settings)},
+            packages=packages_name(self._settings),
+        )
         placed = session.createDataFrame(values, schema).repartitionById(len(packed), "task_no")
         return placed.mapInArrow(run_partition, block_row_schema())
 
@@ -112,8 +145,15 @@ def _collect(frame: DataFrame) -> list[BlockRow]:
     return [block_row(row.asDict()) for row in frame.collect()]
 
 
+def attempt_tag(attempt: str) -> str:
+    """The tag of an attempt's operations. Spark takes no comma and no empty tag."""
+    return "tierkeeper-attempt-" + re.sub(r"[^A-Za-z0-9._-]", "_", attempt)
+
+
 def _given_up(tasks: Sequence[BlockTask], error: Exception) -> list[BlockRow]:
     """Spark lost a worker too often, or itself: what the tasks did is unknown, so none is done."""
-    said = re.sub(r"\s+", " ", str(error))[:_MESSAGE_MAX]
-    lost = TierkeeperError(f"Spark gave the job up: {said or type(error).__name__}")
-    return [replace(failure_row(task, task.blocks[0], lost, 0.0), retryable=True) for task in tasks]
+    lost = explain(str(error) or type(error).__name__)
+    retryable = not isinstance(lost, PrerequisiteError)
+    return [
+        replace(failure_row(task, task.blocks[0], lost, 0.0), retryable=retryable) for task in tasks
+    ]

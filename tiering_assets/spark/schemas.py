@@ -6,12 +6,14 @@ columns of a block row are the fields of BlockRow, so a field added there is a c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from tiering_assets.tasks.descriptors import BlockRow, TaskKind
+from resources.errors import PrerequisiteError
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,12 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One task as it travels to a worker. `ledger_id` and `attempt` are there for people."""
+    """One task as it travels to a worker. `ledger_id` and `attempt` are there for people.
+
+    `refusal` is the row, as JSON, of a worker that must not run the task (spark/bootstrap.py).
+    """
 
     task_no: int
     ledger_id: int
     attempt: str
     descriptor: str
+    refusal: str
 
 
 def task_schema() -> StructType:
@@ -38,6 +44,7 @@ def task_schema() -> StructType:
             t.StructField("ledger_id", t.LongType(), nullable=False),
             t.StructField("attempt", t.StringType(), nullable=False),
             t.StructField("descriptor", t.StringType(), nullable=False),
+            t.StructField("refusal", t.StringType(), nullable=False),
         ]
     )
 
@@ -78,6 +85,12 @@ def rows_to_arrow(rows: Sequence[BlockRow]) -> pa.RecordBatch:
 def block_row(columns: Mapping[str, Any]) -> BlockRow:
     """Return the block row of a collected row's columns. ValueError for an unknown kind."""
     return BlockRow(**{**columns, "kind": TaskKind(columns["kind"])})
+
+
+def refusal_of(task: BlockTask) -> str:
+    """Return the row of a worker that refuses the task; the bootstrap adds what is wrong."""
+    row = failure_row(task, task.blocks[0], PrerequisiteError("refused"), 0.0)
+    return json.dumps(_values(row))
 
 
 def _values(row: BlockRow) -> dict[str, Any]:

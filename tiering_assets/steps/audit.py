@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
 from uuid import UUID
@@ -24,6 +23,7 @@ from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
 from resources.settings import Settings
 from resources.settings_sources import require_store
 from tiering_assets.records import keys
+from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.models import (
     Attempt,
     Certificate,
@@ -35,7 +35,7 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.steps.signing import load_public_keys
-from tiering_assets.tiering.audit_findings import About, Finding, FindingKind
+from tiering_assets.tiering.audit_findings import About, AuditReport, FindingKind
 from tiering_assets.tiering.certificate_facts import inconsistencies
 from tiering_assets.tiering.chain_audit import History, judge_history, judge_ledger
 from tiering_assets.tiering.object_audit import BlockAudit, judge_head, judge_index
@@ -45,21 +45,6 @@ ROOT = "tierkeeper/"
 IN_FLIGHT_S = 3600.0
 _PROGRESS_S = 5.0
 _INSTANCE = re.compile(r"[A-Za-z0-9._=+@-]+")
-
-
-@dataclass(slots=True, kw_only=True)
-class AuditReport:
-    """What was read, and what is wrong with it. No findings: everything is as it was certified."""
-
-    instance: str
-    deep: bool
-    ledgers: int = 0
-    attempts: int = 0
-    records: int = 0
-    objects: int = 0
-    bytes_read: int = 0
-    seconds: float = 0.0
-    findings: list[Finding] = field(default_factory=list)
 
 
 def audit_bucket(
@@ -145,21 +130,29 @@ class _Run:
         self._report = AuditReport(instance=instance, deep=deep)
         self._published: dict[tuple[int, UUID], list[tuple[Read, PublishedLedger]]] = {}
         self._topics: set[str] = set()
+        self._forgotten: set[tuple[int, UUID]] = set()
         self._started = self._told = time.monotonic()
 
     def all(self) -> AuditReport:
+        self._read_forget_plans()
+        self._report.forgotten = len(self._forgotten)
         found: dict[int, Attempts] = {}
         for summary in chain.from_iterable(self._list(f"{folder}/") for folder in FOLDERS):
             self._file(found, summary)
+        self._read_failures(keys.FAILURES)
         return self._audit(found, whole=True)
 
     def some(self, ledger_ids: list[int]) -> AuditReport:
+        self._read_forget_plans()
+        gone = {ledger_id for ledger_id, _uid in self._forgotten}
+        self._report.forgotten = sum(ledger_id in ledger_ids for ledger_id, _uid in self._forgotten)
         found: dict[int, Attempts] = {i: {} for i in ledger_ids}
         for ledger_id in ledger_ids:
             for folder in FOLDERS[:-1]:
                 for summary in self._list(f"{folder}/{ledger_id}/"):
                     self._file(found, summary)
-            if not found[ledger_id]:
+            self._read_failures(keys.failure(ledger_id))
+            if not found[ledger_id] and ledger_id not in gone:
                 self._report.findings.append(
                     About(ledger_id, None).finding(
                         FindingKind.RECORD_MISSING,
@@ -170,6 +163,17 @@ class _Run:
                     )
                 )
         return self._audit(found, whole=False)
+
+    def _read_forget_plans(self) -> None:
+        for summary in self._list(keys.FORGET_PLANS):
+            read = self._read(summary)
+            for ledger in () if read is None else read.record.ledgers:
+                self._forgotten.update((ledger.ledger_id, uid) for uid in ledger.uids)
+
+    def _read_failures(self, prefix: str) -> None:
+        """Each is judged by itself: it proves nothing, so no chain has it."""
+        for summary in self._list(prefix):
+            self._read(summary)
 
     def _list(self, prefix: str) -> Iterator[ObjectSummary]:
         return self._objects.list_objects(self._prefix + prefix)
@@ -197,6 +201,8 @@ class _Run:
         for number, (ledger_id, attempts) in enumerate(sorted(found.items()), start=1):
             certificates = []
             for uid, summaries in sorted(attempts.items()):
+                if (ledger_id, uid) in self._forgotten:
+                    continue
                 history = self._history(ledger_id, uid, summaries)
                 report.attempts += 1
                 report.findings += judge_history(
@@ -267,7 +273,8 @@ class _Run:
             self._say(about, FindingKind.UNREADABLE, key, "bytes", error)
             return None
         if stored is None:
-            self._say(about, FindingKind.UNREADABLE, key, "a record, as listed", "nothing")
+            if place is None or place.record_type is not LedgerFailure:  # its ledger moved on
+                self._say(about, FindingKind.UNREADABLE, key, "a record, as listed", "nothing")
             return None
         read, findings = judge_record(
             key, stored.body, stored_at=stored.head.last_modified, skew=self._skew

@@ -1,7 +1,8 @@
 """Why each ledger is not yet where policy wants it, for one ledger or a fleet.
 
-Reads only and loads no topic. Owns: `ledger why`, `topic backlog` and the asset tiering_backlog all
-come from here. Who names a topic gets its own policy level asked, too; a count of the fleet does not.
+Reads only. Owns: `ledger why`, `topic backlog` and the asset tiering_backlog all come from here. Who
+names a topic gets its own policy level asked, too, which may have a broker load topics unless
+`loads_nothing` is given; a count of the fleet does not ask and loads nothing.
 """
 
 from __future__ import annotations
@@ -49,20 +50,30 @@ def explain_backlog(
     *,
     ask_topics: bool = False,
     ask_gate_of: Collection[int] = (),
+    loads_nothing: bool = False,
 ) -> Iterator[ExplainedLedger]:
     """Every ledger of the given managed ledgers (all user topics without), with its one reason.
 
     The release gate is asked of these ledgers, where they are due; elsewhere it is for the run.
+    With `loads_nothing` neither is asked of a topic whose bundle no broker owns.
     """
-    with open_policies(stack) as policies:
-        look = Look(stack, policies, ask_topics=ask_topics, ask_gate_of=ask_gate_of)
+    with open_policies(stack, loads_nothing=loads_nothing) as policies:
+        look = Look(
+            stack,
+            policies,
+            ask_topics=ask_topics,
+            ask_gate_of=ask_gate_of,
+            loads_nothing=loads_nothing,
+        )
         for topic in survey_topics(stack, ml_names):
             for ledger, because in look.explain(topic):
                 yield ExplainedLedger(view=ledger.view, because=because, due_at=ledger.due_at)
 
 
-def explain_ledger(stack: Stack, ledger_id: int) -> LedgerReason:
+def explain_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False) -> LedgerReason:
     """One ledger's reason, its topic's own policy level and the release gate included.
+
+    `loads_nothing` is that of explain_backlog.
 
     Raises:
         LedgerNotFoundError: neither tree nor any record knows it.
@@ -70,7 +81,11 @@ def explain_ledger(stack: Stack, ledger_id: int) -> LedgerReason:
     ml_name = ml_names_of(stack, [ledger_id]).get(ledger_id)
     names = None if ml_name is None else [ml_name]
     for found in explain_backlog(
-        stack, names, ask_topics=names is not None, ask_gate_of=(ledger_id,)
+        stack,
+        names,
+        ask_topics=names is not None,
+        ask_gate_of=(ledger_id,),
+        loads_nothing=loads_nothing,
     ):
         if found.view.ledger_id == ledger_id:
             return LedgerReason(

@@ -1,10 +1,10 @@
 """The evidence for the backlog's reasons, gathered for any number of topics in one look.
 
-Reads only, loads no topic. Owns: three listings besides the survey's, and one reading of policies a
-namespace. A topic's own policy level makes a broker own its bundle, so it is asked only on demand.
+Reads only. Owns: four listings besides the survey's, and one reading of policies a
+namespace. A topic's own policy level makes a broker own its bundle and may load topics: asked on demand alone.
 
-Two questions cost a request per ledger: what BookKeeper says of one that is due, and why an attempt
-was given up. No more than READS_MAX are asked in one look; ledgers beyond it keep the reason that
+Three questions cost a request per ledger: what BookKeeper says of one that is due, why an attempt was
+given up, and how a run failed that left no attempt. No more than READS_MAX are asked in one look; ledgers beyond it keep the reason that
 they have without. What the release gate says costs more, and is asked of single ledgers.
 """
 
@@ -23,6 +23,7 @@ from tiering_assets.steps.backlog_topic import (
     gather_topic_facts,
     reloads_of_last_hour,
 )
+from tiering_assets.steps.failures import list_failures, read_failure
 from tiering_assets.steps.policies import Policies, select_from_node
 from tiering_assets.steps.release import recently_intended
 from tiering_assets.steps.release_preview import plan_release
@@ -61,13 +62,16 @@ class Look:
         *,
         ask_topics: bool,
         ask_gate_of: Collection[int] = (),
+        loads_nothing: bool = False,
     ) -> None:
         self._stack = stack
         self._policies = policies
         self._ask_topics = ask_topics
         self._ask_gate_of = ask_gate_of
+        self._loads_nothing = loads_nothing
         self._now_ms = int(stack.now().timestamp() * 1000)
         self._outcomes = stack.book.pairs("outcomes/")
+        self._failed_at = list_failures(stack)
         self._released = recently_intended(stack)
         self._reloads = reloads_of_last_hour(stack)
         self._reads_left = READS_MAX
@@ -90,6 +94,7 @@ class Look:
                 quarantined=one.evidence.quarantined,
                 certified=one.evidence.certified,
                 recorded=one.evidence.published,
+                by_broker=_by_broker(one),
                 hold=one.hold,
                 due_at=one.due_at,
                 not_selected=not_selected,
@@ -123,14 +128,39 @@ class Look:
     # ----- of a ledger
 
     def _failure(self, one: SurveyedLedger) -> Failure | None:
+        """Of the newest run: what it recorded without an attempt, or what its attempt came to."""
+        failed_at = self._failed_at.get(one.view.ledger_id)
+        newest = failed_at is not None and not (one.attempted_at and one.attempted_at > failed_at)
+        if newest and one.view.state in _UNPUBLISHED:
+            found = self._without_attempt(one)
+            if found is not None:
+                return found
         if one.view.state not in _UNPROVEN or one.view.uid is None or not one.attempts:
             return None
         error, ended_at = self._error(one.view.ledger_id, one.view.uid)
+        return self._tried(error, one.attempts, ended_at)
+
+    def _without_attempt(self, one: SurveyedLedger) -> Failure | None:
+        """None where the record is gone since it was listed: its ledger has moved on."""
+        ledger_id = one.view.ledger_id
+        if not self._may_read():
+            told = f"failed; the record {keys.failure(ledger_id)} has the error"
+            return self._tried(told, one.attempts or 1, None)
+        try:
+            found = read_failure(self._stack, ledger_id)
+        except FormatError as error:
+            told = f"failed, and the record cannot be read: {error}"
+            return self._tried(told, one.attempts or 1, None)
+        if found is None:
+            return None
+        return self._tried(found.record.error, found.record.tries, found.stored_at)
+
+    def _tried(self, error: str, times: int, ended_at: datetime | None) -> Failure:
         auto = self._stack.settings.auto
         next_try = None
         if auto.enabled and ended_at is not None:
-            next_try = ended_at + retry_after(one.attempts, auto)
-        return Failure(error=error, attempts=one.attempts, next_try=next_try)
+            next_try = ended_at + retry_after(times, auto)
+        return Failure(error=error, attempts=times, next_try=next_try)
 
     def _error(self, ledger_id: int, uid: UUID) -> tuple[str, datetime | None]:
         """What the newest attempt came to, and when that was recorded by the store's clock."""
@@ -171,6 +201,8 @@ class Look:
         ledger_id = one.view.ledger_id
         if one.view.state is not LedgerState.RELEASE_DUE or ledger_id not in self._ask_gate_of:
             return None
+        if self._loads_nothing and not self._policies.owned(one.view.topic):
+            return None  # the gate asks the broker about the topic, which may load it
         try:
             [item] = plan_release(self._stack, ml_name, [ledger_id])
         except TierkeeperError as error:
@@ -180,3 +212,9 @@ class Look:
     def _may_read(self) -> bool:
         self._reads_left -= 1
         return self._reads_left >= 0
+
+
+def _by_broker(one: SurveyedLedger) -> bool:
+    """Whether the attempt that its topic names is not one of ours, by any record of it."""
+    known = one.ours or one.evidence.certified or one.evidence.published
+    return one.evidence.context_complete and not known

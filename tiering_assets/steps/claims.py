@@ -1,19 +1,24 @@
 """Claims: a run says that it works on a ledger, so that another does not do the same work.
 
 Never relied on for safety: attempts have keys of their own, and outcomes decide. A claim lives until
-it expires by the store's clock; it is renewed and taken over with If-Match.
+it expires by the store's clock; it is renewed and taken over with If-Match. Who takes a claim over
+interrupts the tasks that its dead run may have left behind at a Spark server.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from resources.errors import ObjectConflictError, ObjectExistsError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
+
+# How a claim is dropped, so that it is never taken for a dead one; far more than a claim lives.
+_DATED_BACK = timedelta(days=1)
 
 
 def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
@@ -42,7 +47,16 @@ def claim_ledger(stack: Stack, ledger_id: int) -> Claim | None:
         other = read_claim(stack, ledger_id)
         return other.record if other is not None else ours
     reach("offload.claimed")
+    if found is not None and _died(found.record, stack.run_id, store_now):
+        stack.narrate(f"ledger {ledger_id}: run {found.record.run_id} let its claim run out")
+        attempts = [str(one.record.uid) for one in attempts_of(stack, ledger_id)]
+        stack.runner.interrupt(found.record.run_id, attempts)
     return None
+
+
+def _died(claim: Claim, our_run_id: str, store_now: datetime) -> bool:
+    """Another run neither renewed this claim nor dropped it. One long past has no tasks any more."""
+    return claim.run_id != our_run_id and store_now - claim.expires_at < _DATED_BACK / 2
 
 
 def drop_claim(stack: Stack, ledger_id: int) -> None:
@@ -54,7 +68,7 @@ def drop_claim(stack: Stack, ledger_id: int) -> None:
         ledger_id=ledger_id,
         run_id=stack.run_id,
         attempt=None,
-        expires_at=found.record.expires_at - timedelta(days=1),
+        expires_at=found.record.expires_at - _DATED_BACK,
     )
     try:
         stack.book.replace(found, ended)

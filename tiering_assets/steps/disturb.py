@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from resources.errors import BrokerError
 from resources.metastore.cas import EditResult
@@ -48,9 +48,9 @@ def pending_due(
 ) -> bool:
     """The same of a topic that was just read; `waiting` are bytes of each proven copy."""
     closed_at = {
-        listed.ledger_id: datetime.fromtimestamp(listed.closed_at_ms / 1000, UTC)
+        listed.ledger_id: listed.closed_at
         for listed in topic.ledgers
-        if listed.closed_at_ms is not None
+        if listed.closed_at is not None
     }
     disturbed = {
         stored.key: stored.record.confirmed_at

@@ -2,7 +2,8 @@
 
 Owns: no question stops the others. A server that does not answer is a failed finding whose text is
 the error with its next step, and what needs that server is skipped, not guessed. Writes nothing but
-throw-away objects under `tierkeeper/probe/`, which are deleted again.
+throw-away objects under `tierkeeper/probe/`, which are deleted again, and not even those when it is
+read-only or when the addresses are not those of one cluster. Loads no topic but named ones.
 """
 
 from __future__ import annotations
@@ -62,10 +63,13 @@ def asked(check: str, ask: Callable[[], Iterable[Finding]]) -> Iterator[Finding]
         yield fail(check, str(error), "")
 
 
-def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Iterator[Finding]:
+def examine(
+    settings: Settings, *, topics: Iterable[str] | None = None, read_only: bool = False
+) -> Iterator[Finding]:
     """Ask everything, in the order in which one thing needs another.
 
     `topics` are managed-ledger names whose policies to look at; without, one per namespace.
+    `read_only` writes nothing and loads nothing, and says what was not tried for it.
     """
     from tiering_assets.steps import (
         doctor_bucket,
@@ -73,6 +77,7 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         doctor_machine,
         doctor_policies,
         doctor_proofs,
+        doctor_stores,
     )
 
     yield from doctor_machine.check_machine()
@@ -91,6 +96,9 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         if metadata is not None:
             ledgers = LedgerDirectory(metadata, settings.metadata.ledgers_root)
             yield from asked("zookeeper", lambda: doctor_cluster.check_metadata(settings, ledgers))
+            yield from asked(
+                "metadata rights", lambda: doctor_stores.check_rights(settings, metadata)
+            )
             yield from asked("bookies", lambda: doctor_cluster.check_bookies(settings, ledgers))
         broker = HttpBrokerAdmin(settings.broker)
         exits.callback(broker.close)
@@ -98,25 +106,32 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         for finding in asked("broker", lambda: doctor_cluster.check_broker(settings, broker)):
             broker_answers = broker_answers or finding.level is not Level.FAIL
             yield finding
-        if broker_answers:
-            yield from asked(
-                "broker metadata", lambda: doctor_cluster.check_stores(settings, broker, metadata)
-            )
-        else:
-            yield skip("broker metadata", "needs the broker")
+        one_cluster = True
+        for finding in doctor_stores.check_addresses(
+            settings, broker if broker_answers else None, metadata
+        ):
+            one_cluster = one_cluster and finding.level is not Level.FAIL
+            yield finding
         bucket_answers = False
         if settings.store.bucket:
             objects = S3ObjectStore(settings.store)
             for finding in asked("bucket", lambda: doctor_bucket.check_bucket(settings, objects)):
                 bucket_answers = bucket_answers or finding.level is not Level.FAIL
                 yield finding
-            if bucket_answers:
+            if read_only:
+                yield skip("bucket proofs", f"not tried, to write nothing: {doctor_proofs.NAMES}")
+            elif not one_cluster:
+                yield skip("bucket proofs", "not tried before all addresses are of one cluster")
+            elif bucket_answers:
                 yield from doctor_proofs.prove_bucket(objects)
             else:
                 yield skip("bucket proofs", "needs the bucket")
         else:
             yield fail("bucket", "store.bucket is not set", "set TIERKEEPER_STORE_BUCKET")
     if metadata is not None and broker_answers and bucket_answers:
-        yield from asked("policies", lambda: doctor_policies.check_policies(settings, topics))
+        yield from asked(
+            "policies",
+            lambda: doctor_policies.check_policies(settings, topics, read_only=read_only),
+        )
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")

@@ -22,7 +22,8 @@ def check_bucket(settings: Settings, objects: ObjectStore) -> Iterator[Finding]:
             "create it, or set store.bucket and store.endpoint to those the brokers use",
         )
         return
-    yield ok("bucket", f"{where}: versioning {facts.versioning or 'unknown'}")
+    yield ok("bucket", where)
+    yield _versioning(facts.versioning)
     if facts.object_lock is None:
         yield skip("object lock", "the store does not tell")
     elif facts.object_lock:
@@ -35,6 +36,19 @@ def check_bucket(settings: Settings, objects: ObjectStore) -> Iterator[Finding]:
         yield ok("object lock", "off")
     yield from _lifecycle(facts.lifecycle_rules)
     yield _clock(settings, objects)
+
+
+def _versioning(status: str | None) -> Finding:
+    if status is None:
+        return skip("versioning", "the store does not tell")
+    if status == "Disabled":
+        return ok("versioning", "off")
+    return warn(
+        "versioning",
+        f"{status}: what is replaced or deleted stays as an older version and is paid for",
+        "expect it in the bill; `tierkeeper orphan sweep` deletes every version of what failed "
+        "attempts left",
+    )
 
 
 def _lifecycle(rules: tuple[str, ...] | None) -> Iterator[Finding]:

@@ -1,22 +1,25 @@
-"""Doctor's questions about ZooKeeper, the bookies and the broker, and whether they belong together."""
+"""Doctor's questions about ZooKeeper, the bookies and the broker, each by itself."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from resources.bookkeeper.address_map import AddressMap
 from resources.bookkeeper.admin import BookieAdmin
-from resources.errors import BookieError, SettingsError
+from resources.errors import BookieError
 from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import MetadataStore
-from resources.metastore.store_uri import parse_store_uri
 from resources.pulsar.admin import BrokerAdmin
 from resources.settings import Settings
 from tiering_assets.steps.doctor import Finding, fail, ok, warn
-
-_BROKERS_PATH = "/loadbalance/brokers"
-_STORE_SETTINGS = ("metadataStoreUrl", "zookeeperServers")
-_CONFIGURATION_SETTINGS = ("configurationMetadataStoreUrl", "configurationStoreServers")
+from tiering_assets.tiering.brokers import (
+    SKIP_SETTING,
+    STOP_SKIPPING,
+    BrokerSeen,
+    broker_seen,
+    names,
+    without_driver,
+)
 
 
 def check_metadata(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Finding]:
@@ -39,17 +42,19 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
     if bookies.readonly:
         yield warn("bookies", f"read-only: {', '.join(bookies.readonly)}", "look at their disks")
     timeout_s = settings.bookies.connect_timeout_s
-    for bookie, (host, port) in ledgers.bookie_addresses().items():
+    ways = AddressMap.parse(settings.bookies.address_map)
+    for bookie, address in ledgers.bookie_addresses().items():
         try:
-            socket.create_connection((host, port), timeout=timeout_s).close()
+            socket.create_connection(ways.dialled(address), timeout=timeout_s).close()
         except OSError as error:
             yield fail(
                 f"bookie {bookie}",
-                f"registered, but {host}:{port} does not accept a connection ({error})",
-                "open the network from here to the bookies",
+                f"registered, but {ways.told(address)} does not accept a connection ({error})",
+                "open the network from here to the bookies, or set bookies.address_map",
             )
             continue
-        yield _bookie_http(bookie, ledgers.http_endpoint(bookie), timeout_s)
+        http = ledgers.http_endpoint(bookie)
+        yield _bookie_http(bookie, http and ways.dialled(http), timeout_s)
 
 
 def _bookie_http(bookie: str, http: tuple[str, int] | None, timeout_s: float) -> Finding:
@@ -78,68 +83,35 @@ def check_broker(settings: Settings, broker: BrokerAdmin) -> Iterator[Finding]:
         f"cluster {config.get('clusterName', 'without a name')}, "
         f"{len(brokers)} live: {', '.join(brokers)}",
     )
-    said = config.get("autoSkipNonRecoverableData", "").lower()
-    if said == "false":
-        yield ok("autoSkipNonRecoverableData", "false")
-    elif said == "true":
-        yield fail(
-            "autoSkipNonRecoverableData",
-            "true: after a passing read failure the broker skips a whole ledger; release refuses",
-            "pulsar-admin brokers update-dynamic-config --config autoSkipNonRecoverableData "
-            "--value false",
+    seen = [broker_seen(name, found) for name, found in sorted(broker.runtime_configs().items())]
+    yield _skipping(seen)
+    driver = settings.offload.driver
+    if blind := without_driver(seen, driver):
+        yield warn(
+            "offload driver",
+            f"not {driver!r} at {names(blind)}: publish and release refuse every topic whose "
+            f"namespace has no offload policy of its own, as it may move there",
+            "configure the offloader of every broker",
         )
     else:
-        yield warn(
-            "autoSkipNonRecoverableData",
-            f"expected true or false, the broker says {said!r}; release refuses what is unknown",
-            "ask for permission to read the broker's runtime configuration",
+        yield ok("offload driver", f"{driver!r} at every live broker")
+
+
+def _skipping(seen: Sequence[BrokerSeen]) -> Finding:
+    careless = [broker for broker in seen if broker.skips]
+    silent = [broker for broker in seen if broker.skips is None]
+    if careless:
+        return fail(
+            SKIP_SETTING,
+            f"true at {names(careless)}: after a passing read failure a broker skips a whole ledger; "
+            f"publish and release refuse",
+            STOP_SKIPPING,
         )
-
-
-def check_stores(
-    settings: Settings, broker: BrokerAdmin, metadata: MetadataStore | None
-) -> Iterator[Finding]:
-    """The broker must keep its metadata where we look, or we would publish into the void."""
-    config = broker.runtime_config()
-    ours = settings.metadata.store
-    for check, names in (
-        ("broker metadata", _STORE_SETTINGS),
-        ("broker configuration store", _CONFIGURATION_SETTINGS),
-    ):
-        name = next((name for name in names if config.get(name)), None)
-        if name is None:
-            if names is _STORE_SETTINGS:
-                yield warn(check, f"the broker names none: {' or '.join(names)}", "compare by hand")
-            continue
-        if _same_store(config[name], ours):
-            yield ok(check, f"{name}={config[name]} is metadata.store")
-        else:
-            yield fail(
-                check,
-                f"{name} of the broker is {config[name]}, metadata.store is {ours}",
-                f"set metadata.store to {config[name]} (TIERKEEPER_METADATA_STORE), or "
-                f"broker.admin_url to a broker of this cluster",
-            )
-    if metadata is not None:
-        registered = set(metadata.children(_BROKERS_PATH))
-        strangers = sorted(set(broker.list_brokers()) - registered)
-        if strangers:
-            yield fail(
-                "broker registration",
-                f"{', '.join(strangers)} not below {_BROKERS_PATH} of {ours}, which has "
-                f"{', '.join(sorted(registered)) or 'none'}",
-                "set metadata.store to the store of this broker",
-            )
-        else:
-            yield ok("broker registration", "every live broker is registered in metadata.store")
-
-
-def _same_store(theirs: str, ours: str) -> bool:
-    """Equal hosts in any order and equal chroot; `zookeeperServers` has no scheme."""
-    text = theirs.removeprefix("metadata-store:")
-    try:
-        found = parse_store_uri(text if text.startswith("zk:") else f"zk:{text}")
-        mine = parse_store_uri(ours)
-    except SettingsError:
-        return False
-    return (set(found.hosts), found.chroot) == (set(mine.hosts), mine.chroot)
+    if silent:
+        return warn(
+            SKIP_SETTING,
+            f"expected true or false, unknown at {names(silent)}; publish and release refuse what "
+            f"is unknown",
+            "ask for permission to read the brokers' runtime configuration",
+        )
+    return ok(SKIP_SETTING, "false at every live broker")

@@ -1,4 +1,4 @@
-"""Doctor's questions about this machine: Python, Java, packages."""
+"""Doctor's questions about this machine: Python, Java, its name, packages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from resources.devstack.prerequisites import require_java, require_python
+from resources.devstack.prerequisites import name_problem, require_java, require_python
 from resources.errors import PrerequisiteError
 from tiering_assets.steps.doctor import Finding, fail, ok, warn
 
@@ -23,6 +23,9 @@ def check_machine() -> Iterator[Finding]:
         yield ok("java", f"{require_java()} is Java 17 or 21")
     except PrerequisiteError as error:  # only Spark and the local stack need it
         yield warn("java", str(error), "until then use --runner local")
+    problem = name_problem()
+    if problem:
+        yield warn("machine name", problem, "until then Spark's JVM may not start")
     found, missing = [], []
     for name in _PACKAGES:
         try:

@@ -64,17 +64,8 @@ class _Probe:
 def prove_bucket(objects: ObjectStore) -> Iterator[Finding]:
     """Each proof by itself: one that fails does not hide the others."""
     probe = _Probe(objects)
-    proofs: tuple[tuple[str, Callable[[_Probe], Finding]], ...] = (
-        ("conditional create", _conditional_create),
-        ("multipart create", _multipart_if_absent),
-        ("part checksums", _part_checksums),
-        ("read after write", _read_after_write),
-        ("conditional overwrite", _if_match),
-        ("user metadata", _user_metadata),
-        ("versions", _versions),
-    )
     try:
-        for name, prove in proofs:
+        for name, prove in _PROOFS:
             yield from asked(name, lambda prove=prove: [prove(probe)])  # type: ignore[misc]
     finally:
         cleaned = [*asked("proof clean-up", probe.clean_up)]
@@ -209,3 +200,15 @@ def _versions(probe: _Probe) -> Finding:
     if second.version_id == first.version_id or old is None or old.body != b"one":
         return fail("versions", "the first of two versions does not come back", _OTHER_STORE)
     return ok("versions", "on: an older version stays readable by its id")
+
+
+_PROOFS: tuple[tuple[str, Callable[[_Probe], Finding]], ...] = (
+    ("conditional create", _conditional_create),
+    ("multipart create", _multipart_if_absent),
+    ("part checksums", _part_checksums),
+    ("read after write", _read_after_write),
+    ("conditional overwrite", _if_match),
+    ("user metadata", _user_metadata),
+    ("versions", _versions),
+)
+NAMES = ", ".join(name for name, _prove in _PROOFS)

@@ -3,7 +3,7 @@
 The order is the contract: bucket listed, metadata read, decided, the plan recorded as the intent;
 later, with a person's approval, all of that again from scratch, then the objects are deleted and the
 record `swept` is written. Brokers delete such objects themselves; these are those that they left.
-Records stay: they are how people see what happened.
+Records stay: they are how people see what happened, and follow later (forget.py).
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from uuid import UUID
 
-from resources.errors import ObjectNotFoundError, ObjectStoreError, RefusedError
+from resources.errors import ObjectStoreError
 from tiering_assets.records import keys
-from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
-from tiering_assets.records.signature import record_digest
 from tiering_assets.records.sweep_models import ExpiredPlan, PlannedExpiry, Swept
+from tiering_assets.steps.approved_plan import RecordedPlan, approved_plan, record_plan
 from tiering_assets.steps.bucket_listing import BucketListing, Pair, list_bucket
-from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
-from tiering_assets.steps.holds import Holds, read_holds
+from tiering_assets.steps.gone import Whereabouts
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.sweep import refuse_mass_delete, refuse_old_metadata
-from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.expired import Expired, ExpiredEvidence, decide_expired
 from tiering_assets.tiering.orphans import Keep
 
@@ -45,12 +40,6 @@ class ExpiredCopy:
     decision: Expired | Keep
     done: Swept | None = None
     error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedPlan:
-    plan: ExpiredPlan
-    digest: str
 
 
 def find_expired(
@@ -79,7 +68,7 @@ def find_expired(
     return found
 
 
-def plan_expired(stack: Stack) -> tuple[RecordedPlan | None, list[ExpiredCopy]]:
+def plan_expired(stack: Stack) -> tuple[RecordedPlan[ExpiredPlan] | None, list[ExpiredCopy]]:
     """Record what may go as a plan to be approved; None when nothing may. Deletes nothing.
 
     Raises:
@@ -99,9 +88,7 @@ def plan_expired(stack: Stack) -> tuple[RecordedPlan | None, list[ExpiredCopy]]:
         fleet=fleet,
         writer=stack.writer,
     )
-    digest = record_digest(encode_record(plan))
-    stack.book.create(keys.expired_plan(digest), plan)
-    return RecordedPlan(plan, digest), found
+    return record_plan(stack, plan, keys.expired_plan), found
 
 
 def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
@@ -113,36 +100,15 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
         ObjectNotFoundError: there is no such plan.
         RefusedError: the plan as a whole may not be carried out; nothing was deleted.
     """
-    plan = stack.book.read(ExpiredPlan, keys.expired_plan(digest))
-    if plan is None:
-        raise ObjectNotFoundError(
-            f"{keys.expired_plan(digest)}: no such plan; `tierkeeper orphan expired --plan` makes one"
-        )
-    _refuse_whole(stack, plan)
+    plan = approved_plan(
+        stack, ExpiredPlan, keys.expired_plan(digest), made_by="tierkeeper orphan expired --plan"
+    )
     listing = list_bucket(stack)
     found = find_expired(stack, listing, plan=plan)
     going = sum(isinstance(one.decision, Expired) for one in found)
     refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
     _finish(stack, plan.record, listing)
     return [_act(stack, one) for one in found]
-
-
-def _refuse_whole(stack: Stack, plan: Stored[ExpiredPlan]) -> None:
-    place = (plan.record.instance, plan.record.bucket)
-    ours = (stack.instance, stack.settings.store.bucket)
-    if place != ours:
-        raise RefusedError(
-            f"the plan is of instance {place[0]} and bucket {place[1]}, "
-            f"these are {ours[0]} and {ours[1]}; make a plan here"
-        )
-    age = stack.objects.server_time() - plan.stored_at
-    if age > timedelta(seconds=stack.settings.release.plan_valid_s):
-        raise RefusedError(
-            f"the plan is {age} old, more than release.plan_valid_s; make a new one and look at it"
-        )
-    held = read_holds(stack).all_held
-    if held is not None:
-        raise RefusedError(f"everything is held, nothing is deleted: {held}")
 
 
 def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
@@ -199,42 +165,36 @@ def _planned(copy: ExpiredCopy) -> PlannedExpiry:
 
 
 class _Look:
-    """Metadata, records and holds, read after the bucket was listed; each topic once."""
+    """Each attempt's ledger where it may still be; the publications of each topic once."""
 
     def __init__(self, stack: Stack, plan: Stored[ExpiredPlan] | None) -> None:
         self._stack = stack
         self._planned_at = None if plan is None else plan.stored_at
-        self._listers, self._namers = _who_has(stack)
-        self._shadows: Shadows = find_shadows(stack)
-        self._holds: Holds = read_holds(stack)
-        self._store_now = stack.objects.server_time()
+        self._where = Whereabouts(stack)
         self._czxids: dict[str, Mapping[Pair, int]] = {}
 
     def at(self, attempt: Stored[Attempt], listing: BucketListing) -> ExpiredCopy | None:
         """None for an attempt that is not published, or whose topic lists its ledger."""
-        record, stack = attempt.record, self._stack
+        record, stack, where = attempt.record, self._stack, self._where
         ledger_id, uid, ml_name = record.ledger.ledger_id, record.uid, record.ml_name
-        # Its own topic is read by its name: a listing of topics may come short.
-        topic = stack.topics.read(ml_name)
-        listed = frozenset() if topic is None else {one.ledger_id for one in topic[0].ledgers}
+        topic = where.own_topic(ml_name)
         outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
-        if ledger_id in listed or outcome is None or outcome.record.outcome != "publish":
+        if ledger_id in topic.listed or outcome is None or outcome.record.outcome != "publish":
             return None
         intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
-        live = read_claim(stack, ledger_id)
         evidence = ExpiredEvidence(
             ledger_id=ledger_id,
             uid=uid,
             outcome=outcome.record.outcome,
             published_czxid=self._published_in(ml_name).get((ledger_id, uid)),
-            node_czxid=None if topic is None else topic[1].stat.czxid,
-            listed=listed,
-            elsewhere=self._elsewhere(ledger_id, uid, ml_name),
-            in_bookkeeper=stack.ledgers.read(ledger_id) is not None,
+            node_czxid=topic.czxid,
+            listed=topic.listed,
+            elsewhere=where.elsewhere(ml_name, [(ledger_id, uid)]),
+            in_bookkeeper=where.in_bookkeeper(ledger_id),
             attempt_stored_at=attempt.stored_at,
-            store_now=self._store_now,
-            claimed_live=live is not None and live.record.expires_at > self._store_now,
-            held=self._holds.why(ledger_id, ml_name),
+            store_now=where.store_now,
+            claimed_live=where.claimed_live(ledger_id),
+            held=where.held(ledger_id, ml_name),
             planned_at=self._planned_at,
         )
         return ExpiredCopy(
@@ -256,22 +216,3 @@ class _Look:
                 for pair, stored in recorded_publications(self._stack, ml_name).items()
             }
         return self._czxids[ml_name]
-
-    def _elsewhere(self, ledger_id: int, uid: UUID, ml_name: str) -> str | None:
-        shadows = self._shadows.get(topic_of(ml_name))
-        if shadows:
-            return shadows[0]
-        return self._namers.get((ledger_id, uid)) or self._listers.get(ledger_id)
-
-
-def _who_has(stack: Stack) -> tuple[dict[int, str], dict[Pair, str]]:
-    """Which topic lists each ledger, and which one's contexts name each attempt."""
-    listers: dict[int, str] = {}
-    namers: dict[Pair, str] = {}
-    for ml_name in stack.topics.iter_managed_ledgers():
-        topic = stack.topics.read(ml_name)
-        for one in () if topic is None else topic[0].ledgers:
-            listers[one.ledger_id] = ml_name
-            if one.offload is not None:
-                namers[one.ledger_id, one.offload.uid] = ml_name
-    return listers, namers

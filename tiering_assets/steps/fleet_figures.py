@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from tiering_assets.records.keys import namespace_of
 from tiering_assets.steps.backlog import ExplainedLedger, explain_backlog
 from tiering_assets.steps.backlog_topic import reloads_of_last_hour
 from tiering_assets.steps.stack import Stack
@@ -31,7 +32,7 @@ def figures_of(
         (
             Counted(
                 topic=one.view.topic,
-                namespace=_namespace(one.view.ml_name),
+                namespace=namespace_of(one.view.ml_name),
                 reason=one.because.reason,
                 state=one.view.state,
                 bytes=one.view.bytes or 0,
@@ -44,8 +45,3 @@ def figures_of(
         disturbances_last_hour=disturbances_last_hour,
         now=now,
     )
-
-
-def _namespace(ml_name: str) -> str:
-    """`tenant/namespace` of a topic's managed-ledger name, which ends in `/persistent/topic`."""
-    return "/".join(ml_name.split("/")[:-2])

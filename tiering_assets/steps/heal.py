@@ -122,7 +122,7 @@ def _heal(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[int, H
                 ToVerify(plan=copied.plan, attempt=copied.attempt, source_rows=copied.rows)
             )
         else:
-            results[ledger_id] = copied
+            results[ledger_id] = copied.error
     for ledger_id, proof in (verify_attempts(stack, to_verify) if to_verify else {}).items():
         if isinstance(proof, TierkeeperError):
             results[ledger_id] = proof

@@ -63,6 +63,7 @@ def index_facts(
         headers=read_headers(stack, certificate),
         last_entry_id=certificate.ledger.last_entry_id,
         ledger_length=certificate.ledger.length,
+        payload_bytes=certificate.payload_bytes,
         topic_entries=None if listed is None else listed.entries,
         topic_bytes=None if listed is None else listed.size,
     )

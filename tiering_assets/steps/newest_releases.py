@@ -39,7 +39,7 @@ def newest_releases(stack: Stack, count: int) -> list[ReleasedLedger]:
     written = (
         summary
         for summary in stack.objects.list_objects(prefix + RELEASES)
-        if not summary.key.endswith(".intent.json")
+        if keys.is_release(summary.key)
     )
     newest: Sequence[ObjectSummary] = nlargest(
         count, written, key=lambda summary: (summary.last_modified, keys.pair_of(summary.key)[0])

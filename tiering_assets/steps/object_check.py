@@ -131,7 +131,7 @@ def check_object(stack: Stack, key: str) -> ObjectCheck:
     started = stack.monotonic()
     sight = look_at_object(stack, key)
     findings = list(sight.problems)
-    plans = plans_of_index(sight, findings)
+    plans = _inside(sight, plans_of_index(sight, findings), findings)
     rows = {}
     if sight.data is not None and plans:
         stack.narrate(f"{sight.data_key}: reading {len(plans)} blocks, {sight.data.size} bytes")
@@ -153,12 +153,7 @@ def check_object(stack: Stack, key: str) -> ObjectCheck:
     entries = sum(row.entries for row in rows.values())
     payload_bytes = sum(row.payload_bytes for row in rows.values())
     if sight.metadata is not None and rows:
-        for name, want, have in (
-            ("entries", sight.metadata.entries, entries),
-            ("payload bytes", sight.metadata.length, payload_bytes),
-        ):
-            if want != have:
-                findings.append(f"{name}: the index's ledger metadata says {want}, found {have}")
+        findings += total_findings(sight.metadata, entries, payload_bytes)
     if sight.certificate is not None:
         findings += certificate_differences(
             sight.certificate.record, data=sight.data, index=sight.index, rows=rows
@@ -170,6 +165,35 @@ def check_object(stack: Stack, key: str) -> ObjectCheck:
         findings=tuple(findings),
         seconds=round(stack.monotonic() - started, 3),
     )
+
+
+def total_findings(metadata: LedgerMetadata, entries: int, payload_bytes: int) -> list[str]:
+    """What the index's ledger metadata says otherwise; its length may count more, never less."""
+    found = []
+    if entries != metadata.entries:
+        found.append(
+            f"entries: the index's ledger metadata says {metadata.entries}, found {entries}"
+        )
+    if payload_bytes > metadata.length:
+        found.append(
+            f"payload bytes: the index's ledger metadata says {metadata.length}, found "
+            f"{payload_bytes}"
+        )
+    return found
+
+
+def _inside(sight: ObjectSight, plans: list[BlockPlan], findings: list[str]) -> list[BlockPlan]:
+    """Blocks that the data object has: a store's refusal of others would look like an outage."""
+    if sight.data is None:
+        return plans
+    there = [plan for plan in plans if plan.offset + plan.block_length <= sight.data.size]
+    findings += [
+        f"block {plan.part_number}: ends at byte {plan.offset + plan.block_length}, the data object "
+        f"at {sight.data.size}; not read"
+        for plan in plans
+        if plan not in there
+    ]
+    return there
 
 
 def _decode(

@@ -44,11 +44,22 @@ class CopiedAttempt:
     """Both objects of an attempt are in the bucket. `rows` are what its copy tasks reported.
 
     None where an earlier run had completed the data object: verification asks the bookies again.
+    `parts_sent` counts what they sent, parts that were sent again included; a task that Spark ran
+    twice says so once.
     """
 
     plan: LedgerPlan
     attempt: Stored[Attempt]
     rows: Mapping[int, BlockRow] | None
+    parts_sent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotCopied:
+    """`attempted` is True where an attempt was begun; its records tell what came of it."""
+
+    error: TierkeeperError
+    attempted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +73,20 @@ class _Reserved:
         return None if self.task is None else self.task.upload_id
 
 
-def copy_ledgers(
-    stack: Stack, plans: Sequence[LedgerPlan]
-) -> dict[int, CopiedAttempt | TierkeeperError]:
-    """Copy a batch; one ledger's failure never hides another's success."""
-    results: dict[int, CopiedAttempt | TierkeeperError] = {}
+def copy_ledgers(stack: Stack, plans: Sequence[LedgerPlan]) -> dict[int, CopiedAttempt | NotCopied]:
+    """Copy a batch; one ledger's failure never hides another's success.
+
+    Raises what the runner raises if it cannot start: nothing is written then.
+    """
+    results: dict[int, CopiedAttempt | NotCopied] = {}
+    stack.runner.start()  # a run without workers leaves no attempts behind
     reserved: list[_Reserved] = []
     for plan in plans:
         try:
             with stack.spending_for(plan.ml_name):
                 reserved.append(_reserve(stack, plan))
         except TierkeeperError as error:
-            results[plan.ledger_id] = error
+            results[plan.ledger_id] = NotCopied(error=error, attempted=False)
     rows = _run(stack, [r.task for r in reserved if r.task is not None])
     for item in reserved:
         uid = str(item.attempt.record.uid)
@@ -82,7 +95,7 @@ def copy_ledgers(
                 results[item.plan.ledger_id] = _finish(stack, item, rows.get(uid, []))
         except TierkeeperError as error:
             give_up(stack, item.attempt, reason=str(error), upload_id=item.upload_id)
-            results[item.plan.ledger_id] = error
+            results[item.plan.ledger_id] = NotCopied(error=error, attempted=True)
     return results
 
 
@@ -198,15 +211,16 @@ def _narrate(stack: Stack, row: BlockRow) -> None:
 def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAttempt:
     plan, record = item.plan, item.attempt.record
     good = None
+    sent = sum(row.sent and not row.error for row in rows)
     if item.task is not None:
         good = _all_blocks(plan, rows)
         reach("offload.parts_sent")
         if item.task.upload_id is not None:
-            _complete(stack, item, item.task, good)
+            sent += _complete(stack, item, item.task, good)
     index = encode_index(plan.blocks, plan.index_metadata, plan.object_bytes)
     _put_index(stack, record, index, object_metadata(stack, plan, role="index"))
     reach("offload.index_put")
-    return CopiedAttempt(plan=plan, attempt=item.attempt, rows=good)
+    return CopiedAttempt(plan=plan, attempt=item.attempt, rows=good, parts_sent=sent)
 
 
 def _all_blocks(plan: LedgerPlan, rows: Sequence[BlockRow]) -> dict[int, BlockRow]:
@@ -230,16 +244,20 @@ def revive(row: BlockRow, message: str) -> TierkeeperError:
     return ObjectStoreError(message) if row.retryable else IntegrityError(message)
 
 
-def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]) -> None:
-    """Complete with ListParts' own ETags after its sizes and checksums equal the accepted rows."""
+def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]) -> int:
+    """Complete with ListParts' own ETags after its sizes and checksums equal the accepted rows.
+
+    Returns how many parts had to be sent again for that.
+    """
     record, upload_id = item.attempt.record, task.upload_id or ""
-    parts = _settle_parts(stack, item, task, rows)
+    parts, sent_again = _settle_parts(stack, item, task, rows)
     try:
         stack.objects.complete_upload(record.data_key, upload_id, parts)
     except ObjectStoreError as error:
         _resolve_complete(stack, record, error)
     reach("offload.completed")
     _abort_strays(stack, record)
+    return sent_again
 
 
 def _abort_strays(stack: Stack, record: Attempt) -> None:
@@ -258,9 +276,10 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
 
 def _settle_parts(
     stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]
-) -> Sequence[Part]:
-    """What the store lists, once it equals the rows; parts that differ are sent again."""
+) -> tuple[Sequence[Part], int]:
+    """What the store lists, once it equals the rows; parts that differ are sent again, and counted."""
     record, upload_id = item.attempt.record, task.upload_id or ""
+    sent_again = 0
     ledger_id = record.ledger.ledger_id
     for _round in range(SEND_ROUNDS_MAX):
         listed = stack.objects.list_parts(record.data_key, upload_id)
@@ -271,10 +290,11 @@ def _settle_parts(
             )
         match = accept_parts(_expected(rows), listed, key=record.data_key)
         if match.may_complete:
-            return match.accepted
+            return match.accepted, sent_again
         stack.narrate(f"ledger {ledger_id}: sending {len(match.send_again)} parts again")
         wanted = set(match.send_again)
         again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
+        sent_again += len(again)
         rows = {**rows, **_send_again(stack, item.plan, replace(task, blocks=again, listed=()))}
     raise IntegrityError(
         f"ledger {ledger_id}: parts of {record.data_key} in the store differ from what was sent, "

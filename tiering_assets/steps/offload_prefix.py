@@ -74,8 +74,11 @@ class PrefixProgress:
     stuck: tuple[str, ...] = ()
 
 
-def plan_prefix(stack: Stack, ml_name: str, until: Until) -> PrefixPlan:
+def plan_prefix(stack: Stack, ml_name: str, until: Until, *, ask_broker: bool = True) -> PrefixPlan:
     """Choose the ledgers. Writes nothing and loads no topic.
+
+    Whether a topic is loaded is known up to a minute late, so without `ask_broker` the open ledger's
+    size is not asked: asking one that was unloaded meanwhile would load it.
 
     Raises:
         RefusedError: no such topic or position, or a topic that is never touched or switched off.
@@ -85,7 +88,7 @@ def plan_prefix(stack: Stack, ml_name: str, until: Until) -> PrefixPlan:
         raise RefusedError(f"{topic}: the topic lists no ledger yet; nothing can be offloaded")
     notes: tuple[str, ...] = ()
     if isinstance(until, KeepBytes):
-        open_bytes = _open_bytes(stack, topic, found.ledgers)
+        open_bytes = _open_bytes(stack, topic, found.ledgers, ask_broker=ask_broker)
         if open_bytes is None:
             notes = (
                 "the open ledger's size is not known without loading the topic and counts as 0: "
@@ -134,13 +137,17 @@ def _require_enabled(stack: Stack, ml_name: str) -> ManagedLedger:
     return found
 
 
-def _open_bytes(stack: Stack, topic: str, ledgers: Sequence[LedgerInfo]) -> int | None:
+def _open_bytes(
+    stack: Stack, topic: str, ledgers: Sequence[LedgerInfo], *, ask_broker: bool
+) -> int | None:
     """Size of the open ledger: BookKeeper's when it is closed there, else its broker's memory."""
     if not ledgers[-1].is_open:
         return 0
     node = stack.ledgers.read(ledgers[-1].ledger_id)
     if node is not None and node.metadata.state is LedgerState.CLOSED:
         return node.metadata.length
+    if not ask_broker:
+        return None
     try:
         if stack.broker.locate(topic).load is not TopicLoad.LOADED:
             return None

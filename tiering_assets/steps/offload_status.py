@@ -20,7 +20,7 @@ def offload_status(stack: Stack, ml_names: Sequence[str]) -> Iterator[tuple[str,
     The list is read after the reasons: a ledger that was closed in between has none and is left out.
     """
     reasons: dict[str, dict[int, Because]] = defaultdict(dict)
-    for one in explain_backlog(stack, ml_names, ask_topics=True):
+    for one in explain_backlog(stack, ml_names, ask_topics=True, loads_nothing=True):
         reasons[one.view.ml_name][one.view.ledger_id] = one.because
     for ml_name in ml_names:
         found = stack.topics.read(ml_name)

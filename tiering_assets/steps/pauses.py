@@ -15,7 +15,11 @@ from typing import Literal
 from uuid import uuid4
 
 from resources.errors import FormatError, ObjectNotFoundError, RefusedError
-from resources.metastore.topic_names import parse_managed_ledger_name, parse_topic_name
+from resources.metastore.topic_names import (
+    parse_managed_ledger_name,
+    parse_topic_name,
+    with_scheme,
+)
 from tiering_assets.records import keys
 from tiering_assets.records.pause_models import Pause, PauseLift
 from tiering_assets.steps.crash_points import reach
@@ -59,8 +63,7 @@ EVERYTHING = Scope("all")
 
 def topic_scope(topic: str) -> Scope:
     """The scope of a topic, a partition or a partitioned topic. FormatError: it is no topic's name."""
-    full = topic if "://" in topic else f"persistent://{topic}"
-    return Scope("topic", parse_topic_name(full).managed_ledger_name)
+    return Scope("topic", parse_topic_name(with_scheme(topic)).managed_ledger_name)
 
 
 def namespace_scope(namespace: str) -> Scope:

@@ -18,6 +18,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
+from tiering_assets.steps.failures import Failed, settle_failures
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
@@ -27,6 +28,7 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import ReleaseResult
 from tiering_assets.steps.release_reread import reread_copies
 from tiering_assets.steps.resume import Certified, Complete, find_certified, find_resumable
+from tiering_assets.steps.rights import Rights
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tier_topic import tier_topic
@@ -48,6 +50,7 @@ class LedgerOutcome:
     certificate: Stored[Certificate] | None = None
     ml_czxid: int | None = None
     copied: bool = False
+    parts_sent: int = 0  # by this run's tasks
     verified: bool = False
     published: Published | None = None
     wait: Wait | None = None
@@ -98,11 +101,18 @@ def offload_batch(
     started = stack.monotonic()
     outcomes: dict[int, LedgerOutcome] = {}
     try:
+        rights = Rights(stack)
         for ledger_id in wanted:
-            outcomes[ledger_id] = _guard(ledger_id, partial(_claim, stack, ledger_id))
-        _copy_and_verify(stack, outcomes)
+            outcomes[ledger_id] = _guard(ledger_id, partial(_begin, stack, ledger_id, rights))
+        begun = [i for i, one in outcomes.items() if one.wait is None and one.error is None]
+        try:
+            attempted = _copy_and_verify(stack, outcomes)
+        except TierkeeperError as error:  # the run's own, such as a Spark that does not start
+            _settle(stack, [_ended_by(error, outcomes[i]) for i in begun], set(), rights)
+            raise
         if publish:
             _publish(stack, outcomes, along or Along(due={}, shadows={}), when_due=when_due)
+        _settle(stack, [outcomes[i] for i in begun], attempted, rights)
     finally:
         for ledger_id in wanted:
             _guard(ledger_id, partial(_drop, stack, ledger_id))
@@ -118,6 +128,11 @@ def _guard(ledger_id: int, act: Callable[[], LedgerOutcome]) -> LedgerOutcome:
         return LedgerOutcome(ledger_id=ledger_id, error=error)
 
 
+def _begin(stack: Stack, ledger_id: int, rights: Rights) -> LedgerOutcome:
+    rights.require(ledger_id)
+    return _claim(stack, ledger_id)
+
+
 def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
     other = claim_ledger(stack, ledger_id)
     if other is None:
@@ -128,12 +143,34 @@ def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
     )
 
 
+def _ended_by(error: TierkeeperError, outcome: LedgerOutcome) -> LedgerOutcome:
+    """A ledger's outcome when its run ends early; what waits or is proven has lost nothing."""
+    if outcome.error or outcome.wait or outcome.certificate:
+        return outcome
+    return replace(outcome, error=error)
+
+
 def _drop(stack: Stack, ledger_id: int) -> LedgerOutcome:
     drop_claim(stack, ledger_id)
     return LedgerOutcome(ledger_id=ledger_id)
 
 
-def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
+def _settle(
+    stack: Stack, outcomes: Iterable[LedgerOutcome], attempted: set[int], rights: Rights
+) -> None:
+    """Record failures that no attempt tells of; what a run did not claim it does not judge."""
+    failed: dict[int, Failed] = {}
+    further: set[int] = set(attempted)
+    for one in outcomes:
+        if one.error is None:
+            further.add(one.ledger_id)
+        elif one.ledger_id not in attempted:
+            failed[one.ledger_id] = Failed(one.error, rights.owners.get(one.ledger_id))
+    settle_failures(stack, failed, further)
+
+
+def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> set[int]:
+    """Returns the ledgers of which an attempt tells what became of it in this run."""
     plans: list[LedgerPlan] = []
     to_verify: list[ToVerify] = []
     for ledger_id, outcome in list(outcomes.items()):
@@ -142,14 +179,17 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
                 ledger_id, partial(_start, stack, ledger_id, plans, to_verify)
             )
     copied = copy_ledgers(stack, plans) if plans else {}
+    attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
     for ledger_id, result in copied.items():
         if isinstance(result, CopiedAttempt):
-            outcomes[ledger_id] = replace(outcomes[ledger_id], copied=True)
+            outcomes[ledger_id] = replace(
+                outcomes[ledger_id], copied=True, parts_sent=result.parts_sent
+            )
             to_verify.append(
                 ToVerify(plan=result.plan, attempt=result.attempt, source_rows=result.rows)
             )
         else:
-            outcomes[ledger_id] = replace(outcomes[ledger_id], error=result)
+            outcomes[ledger_id] = replace(outcomes[ledger_id], error=result.error)
     for item in to_verify:
         # Renewed, as copying may have taken long; a claim that cannot be is no failure.
         _guard(item.plan.ledger_id, partial(_claim, stack, item.plan.ledger_id))
@@ -158,6 +198,7 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
     for ledger_id, proof in verified.items():
         if isinstance(proof, TierkeeperError):
             outcomes[ledger_id] = replace(outcomes[ledger_id], error=proof)
+            attempted.discard(ledger_id)  # nothing of it says why it could not be read back
         else:
             outcomes[ledger_id] = replace(
                 outcomes[ledger_id],
@@ -167,6 +208,7 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> None:
                 ml_czxid=czxids[ledger_id],
                 seconds=proof.record.seconds,
             )
+    return attempted
 
 
 def _start(

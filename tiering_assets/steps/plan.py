@@ -44,6 +44,11 @@ class LedgerPlan:
     notes: tuple[str, ...]
 
     @property
+    def payload_bytes(self) -> int:
+        """Of all entries, which the length in BookKeeper's metadata may exceed."""
+        return sum(block.payload_bytes for block in self.blocks)
+
+    @property
     def object_bytes(self) -> int:
         return self.blocks[-1].offset + self.blocks[-1].block_length
 
@@ -119,7 +124,7 @@ def plan_ledger(
     `replacing` is a broken attempt whose context may stand; its `block_bytes` keep its offsets.
 
     Raises:
-        IntegrityError: the lengths in metadata and in the stored entries disagree.
+        IntegrityError: the stored entries hold more than the metadata's length, or contradict it.
         EntryUnavailableError: too few bookies answer even for the plan.
     """
     sight = look_at(stack, ledger_id)
@@ -148,7 +153,17 @@ def plan_ledger(
             node.data, ledger_id=ledger_id, ctime_ms=facts.ctime_ms
         ),
         listed=listed,
-        notes=decision.notes,
+        notes=(*decision.notes, *_length_notes(facts, blocks)),
+    )
+
+
+def _length_notes(facts: LedgerFacts, blocks: tuple[BlockPlan, ...]) -> tuple[str, ...]:
+    beyond = facts.length - sum(block.payload_bytes for block in blocks)
+    if not beyond:
+        return ()
+    return (
+        f"BookKeeper's length counts {beyond} bytes beyond the last entry {facts.last_entry_id}: "
+        f"recovery closed the ledger before an entry that was never acknowledged",
     )
 
 

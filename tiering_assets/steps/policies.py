@@ -1,7 +1,8 @@
 """The policy in force for each topic, read now: Pulsar's levels, tiering.toml and our settings.
 
-Reads only. Asking the topic level makes a broker own the topic's bundle (see resources/pulsar/
-policies.py), so whoever relies on a topic that is not loaded looks before this is called.
+Reads only. Asking the topic level makes a broker own the topic's bundle and may have it load topics
+(see resources/pulsar/policies.py), so whoever relies on a topic that is not loaded looks before this
+is called, and whoever only looks reads with `loads_nothing`.
 """
 
 from __future__ import annotations
@@ -69,6 +70,10 @@ class Policies:
             pauses=self._pauses.on(parse_topic_name(topic).managed_ledger_name),
         )
 
+    def owned(self, topic: str) -> bool:
+        """Whether a broker is known to own the topic's bundle, so that asking it loads nothing."""
+        return self._reader.owned(topic)
+
     def switched_off(self, topic: str) -> Wait | None:
         """Why a topic gets no new copies, by tiering.toml or by a pause."""
         pauses = self._pauses.on(parse_topic_name(topic).managed_ledger_name)
@@ -87,13 +92,15 @@ class Policies:
 
 
 @contextmanager
-def open_policies(stack: Stack) -> Iterator[Policies]:
+def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Policies]:
     """One reading of policies and pauses, with the tiering.toml that the stack was opened with.
+
+    With `loads_nothing` the topic level is asked only where a broker owns the topic's bundle already.
 
     ObjectStoreError when the pauses cannot be listed: unknown is not permission.
     """
     pauses = read_pauses(stack)
-    reader = PolicyReader(stack.settings.broker, stack.metadata)
+    reader = PolicyReader(stack.settings.broker, stack.metadata, loads_nothing=loads_nothing)
     try:
         yield Policies(stack.settings.release, stack.own_policies, pauses, reader)
     finally:
@@ -109,9 +116,11 @@ def user_topics(stack: Stack) -> Iterator[str]:
                 yield ml_name
 
 
-def check_policies(stack: Stack, ml_names: Iterable[str]) -> Iterator[TopicPolicy]:
-    """Read and check the policy of each topic."""
-    with open_policies(stack) as policies:
+def check_policies(
+    stack: Stack, ml_names: Iterable[str], *, loads_nothing: bool = False
+) -> Iterator[TopicPolicy]:
+    """Read and check the policy of each topic; `loads_nothing` is that of open_policies."""
+    with open_policies(stack, loads_nothing=loads_nothing) as policies:
         for ml_name in ml_names:
             yield policies.check(topic_of(ml_name))
 

@@ -36,6 +36,7 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
+from tiering_assets.tiering.brokers import not_skipping
 from tiering_assets.tiering.publication import plan_publication
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
 from tiering_assets.tiering.reasons import Wait
@@ -125,9 +126,14 @@ def prepare_publication(
     topic_info, node = found
     evidence = publish_evidence(stack, ml_name, topic_info)
     if broken:
-        # The brokers' lag and their own offloads run on the broken contexts already; a sound copy
-        # in their place is the one thing that still helps.
-        evidence = replace(evidence, broker_may_release=True, coexist=True)
+        # The brokers' lag, their own offloads and their skipping run on the broken contexts already;
+        # a sound copy in their place is the one thing that still helps.
+        evidence = replace(
+            evidence,
+            broker_may_release=True,
+            coexist=True,
+            brokers=not_skipping(evidence.brokers),
+        )
     decision = decide_publish(evidence)
     if isinstance(decision, Refuse):
         raise RefusedError(str(decision))

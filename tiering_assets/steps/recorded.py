@@ -77,7 +77,7 @@ def find_recorded(stack: Stack, *, retired_after_s: float) -> Fleet:
         for summary in stack.objects.list_objects(prefix + folder):
             key = summary.key.removeprefix(prefix)
             sizes[key] = summary.size
-            if folder == "releases/" and not key.endswith(".intent.json"):
+            if folder == "releases/" and keys.is_release(key):
                 ledger_id, uid = keys.pair_of(key)
                 found = (summary.last_modified, uid)
                 released[ledger_id] = max(found, released.get(ledger_id, found))

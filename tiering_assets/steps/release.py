@@ -206,7 +206,7 @@ def _room(stack: Stack) -> int:
 def recently_intended(stack: Stack) -> int:
     """Ledgers whose release was begun in the last hour."""
     since = stack.objects.server_time() - timedelta(hours=1)
-    return stack.book.stored_since("releases/", since, suffix=".intent.json")
+    return stack.book.stored_since("releases/", since, suffix=keys.INTENT_SUFFIX)
 
 
 def _finished_before(

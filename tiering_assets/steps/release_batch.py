@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from uuid import UUID
 
 from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.records import keys
@@ -202,11 +201,10 @@ def release_outcomes(
 
 def release_records(stack: Stack, ledger_id: int) -> ReleaseRecords | None:
     """The newest release of a ledger with what stands before it; None when it was never released."""
-    prefix = keys.release(ledger_id, UUID(int=0)).rsplit("/", 1)[0] + "/"
     found = [
         stack.book.require(ReleaseRecord, key)
-        for key in stack.book.keys(prefix)
-        if not key.endswith(".intent.json")
+        for key in stack.book.keys(keys.releases_of(ledger_id))
+        if keys.is_release(key)
     ]
     if not found:
         return None

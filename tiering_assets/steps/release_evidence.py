@@ -41,7 +41,8 @@ from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.signing import load_public_keys
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.suite_evidence import Verdicts, judge_ledgers
-from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.topic_evidence import look_at_brokers, topic_of
+from tiering_assets.tiering.brokers import BrokerSeen, cannot_read, without_driver
 from tiering_assets.tiering.certificate_facts import gate_faults
 from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
@@ -76,6 +77,7 @@ class TopicEvidence:
     publications: Mapping[tuple[int, UUID], Stored[Publication]]
     store_now: datetime
     skips_unreadable_ledgers: bool | None
+    cannot_read: tuple[str, ...] | None
     shadows: tuple[str, ...]
     left_alone: Wait | None
     public_keys: PublicKeys
@@ -85,12 +87,14 @@ class TopicEvidence:
 def gather_topic(
     stack: Stack, ml_name: str, topic: ManagedLedger, shadows: Shadows, seen: Seen
 ) -> TopicEvidence:
+    brokers = _brokers(stack)
     return TopicEvidence(
         ml_name=ml_name,
         topic=topic,
         publications=recorded_publications(stack, ml_name),
         store_now=stack.objects.server_time(),
-        skips_unreadable_ledgers=_skips_unreadable_ledgers(stack),
+        skips_unreadable_ledgers=_skips_unreadable_ledgers(brokers),
+        cannot_read=_cannot_read(stack, ml_name, brokers),
         shadows=tuple(shadows.get(topic_of(ml_name), ())),
         left_alone=must_wait(stack, ml_name, seen),
         public_keys=load_public_keys(stack.settings),
@@ -98,12 +102,34 @@ def gather_topic(
     )
 
 
-def _skips_unreadable_ledgers(stack: Stack) -> bool | None:
+def _brokers(stack: Stack) -> tuple[BrokerSeen, ...] | None:
+    """None: not every one of them told its settings."""
     try:
-        said = stack.broker.runtime_config().get("autoSkipNonRecoverableData", "").lower()
-    except BrokerError:
+        return look_at_brokers(stack)
+    except (BrokerError, FormatError):
         return None
-    return {"true": True, "false": False}.get(said)
+
+
+def _skips_unreadable_ledgers(brokers: tuple[BrokerSeen, ...] | None) -> bool | None:
+    if brokers is None or any(broker.skips is None for broker in brokers):
+        return None
+    return any(broker.skips for broker in brokers)
+
+
+def _cannot_read(
+    stack: Stack, ml_name: str, brokers: tuple[BrokerSeen, ...] | None
+) -> tuple[str, ...] | None:
+    """The topic's policy is asked for only where a broker depends on it."""
+    driver = stack.settings.offload.driver
+    if brokers is None:
+        return None
+    if not without_driver(brokers, driver):
+        return ()
+    try:
+        policy = stack.broker.effective_offload_policies(topic_of(ml_name))
+    except (BrokerError, FormatError):
+        return None
+    return tuple(broker.name for broker in cannot_read(brokers, policy, driver))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +290,7 @@ def _evidence(
         hold=about.holds.why(ledger_id, about.ml_name),
         under_replicated=_under_replicated(stack, ledger_id),
         skips_unreadable_ledgers=about.skips_unreadable_ledgers,
+        cannot_read=about.cannot_read,
         never_touched=never_touched(about.ml_name, about.topic.properties),
         shadows=about.shadows,
         left_alone=None if about.left_alone is None else str(about.left_alone),

@@ -137,7 +137,6 @@ def _differences(stack: Stack, certificate: Certificate, rows: list[BlockRow]) -
         source=rows_by_part(r for r in rows if r.kind is TaskKind.READ_SOURCE),
         stored=back,
         last_entry_id=certificate.ledger.last_entry_id,
-        ledger_length=certificate.ledger.length,
     )
 
 

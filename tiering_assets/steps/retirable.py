@@ -21,7 +21,7 @@ def find_retirable(stack: Stack, ledger_ids: Iterable[int], *, seconds: float) -
             for summary in stack.objects.list_objects(
                 f"{stack.book.prefix}{keys.releases_of(ledger_id)}"
             )
-            if not summary.key.endswith(keys.INTENT_SUFFIX)
+            if keys.is_release(summary.key)
         ]
         if released:
             if now - max(released) >= timedelta(seconds=seconds):

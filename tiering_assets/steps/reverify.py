@@ -171,7 +171,6 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
             source=rows_by_part(rows[TaskKind.READ_SOURCE]),
             stored=stored_rows,
             last_entry_id=facts.last_entry_id,
-            ledger_length=facts.length,
         )
     return Reverified(
         ledger_id=ledger_id,

@@ -23,6 +23,7 @@ from tiering_assets.steps.object_check import (
     look_at_object,
     plans_of_index,
     topic_spending,
+    total_findings,
 )
 from tiering_assets.steps.plan import resolve_all
 from tiering_assets.steps.release_evidence import READABLE_CLASSES
@@ -255,17 +256,14 @@ def _source_differences(
 def _total_findings(sight: ObjectSight, entries: int, payload_bytes: int) -> list[str]:
     if sight.certificate is not None:
         record = sight.certificate.record
-        wanted, length, who = record.entries, record.payload_bytes, "certificate"
-    elif sight.metadata is not None:
-        wanted, length = sight.metadata.entries, sight.metadata.length
-        who = "index's ledger metadata"
-    else:
-        return []
-    return [
-        f"{name}: the {who} says {want}, found {have}"
-        for name, want, have in (
-            ("entries", wanted, entries),
-            ("payload bytes", length, payload_bytes),
-        )
-        if want != have
-    ]
+        return [
+            f"{name}: the certificate says {want}, found {have}"
+            for name, want, have in (
+                ("entries", record.entries, entries),
+                ("payload bytes", record.payload_bytes, payload_bytes),
+            )
+            if want != have
+        ]
+    if sight.metadata is not None:
+        return total_findings(sight.metadata, entries, payload_bytes)
+    return []

@@ -19,6 +19,7 @@ from importlib.metadata import version
 from uuid import UUID, uuid4
 
 from resources.errors import SettingsError
+from resources.metastore.identity import require_one_cluster
 from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.store import MetadataStore
 from resources.metastore.topics import TopicDirectory
@@ -132,6 +133,7 @@ def open_stack(
             "metadata.bookkeeper_store differs from metadata.store: releasing needs one store for "
             "both trees, and this version reads both from metadata.store"
         )
+    require_one_cluster(settings.metadata)
     with ExitStack() as stack:
         metadata = ZooKeeperStore(
             settings.metadata.store,

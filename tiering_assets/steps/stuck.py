@@ -1,8 +1,8 @@
 """What stands still and will not move by itself, for one bounded look. Reads only, loads no topic.
 
 Owns: a broker is asked where a topic is before anything else of it, and only about topics that are
-suspect by their node. Retention is the namespace's: asking for a topic's own would make a broker own
-its bundle.
+suspect by their node; cursors are read of those alone that nobody has loaded. Retention is the
+namespace's: asking for a topic's own would make a broker own its bundle.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.records.models import Claim
+from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node
 from tiering_assets.steps.policies import Policies
 from tiering_assets.steps.rounds import Topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.policy import EffectivePolicy
 from tiering_assets.tiering.stuck import (
     Rollover,
     Stuck,
@@ -28,6 +30,7 @@ from tiering_assets.tiering.stuck import (
 
 _MINUTE_S = 60
 _MIB = 1024 * 1024
+_LOADED = {TopicLoad.LOADED: True, TopicLoad.NOT_LOADED: False, TopicLoad.UNKNOWN: None}
 
 
 def dead_claims(stack: Stack) -> Iterator[Stuck]:
@@ -54,12 +57,12 @@ class StuckTopics:
 
     def look(self, topic: Topic) -> list[Stuck]:
         name = topic_of(topic.ml_name)
-        retention = self._retention(name) if topic.info.ledgers else None
-        opened, overdue = self._opened(topic, retention), self._overdue(topic, retention)
-        if opened is None and not overdue:
+        policy = self._policies.check(name, ask_topic=False).policy if topic.info.ledgers else None
+        retention = _retention(policy)
+        opened, aged = self._opened(topic, retention), self._aged(topic, retention)
+        if opened is None and not aged:
             return []
-        load = self._stack.broker.locate(name).load
-        loaded = None if load is TopicLoad.UNKNOWN else load is TopicLoad.LOADED
+        place = self._stack.broker.locate(name)
         found: list[Stuck | None] = []
         if opened is not None:
             found.append(
@@ -69,21 +72,15 @@ class StuckTopics:
                     opened_at=opened[1],
                     now=self._now,
                     limit=self._limit,
-                    loaded=loaded,
+                    loaded=_LOADED[place.load],
                     rollover=self._rollover,
                     retention=retention,
                 )
             )
-        if retention is not None and overdue:
-            found.append(
-                retention_overdue(
-                    name,
-                    ledgers=len(overdue),
-                    oldest=max(overdue),
-                    retention=retention,
-                    loaded=loaded,
-                )
-            )
+        if aged and place.load is TopicLoad.NOT_LOADED:
+            node = read_node(self._stack, topic.ml_name)
+            aging = AgingTopic(ml_name=topic.ml_name, node=node, place=place, policy=policy)
+            found.append(retention_overdue(name, judge_by(self._stack, aging).overdue))
         return [one for one in found if one is not None]
 
     def _opened(self, topic: Topic, retention: timedelta | None) -> tuple[int, datetime] | None:
@@ -98,22 +95,18 @@ class StuckTopics:
         node = self._stack.ledgers.read(ledgers[-1].ledger_id)
         return None if node is None else (ledgers[-1].ledger_id, _moment(node.ctime_ms))
 
-    def _overdue(self, topic: Topic, retention: timedelta | None) -> list[timedelta]:
-        """The ages of the closed ledgers past the namespace's retention."""
-        if retention is None:
-            return []
-        ages = [self._age(one) for one in topic.info.ledgers if not one.is_open]
-        return [age for age in ages if age > retention]
+    def _aged(self, topic: Topic, retention: timedelta | None) -> bool:
+        """True when a closed ledger is older than the namespace's retention; cursors may keep it."""
+        closed = [one for one in topic.info.ledgers if not one.is_open]
+        return retention is not None and any(self._age(one) > retention for one in closed)
 
     def _age(self, listed: LedgerInfo) -> timedelta:
         return self._now - _moment(listed.closed_at_ms or 0)
 
-    def _retention(self, topic: str) -> timedelta | None:
-        found = self._policies.check(topic, ask_topic=False)
-        if found.policy is None:
-            return None
-        minutes = found.policy.retention_minutes.value
-        return timedelta(minutes=minutes) if minutes is not None and minutes > 0 else None
+
+def _retention(policy: EffectivePolicy | None) -> timedelta | None:
+    minutes = None if policy is None else policy.retention_minutes.value
+    return timedelta(minutes=minutes) if minutes is not None and minutes > 0 else None
 
 
 def _moment(ms: int) -> datetime:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from resources.errors import FormatError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
@@ -53,16 +53,20 @@ class LedgerView:
 class SurveyedLedger:
     """A ledger's view with what it was decided from. `due_at` is when its deletion lag has passed.
 
-    `publication` is the recorded one of the attempt that the topic names.
+    `attempted_at` is when the store got the newest of its attempts' records. `publication` is the
+    recorded one of the attempt that the topic names; `ours` is whether that
+    attempt has a record of ours, certified or not.
     """
 
     view: LedgerView
     evidence: StateEvidence
     attempts: int
+    attempted_at: datetime | None
     hold: str | None
     published_at: datetime | None
     due_at: datetime | None
     publication: Stored[Publication] | None = None
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,8 @@ class _Records:
     """Which records and objects exist, by ledger and attempt."""
 
     newest_attempt: dict[int, UUID]
+    newest_at: dict[int, datetime]
+    attempted: set[tuple[int, UUID]]
     attempts: Counter[int]
     certified: set[tuple[int, UUID]]
     quarantined: set[tuple[int, UUID]]
@@ -146,7 +152,7 @@ def _survey_topic(
             state=decide_state(evidence),
             entries=listed.entries,
             bytes=listed.size,
-            closed_at=_closed_at(listed),
+            closed_at=listed.closed_at,
             uid=uid,
             offloaded_by=None if context is None else ("tierkeeper" if certified else "broker"),
         )
@@ -157,10 +163,12 @@ def _survey_topic(
             view=view,
             evidence=evidence,
             attempts=records.attempts[listed.ledger_id],
+            attempted_at=records.newest_at.get(listed.ledger_id),
             hold=hold,
             published_at=published_at,
             due_at=None if published_at is None else published_at + stack.deletion_lag,
             publication=publication,
+            ours=uid is not None and (listed.ledger_id, uid) in records.attempted,
         )
 
 
@@ -182,25 +190,23 @@ def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: _Recor
     )
 
 
-def _closed_at(listed: LedgerInfo) -> datetime | None:
-    if listed.closed_at_ms is None:
-        return None
-    return datetime.fromtimestamp(listed.closed_at_ms / 1000, UTC)
-
-
 def _read_records(stack: Stack) -> _Records:
     store_now = stack.objects.server_time()
     prefix = stack.book.prefix
     newest: dict[int, tuple[datetime, UUID]] = {}
     attempts: Counter[int] = Counter()
+    attempted: set[tuple[int, UUID]] = set()
     for summary in stack.objects.list_objects(f"{prefix}attempts/"):
         ledger_id, uid = keys.pair_of(summary.key)
         attempts[ledger_id] += 1
+        attempted.add((ledger_id, uid))
         if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
             newest[ledger_id] = (summary.last_modified, uid)
     return _Records(
         newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
+        newest_at={ledger_id: when for ledger_id, (when, _uid) in newest.items()},
         attempts=attempts,
+        attempted=attempted,
         certified=stack.book.pairs("certificates/"),
         quarantined=stack.book.pairs("quarantines/"),
         indexed={

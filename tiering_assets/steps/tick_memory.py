@@ -58,9 +58,7 @@ class TickMemory:
             prefixes = [keys.releases_of(ledger_id) for ledger_id, _uid in left]
         for prefix in prefixes:
             self.released.update(
-                keys.pair_of(key)
-                for key in stack.book.keys(prefix)
-                if not key.endswith(keys.INTENT_SUFFIX)
+                keys.pair_of(key) for key in stack.book.keys(prefix) if keys.is_release(key)
             )
         return left - self.released
 

@@ -7,6 +7,7 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.topic_names import never_touched, parse_managed_ledger_name
 from tiering_assets.records.keys import namespace_of
 from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.brokers import BrokerSeen, broker_seen
 from tiering_assets.tiering.publish_gate import PublishEvidence
 from tiering_assets.tiering.topic_policy import OurPlace
 
@@ -26,6 +27,12 @@ def our_place(stack: Stack) -> OurPlace:
     )
 
 
+def look_at_brokers(stack: Stack) -> tuple[BrokerSeen, ...]:
+    """Every live broker's settings, now. BrokerError when one of them does not tell."""
+    configs = stack.broker.runtime_configs()
+    return tuple(broker_seen(name, config) for name, config in sorted(configs.items()))
+
+
 def publish_evidence(stack: Stack, ml_name: str, topic_info: ManagedLedger) -> PublishEvidence:
     """Ask the broker and the store's clock. A broker that does not answer is an error, not a no."""
     topic = topic_of(ml_name)
@@ -41,6 +48,7 @@ def publish_evidence(stack: Stack, ml_name: str, topic_info: ManagedLedger) -> P
         never_touched=never_touched(ml_name, topic_info.properties),
         listed=listed,
         policy=stack.broker.effective_offload_policies(topic),
+        brokers=look_at_brokers(stack),
         ours=our_place(stack),
         deletion_lag_s=release.deletion_lag_s,
         broker_may_release=publish.broker_may_release,

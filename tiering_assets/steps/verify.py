@@ -171,7 +171,6 @@ def _compare(item: ToVerify, rows: Rows) -> None:
         source=from_bookies if item.source_rows is None else dict(item.source_rows),
         stored=rows_by_part(rows[TaskKind.READ_BACK]),
         last_entry_id=item.plan.facts.last_entry_id,
-        ledger_length=item.plan.facts.length,
     )
     if differences:
         raise IntegrityError(
@@ -208,6 +207,7 @@ def _facts(item: ToVerify, found: Mapping[int, _Objects], rows: Mapping[str, Row
         headers={part: bytes.fromhex(row.header) for part, row in read.items()},
         last_entry_id=plan.facts.last_entry_id,
         ledger_length=plan.facts.length,
+        payload_bytes=plan.payload_bytes,
         topic_entries=plan.listed.entries,
         topic_bytes=plan.listed.size,
     )

@@ -124,7 +124,7 @@ def _put_whole(task: BlockTask, worker: Worker, body: memoryview, digest: bytes)
     """The single block of a small ledger. A second run of the task finds the first one's object."""
     try:
         return worker.store.put(
-            task.data_key, body, metadata=task.user_metadata, if_absent=True
+            task.data_key, body, metadata=task.user_metadata, if_absent=True, sha256=digest
         ).etag
     except ObjectExistsError:
         head = worker.store.head(task.data_key)

@@ -17,7 +17,7 @@ from threading import RLock, get_ident
 
 from resources.errors import ObjectStoreError
 from resources.settings import BudgetSettings, Settings
-from resources.spark_session import local_cores
+from resources.spark_master import parse_master
 from tiering_assets.tasks.rate_budget import (
     REREAD_REQUESTS,
     REREAD_S,
@@ -33,7 +33,7 @@ Budget = Mapping[str, int | None]  # rates per second by their names; None is as
 
 def parts_of(settings: Settings) -> int:
     """How many spenders share a budget: the tasks and the driver of every run there may be."""
-    return settings.budget.runs_max * (local_cores(settings.spark.master) + 1)
+    return settings.budget.runs_max * (parse_master(settings.spark).cores + 1)
 
 
 class TakenRead:

@@ -20,9 +20,20 @@ Progress = Callable[[BlockRow], None]
 class TaskRunner(Protocol):
     """Runs tasks to their end and returns every row, failures included, in no fixed order."""
 
+    def start(self) -> None:
+        """Get ready, as tasks are about to come: what cannot run them says so before a write."""
+        ...
+
     def run(
         self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
     ) -> list[BlockRow]: ...
+
+    def interrupt(self, run_id: str, attempts: Sequence[str]) -> None:
+        """End what the tasks of a dead run still do for these attempts, where they can be reached.
+
+        Saves work; nothing is safer for it. Never raises for what cannot be reached.
+        """
+        ...
 
 
 class LocalRunner:
@@ -30,6 +41,9 @@ class LocalRunner:
 
     def __init__(self, settings: Settings, *, make_worker: Callable[[], Worker] | None = None):
         self._make_worker = make_worker or (lambda: Worker(settings))
+
+    def start(self) -> None:
+        """Nothing to start."""
 
     def run(
         self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
@@ -42,6 +56,9 @@ class LocalRunner:
                     if progress is not None:
                         progress(row)
         return rows
+
+    def interrupt(self, run_id: str, attempts: Sequence[str]) -> None:
+        """Nothing to do: these tasks die with the process that runs them."""
 
 
 def split_task(task: BlockTask, *, bytes_max: int) -> list[BlockTask]:

@@ -7,7 +7,7 @@ says what each kind means and what to do about it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
@@ -86,3 +86,22 @@ class About:
             block=block,
             entry=entry,
         )
+
+
+@dataclass(slots=True, kw_only=True)
+class AuditReport:
+    """What was read, and what is wrong with it. No findings: everything is as it was certified.
+
+    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged.
+    """
+
+    instance: str
+    deep: bool
+    ledgers: int = 0
+    attempts: int = 0
+    forgotten: int = 0
+    records: int = 0
+    objects: int = 0
+    bytes_read: int = 0
+    seconds: float = 0.0
+    findings: list[Finding] = field(default_factory=list)

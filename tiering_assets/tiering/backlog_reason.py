@@ -38,6 +38,7 @@ class BacklogReason(StrEnum):
     MAY_RELEASE_FIRST = "broker may release first"
     WAITING_TO_DISTURB = "waiting to disturb"
     NODE_TOO_LARGE = "metadata node too large"
+    PUBLISHED_BY_BROKER = "published (broker)"
     UNCONFIRMED = "unconfirmed"
     IN_LAG = "in lag"
     HELD = "held"
@@ -60,7 +61,7 @@ class Because:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What the last attempts came to. Automation asks for no run before `next_try`; None without it."""
+    """What the last attempts, or runs without one, came to. Automation asks for no run before `next_try`; None without it."""
 
     error: str
     attempts: int
@@ -97,6 +98,7 @@ class BacklogEvidence:
 
     `not_selected` and `selection` are the verdict of selection.py and its numbers; `wait` what a run
     would say at once if it took the ledger up now; `missing` what the release gate wants and has not.
+    `by_broker`: its topic names an attempt of which no record of ours exists.
     """
 
     state: LedgerState
@@ -104,6 +106,7 @@ class BacklogEvidence:
     quarantined: bool = False
     certified: bool = False
     recorded: bool = False
+    by_broker: bool = False
     hold: str | None = None
     due_at: datetime | None = None
     not_selected: NotSelected | None = None

@@ -79,9 +79,18 @@ def _quarantined(e: BacklogEvidence) -> str | None:
     return None
 
 
+def _by_broker(e: BacklogEvidence) -> str | None:
+    if e.state in _PUBLISHED and e.by_broker:
+        return (
+            "by a broker's own offloader, without a certificate; `tierkeeper object scan BUCKET` "
+            "looks for damage"
+        )
+    return None
+
+
 def _no_certificate(e: BacklogEvidence) -> str | None:
     if e.state in _PUBLISHED and not e.certified:
-        return "no certificate of the copy that its topic names, which the broker may have made"
+        return "no certificate of our copy that its topic names"
     return None
 
 
@@ -125,6 +134,10 @@ def _below(e: BacklogEvidence) -> str | None:
     return e.selection if e.not_selected is NotSelected.BELOW else None
 
 
+def _failed(e: BacklogEvidence) -> str | None:
+    return None if e.failure is None else str(e.failure)
+
+
 def _waits(reason: BacklogReason) -> Look:
     def look(e: BacklogEvidence) -> str | None:
         if e.wait is None:
@@ -159,6 +172,7 @@ RULES: Final = (
         _in(LedgerState.RELEASING, "marked, the bookie copy is there; the next run finishes it"),
     ),
     Rule(R.QUARANTINED, "a check of its copy failed, published or not", _quarantined),
+    Rule(R.PUBLISHED_BY_BROKER, "a broker's own offloader wrote the copy", _by_broker),
     Rule(R.UNSAFE, "published, and its copy has no certificate", _no_certificate),
     Rule(R.UNCONFIRMED, "published, and no publication record says so", _no_publication),
     Rule(R.IN_LAG, "published, and the deletion lag has not passed", _in_lag),
@@ -174,8 +188,8 @@ RULES: Final = (
     ),
     Rule(
         R.FAILED,
-        "attempts ended without a certificate; error, attempts, next try",
-        _when(_UNPROVEN, lambda e: None if e.failure is None else str(e.failure)),
+        "runs ended without a certificate; error, attempts, next try",
+        _when(_UNPROVEN, _failed),
     ),
     Rule(
         R.NOT_ADMITTED,
@@ -216,6 +230,11 @@ RULES: Final = (
         R.OVER_BUDGET,
         "verified, and a budget of reloads is used up",
         _when(_VERIFIED, lambda e: e.topic.over_budget),
+    ),
+    Rule(
+        R.FAILED,
+        "verified, and runs could not publish it; error, attempts, next try",
+        _when(_VERIFIED, _failed),
     ),
     Rule(
         R.WAITING_TO_DISTURB,

@@ -76,26 +76,47 @@ def _fate(evidence: ExpiredEvidence) -> Fate:
     return Fate.TRIMMED if same else Fate.TOPIC_MADE_AGAIN
 
 
-def _reason_to_keep(evidence: ExpiredEvidence, guard_age: timedelta) -> str | None:
-    if evidence.outcome != "publish":
-        return "it was never published: `orphan sweep` collects it"
-    if evidence.published_czxid is None:
-        return "there is no record of its confirmed publication"
-    if evidence.ledger_id in evidence.listed:
+def why_not_gone(
+    ledger_id: int,
+    *,
+    has_node: bool,
+    listed: Collection[int],
+    elsewhere: str | None,
+    in_bookkeeper: bool,
+) -> str | None:
+    """Why a ledger is not believed to be trimmed or deleted; None when it is gone for good."""
+    if ledger_id in listed:
         return "its topic lists the ledger"
-    if evidence.elsewhere is not None:
-        return f"{evidence.elsewhere} may read it"
-    if evidence.node_czxid is not None:
-        older = [i for i in evidence.listed if i < evidence.ledger_id]
-        if not evidence.listed:
+    if elsewhere is not None:
+        return f"{elsewhere} may read it"
+    if has_node:
+        if not listed:
             return "its topic lists no ledger at all, which no trim leaves"
+        older = [i for i in listed if i < ledger_id]
         if older:
             return (
                 f"its topic lists the older ledger {min(older)}: a trim takes the oldest first, and "
                 f"a topic made again has younger ones"
             )
-    if evidence.in_bookkeeper:
+    if in_bookkeeper:
         return "BookKeeper has the ledger still: its broker has not deleted it yet"
+    return None
+
+
+def _reason_to_keep(evidence: ExpiredEvidence, guard_age: timedelta) -> str | None:
+    if evidence.outcome != "publish":
+        return "it was never published: `orphan sweep` collects it"
+    if evidence.published_czxid is None:
+        return "there is no record of its confirmed publication"
+    here = why_not_gone(
+        evidence.ledger_id,
+        has_node=evidence.node_czxid is not None,
+        listed=evidence.listed,
+        elsewhere=evidence.elsewhere,
+        in_bookkeeper=evidence.in_bookkeeper,
+    )
+    if here is not None:
+        return here
     if evidence.held is not None:
         return f"held: {evidence.held}"
     if evidence.claimed_live:

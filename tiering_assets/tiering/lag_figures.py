@@ -47,6 +47,7 @@ PLACES: Final[Mapping[BacklogReason, Place]] = {
     R.MAY_RELEASE_FIRST: Place(copy=True, stuck=True),
     R.WAITING_TO_DISTURB: Place(copy=True),
     R.NODE_TOO_LARGE: Place(copy=True, stuck=True),
+    R.PUBLISHED_BY_BROKER: Place(),
     R.UNCONFIRMED: Place(delete=True, stuck=True),
     R.IN_LAG: Place(),
     R.HELD: Place(),

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from resources.errors import FormatError, SettingsError
-from resources.metastore.topic_names import parse_topic_name
+from resources.metastore.topic_names import parse_topic_name, with_scheme
 
 MIB = 1024 * 1024
 LONG_MAX = 2**63 - 1  # Pulsar's fields are Java longs
@@ -134,7 +134,7 @@ def _namespace(name: str, said: str) -> str:
 
 def _topic(name: str, said: str) -> str:
     try:
-        return str(parse_topic_name(name if "://" in name else f"persistent://{name}"))
+        return str(parse_topic_name(with_scheme(name)))
     except FormatError as error:
         raise SettingsError(f"{said}: {error}") from None
 

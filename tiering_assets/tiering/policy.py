@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 
 from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policy_levels import Level, PulsarLevels
+from tiering_assets.tiering.brokers import broker_seen
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.tiering.pauses import PauseInForce, switched_off, words_on
 from tiering_assets.tiering.reasons import Wait
@@ -62,6 +63,7 @@ class EffectivePolicy:
     """All fields of one topic, as set: negative thresholds are off, retention -1 is unlimited.
 
     `broker_offloads`: a threshold of Pulsar's own is active, so the broker copies by itself, too.
+    `skips_unreadable`: the broker that answers skips a ledger that it fails to read.
     """
 
     topic: str
@@ -80,6 +82,7 @@ class EffectivePolicy:
     read_priority: Value[str]
     broker_offloads: bool
     read_from: str
+    skips_unreadable: bool = False
     unknown: tuple[str, ...] = ()
     switched_off: Wait | None = None
 
@@ -140,6 +143,7 @@ def effective_policy(
         read_priority=placed(place.read_priority, "read_priority"),
         broker_offloads=any(x.value is not None and x.value >= 0 for x in theirs),
         read_from=levels.read_from,
+        skips_unreadable=broker_seen("", levels.broker_config).skips is True,
         unknown=tuple(f"{level} level: {why}" for level, why in sorted(levels.unknown.items())),
         switched_off=switched_off(own, topic, pauses),
     )

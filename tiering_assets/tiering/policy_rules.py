@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tiering_assets.tiering.brokers import SKIP_SETTING, STOP_SKIPPING
 from tiering_assets.tiering.own_policy import MIB
 from tiering_assets.tiering.policy import EffectivePolicy, Value
 from tiering_assets.tiering.publish_gate import LAG_FACTOR
@@ -84,6 +85,12 @@ def _notes(policy: EffectivePolicy) -> Iterator[PolicyFinding]:
             f"the broker deletes bookie copies {lag_ms / MS_PER_SECOND:g} s after publication, ours "
             f"is {policy.deletion_lag_s.value_or(0.0):g} s: nothing is published unless it is "
             f"{LAG_FACTOR} times that, or publish.broker_may_release = true",
+        )
+    if policy.skips_unreadable:
+        yield _note(
+            "skips_unreadable",
+            f"the broker skips a whole ledger after a passing read failure ({SKIP_SETTING}=true): "
+            f"nothing is published or released until `{STOP_SKIPPING}`",
         )
     if 0 in (policy.retention_minutes.value, policy.retention_megabytes.value):
         yield _note(

@@ -1,7 +1,8 @@
 """May this topic's ledgers be published? design section 6.2, step 1 and the refusals around it.
 
 Owns: a broker has no fallback to bookies, so a context is published only where the topic's
-effective offload policy reads exactly our bucket; and a broker's own deletion lag asks for no
+effective offload policy reads exactly our bucket, at every broker that may serve the topic next,
+and where none of them skips what it fails to read (brokers.py); and a broker's own deletion lag asks for no
 certificate, so it must be off or far longer than ours. Each refusal says what lifts it.
 """
 
@@ -12,6 +13,14 @@ import shlex
 from dataclasses import dataclass
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.tiering.brokers import (
+    SKIP_SETTING,
+    STOP_SKIPPING,
+    BrokerSeen,
+    cannot_read,
+    names,
+    skipping,
+)
 from tiering_assets.tiering.topic_policy import OurPlace, offloads_on_its_own, place_differences
 
 
@@ -24,6 +33,7 @@ class PublishEvidence:
     never_touched: str | None
     listed: bool | None
     policy: EffectiveOffloadPolicies
+    brokers: tuple[BrokerSeen, ...]
     ours: OurPlace
     deletion_lag_s: float
     broker_may_release: bool
@@ -64,6 +74,7 @@ def decide_publish(evidence: PublishEvidence) -> Publish | Refuse:
     refusals = [
         *_topic(evidence),
         *_place(evidence),
+        *_other_brokers(evidence),
         *_broker_lag(evidence),
         *_auto_offload(evidence),
         *_clock(evidence),
@@ -88,18 +99,46 @@ def _place(evidence: PublishEvidence) -> list[Refusal]:
     ]
     if not wrong:
         return []
-    ours = evidence.ours
-    command = ["pulsar-admin", "namespaces", "set-offload-policies", evidence.namespace]
-    for name in ("driver", "bucket", "region", "endpoint"):
-        value: str = getattr(ours, name)
-        command += [f"--{name}", value] if value else []
     return [
         Refusal(
             f"{evidence.topic}: its broker would not read our bucket: {', '.join(wrong)}",
             _at_topic_level(evidence, "driver", "bucket", "region", "endpoint")
-            + f"configure the brokers' offloader, or {shlex.join(command)}",
+            + f"configure the brokers' offloader, or {_set_place(evidence)}",
         )
     ]
+
+
+def _set_place(evidence: PublishEvidence) -> str:
+    """The command that has every broker read the namespace from our place."""
+    command = ["pulsar-admin", "namespaces", "set-offload-policies", evidence.namespace]
+    for name in ("driver", "bucket", "region", "endpoint"):
+        value: str = getattr(evidence.ours, name)
+        command += [f"--{name}", value] if value else []
+    return shlex.join(command)
+
+
+def _other_brokers(evidence: PublishEvidence) -> list[Refusal]:
+    """Any broker may be the next to serve the topic, and has no fallback to bookies either."""
+    refusals = []
+    blind = cannot_read(evidence.brokers, evidence.policy, evidence.ours.driver)
+    if blind and not _place(evidence):
+        drivers = ", ".join(f"{broker.name} has {broker.driver!r}" for broker in blind)
+        refusals.append(
+            Refusal(
+                f"{evidence.topic}: not every broker that may serve it reads our objects: offload "
+                f"driver of {drivers}, ours is {evidence.ours.driver!r}",
+                f"configure the offloader of every broker, or {_set_place(evidence)}",
+            )
+        )
+    if skips := skipping(evidence.brokers):
+        refusals.append(
+            Refusal(
+                f"{evidence.topic}: after a passing read failure its readers would lose a whole "
+                f"ledger: {SKIP_SETTING} is not false at {names(skips)}",
+                STOP_SKIPPING,
+            )
+        )
+    return refusals
 
 
 def _broker_lag(evidence: PublishEvidence) -> list[Refusal]:

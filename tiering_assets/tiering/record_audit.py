@@ -18,7 +18,8 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.object_store.records import decode_record as decode_bytes
 from resources.object_store.records import encode_record as encode_bytes
-from tiering_assets.records.codec import decode_record
+from tiering_assets.records.codec import decode_record, encode_record
+from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.keys import topic_hash
 from tiering_assets.records.models import (
     Attempt,
@@ -31,11 +32,14 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.signature import DIGEST, record_digest
+from tiering_assets.records.sweep_models import ForgetPlan
 from tiering_assets.tiering.audit_findings import About, Finding, FindingKind
 
 _UUID = r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
 _OF_ATTEMPT: Final = re.compile(rf"(\w+)/(0|[1-9][0-9]{{0,18}})/{_UUID}(\.intent)?\.json")
 _OF_TOPIC: Final = re.compile(r"publications/([0-9a-f]{32})/[0-9]{10}\.json")
+_OF_LEDGER: Final = re.compile(r"failures/(0|[1-9][0-9]{0,18})\.json")
+_OF_PLAN: Final = re.compile(r"forget-plans/([0-9a-f]{64})\.json")
 _FOLDERS: Final[Mapping[tuple[str, bool], type[Record]]] = {
     ("attempts", False): Attempt,
     ("certificates", False): Certificate,
@@ -45,7 +49,8 @@ _FOLDERS: Final[Mapping[tuple[str, bool], type[Record]]] = {
     ("releases", False): Release,
 }
 FOLDERS: Final = (*dict.fromkeys(folder for folder, _intent in _FOLDERS), "publications")
-"""The chain's records; other folders hold what an audit does not judge (claims, holds, and so on)."""
+"""The chain's records. Of others an audit judges failures and forget plans, each by itself, and not
+claims, holds, and so on."""
 
 _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     Attempt: lambda record: record.started_at,
@@ -55,16 +60,19 @@ _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     Publication: lambda record: record.confirmed_at,
     ReleaseIntent: lambda record: record.intended_at,
     Release: lambda record: record.released_at,
+    ForgetPlan: lambda record: record.planned_at,
+    LedgerFailure: lambda record: record.last_at,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a key says; `topic` is a publication's topic hash."""
+    """What a key says; `topic` is a publication's topic hash, `digest` the one of a plan."""
 
     record_type: type[Record]
     about: About
     topic: str | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +92,12 @@ def parse_place(key: str) -> Place | None:
     if match is not None:
         kind = _FOLDERS.get((match[1], match[4] is not None))
         return None if kind is None else Place(kind, About(int(match[2]), UUID(match[3])))
+    match = _OF_LEDGER.fullmatch(key)
+    if match is not None:
+        return Place(LedgerFailure, About(int(match[1]), None))
+    match = _OF_PLAN.fullmatch(key)
+    if match is not None:
+        return Place(ForgetPlan, About(None, None), digest=match[1])
     match = _OF_TOPIC.fullmatch(key)
     return None if match is None else Place(Publication, About(None, None), match[1])
 
@@ -146,8 +160,12 @@ def judge_record(
 
 
 def _strayed(place: Place, key: str, record: Any) -> Finding | None:
-    if place.topic is not None:
+    if place.digest is not None:
+        expected, found = place.digest, record_digest(encode_record(record))
+    elif place.topic is not None:
         expected, found = place.topic, topic_hash(record.ml_name)
+    elif place.about.uid is None:
+        expected, found = f"ledger {place.about.ledger_id}", f"ledger {record.ledger_id}"
     else:
         facts = getattr(record, "ledger", record)
         expected = f"ledger {place.about.ledger_id}, attempt {place.about.uid}"

@@ -57,6 +57,7 @@ class ReleaseEvidence:
     hold: str | None
     under_replicated: bool | None
     skips_unreadable_ledgers: bool | None
+    cannot_read: tuple[str, ...] | None
     never_touched: str | None
     shadows: tuple[str, ...]
     left_alone: str | None
@@ -165,11 +166,18 @@ def _surroundings(evidence: ReleaseEvidence) -> list[str]:
     elif evidence.under_replicated:
         reasons.append("the ledger is under-replicated; BookKeeper is still working on it")
     if evidence.skips_unreadable_ledgers is None:
-        reasons.append("the broker's autoSkipNonRecoverableData is unknown")
+        reasons.append("a broker's autoSkipNonRecoverableData is unknown")
     elif evidence.skips_unreadable_ledgers:
         reasons.append(
-            "the broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
+            "a broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
             "failure would lose messages"
+        )
+    if evidence.cannot_read is None:
+        reasons.append("whether every broker can read our objects is unknown")
+    elif evidence.cannot_read:
+        reasons.append(
+            f"brokers that may serve the topic next cannot read our objects, their offload driver is "
+            f"not ours: {', '.join(evidence.cannot_read)}"
         )
     if evidence.shadows:
         reasons.append(

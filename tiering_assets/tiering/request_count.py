@@ -1,6 +1,7 @@
-"""How many requests a copy will cost, before it starts. What `ledger plan` prints and people pay for.
+"""How many requests an offload will cost, before it starts. What plans and dry runs print and people pay for.
 
-Counts what steps/offload.py and steps/verify.py send when nothing fails: retries come on top.
+Counts what steps/offload.py, steps/verify.py and steps/publish.py send when nothing fails and nothing
+of an earlier attempt is left: retries come on top.
 """
 
 from __future__ import annotations
@@ -10,20 +11,79 @@ from dataclasses import dataclass
 
 from tiering_assets.offload_format.layout import BlockPlan
 
-_RECORDS = 4  # claim, attempt, certificate, outcome
-_HEADS = 3  # data before and after it is read back; the claim's clock
+BUDGET_READINGS = 3  # of one batch: the driver, copying and reading back; then one each 10 s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCount:
-    """Requests to the object store for one ledger. `writes` are what providers price highest."""
+    """Requests to the object store by class. Providers price `writes` highest."""
 
-    writes: int
-    reads: int
+    put: int = 0
+    post: int = 0
+    get: int = 0
+    head: int = 0
+    list: int = 0
+
+    @property
+    def writes(self) -> int:
+        return self.put + self.post
+
+    @property
+    def reads(self) -> int:
+        return self.get + self.head + self.list
+
+    @property
+    def total(self) -> int:
+        return self.writes + self.reads
+
+    def __add__(self, other: RequestCount) -> RequestCount:
+        return RequestCount(
+            put=self.put + other.put,
+            post=self.post + other.post,
+            get=self.get + other.get,
+            head=self.head + other.head,
+            list=self.list + other.list,
+        )
 
 
 def count_requests(blocks: Sequence[BlockPlan], *, read_range_bytes: int) -> RequestCount:
-    """One PUT for a single block, else create, a part each and complete; then the index object."""
-    uploads = 1 if len(blocks) == 1 else len(blocks) + 2
+    """Copy and verification of one ledger, certificate included.
+
+    One PUT for a single block, else create, a part each, a look at the parts, complete and a look
+    for stray uploads. The rest is the index object, the claim (made, renewed, ended), the attempt's
+    and the certificate's record, each read again after it was written.
+    """
     ranges = sum(-(-block.block_length // read_range_bytes) for block in blocks)
-    return RequestCount(writes=uploads + 1 + _RECORDS, reads=ranges + 1 + _HEADS)
+    several = int(len(blocks) > 1)
+    return RequestCount(
+        put=len(blocks) + 6,
+        post=2 * several,
+        get=ranges + 8 + several,
+        head=13,
+        list=3 + several,
+    )
+
+
+def count_publication(ledgers: int, *, canary: bool) -> RequestCount:
+    """Publication of a loaded topic's ledgers. `canary`: it is the first one of its namespace."""
+    if ledgers == 0:
+        return RequestCount()
+    # The canary is a ledger of the topic that goes out, and is read, before the others.
+    rounds = 2 if canary and ledgers > 1 else 1
+    return RequestCount(
+        put=ledgers + 2 * rounds + int(canary),
+        get=3 * rounds + ledgers,
+        head=6 * rounds + 3 * ledgers,
+        list=8 + rounds,
+    )
+
+
+def count_budget_readings(seconds: float) -> RequestCount:
+    """What a batch of so many seconds asks to follow the budgets, where none is recorded."""
+    readings = BUDGET_READINGS + int(seconds // 10)
+    return RequestCount(get=readings, head=readings)
+
+
+def count_batch() -> RequestCount:
+    """What a batch asks once, however many ledgers it has: which of them have failure records."""
+    return RequestCount(list=1)

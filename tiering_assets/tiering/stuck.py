@@ -5,6 +5,7 @@ Pure. A finding names what was expected and what to do; nothing here changes any
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -95,18 +96,16 @@ def open_too_long(
     )
 
 
-def retention_overdue(
-    topic: str, *, ledgers: int, oldest: timedelta, retention: timedelta, loaded: bool | None
-) -> Stuck | None:
-    """Ledgers past their retention of a topic that nobody has loaded: only a broker trims."""
-    if loaded is not False or ledgers == 0:
+def retention_overdue(topic: str, ledger_ids: Sequence[int]) -> Stuck | None:
+    """What a broker would trim of a topic that nobody has loaded: only a broker trims."""
+    if not ledger_ids:
         return None
     return Stuck(
         kind=Kind.RETENTION_OVERDUE,
         subject=topic,
-        detail=f"{ledgers} ledgers are past their retention of {_hours(retention)}, the oldest "
-        f"closed {_hours(oldest)} ago; only a broker that has the topic loaded trims them: "
-        f"`tierkeeper topic load-overdue`",
+        detail=f"{len(ledger_ids)} ledgers, the oldest {ledger_ids[0]}, are consumed and past their"
+        f" retention; only a broker that has the topic loaded trims them: `tierkeeper topic"
+        f" load-overdue {topic.removeprefix('persistent://')}`",
     )
 
 

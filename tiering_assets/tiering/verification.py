@@ -1,7 +1,8 @@
 """Is what we read back equal to what the bookies served? Invariant I3, decided in one place.
 
 Owns: every block is compared on count, payload bytes and the digest over (id, length, payload), and
-the whole on entries = last entry id + 1 and length = ledger length. Differences are listed, not
+the whole on entries = last entry id + 1 and on the payload bytes of the plan, which are those that
+the last entry's own header counts. Differences are listed, not
 raised, so that a quarantine record can name them all.
 """
 
@@ -47,7 +48,6 @@ def find_differences(
     source: dict[int, BlockRow],
     stored: dict[int, BlockRow],
     last_entry_id: int,
-    ledger_length: int,
 ) -> list[str]:
     """Every difference in words; an empty list is the proof."""
     found: list[str] = []
@@ -69,11 +69,12 @@ def find_differences(
         if theirs.sha256 and theirs.sha256 != ours.sha256:
             found.append(f"block {part}: bytes sent {theirs.sha256}, bytes stored {ours.sha256}")
     entries = sum(row.entries for row in stored.values())
-    length = sum(row.payload_bytes for row in stored.values())
+    planned = sum(block.payload_bytes for block in plan)
+    payload_bytes = sum(row.payload_bytes for row in stored.values())
     if entries != last_entry_id + 1:
         found.append(f"entries: expected {last_entry_id + 1}, found {entries}")
-    if length != ledger_length:
-        found.append(f"payload bytes: expected {ledger_length}, found {length}")
+    if payload_bytes != planned:
+        found.append(f"payload bytes: expected {planned}, found {payload_bytes}")
     return found
 
 

@@ -229,10 +229,8 @@ def test_the_pool_takes_a_function_for_addresses_and_a_hook_for_the_transport(bo
     assert called == [(*bookie.address, 3)]
 
 
-def test_no_address_and_no_listener_are_unreachable():
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        address = gone.getsockname()
-    with BookiePool(BookieSettings(), {"dead": address}) as pool:
+def test_no_address_and_no_listener_are_unreachable(closed_port):
+    with BookiePool(BookieSettings(), {"dead": ("127.0.0.1", closed_port)}) as pool:
         with pytest.raises(BookieUnreachableError, match="bookie dead: no connection"):
             pool.connection("dead")
         with pytest.raises(BookieUnreachableError, match="bookie other: not registered"):

@@ -28,7 +28,7 @@ from tests.support.bookie_sim import BookieSim
 
 LEDGER = 9  # a multiple of three: the first bookie of the ensemble is asked first
 IDS = ("bk0", "bk1", "bk2")
-SETTINGS = BookieSettings(request_timeout_s=0.15, batch_bytes_max=2000, window=8)
+SETTINGS = BookieSettings(request_timeout_s=0.6, batch_bytes_max=2000, window=8)
 
 
 class Cluster:

@@ -101,6 +101,13 @@ def test_every_flipped_bit_is_found_unless_the_ledger_has_no_digest(digest_type)
                 codec(digest_type).decode(bad, entry_id=0)
 
 
+def test_another_password_than_the_ledgers_is_thought_of_and_not_told():
+    other = EntryCodec(ledger_id=1, digest_type=DigestType.HMAC, password=b"another-password")
+    with pytest.raises(IntegrityError, match=r"is bookies\.password this ledger's") as caught:
+        other.decode(vector(DigestType.HMAC), entry_id=0)
+    assert "another-password" not in str(caught.value)
+
+
 @every_digest
 def test_another_entry_with_a_good_digest_is_refused(digest_type):
     with pytest.raises(IntegrityError, match="entry 1"):

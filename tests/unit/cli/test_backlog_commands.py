@@ -12,6 +12,7 @@ from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.cli.main import run
 from tiering_assets.cli.session import Session
+from tiering_assets.steps.pipeline import offload_batch
 
 TOPIC = "t/ns/persistent/orders"
 
@@ -36,6 +37,7 @@ def connected(monkeypatch, tmp_path):
         yield stack
 
     monkeypatch.setattr(Session, "stack", opened)
+    return site, stack
 
 
 def test_why_is_one_line(capsys):
@@ -53,6 +55,20 @@ def test_why_as_a_document(capsys):
         "state": "sealed",
         "topic": "persistent://t/ns/orders",
         "ml_name": TOPIC,
+    }
+
+
+def test_a_run_that_failed_before_it_had_an_attempt_is_told_by_both_commands(connected, capsys):
+    site, stack = connected
+    del site.cluster.bookies[0]
+    offload_batch(stack, [0])
+    assert run(["ledger", "why", "0"]) == 0
+    assert capsys.readouterr().out.startswith("ledger 0: failed: ledger 0 entry 0: no replica")
+    assert run(["topic", "backlog", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {row["reason"]: row["ledgers"] for row in document["reasons"]} == {
+        "open": 1,
+        "failed": 1,
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from resources.settings import SECTIONS, Settings
 from tiering_assets.cli import main as cli
 
-SECRETS = ("store.secret_key", "broker.token", "bookies.password")
+SECRETS = ("store.access_key", "store.secret_key", "broker.token", "bookies.password")
 
 
 @pytest.fixture(autouse=True)

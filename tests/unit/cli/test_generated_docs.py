@@ -1,4 +1,4 @@
-"""docs/cli.md and docs/settings.md are what the code says now."""
+"""docs/cli.md, docs/settings.md and the diagram of docs/states.md are what the code says now."""
 
 import re
 
@@ -6,15 +6,29 @@ import pytest
 
 import resources.errors as errors
 from tiering_assets.cli import docs
+from tiering_assets.cli.state_diagram import transitions
+from tiering_assets.tiering.states import LedgerState
 
 RENEW = "run `python -m tiering_assets.cli.docs`"
 
 
 @pytest.mark.parametrize(
-    ("name", "page"), [("cli.md", docs.cli_page), ("settings.md", docs.settings_page)]
+    ("name", "page"),
+    [
+        ("cli.md", docs.cli_page),
+        ("settings.md", docs.settings_page),
+        ("states.md", docs.states_page),
+    ],
 )
 def test_the_page_is_current(name, page):
     assert (docs.DOCS / name).read_text(encoding="utf-8") == page(), RENEW
+
+
+def test_the_diagram_has_every_state_and_each_can_be_left_but_the_ends():
+    arrows = transitions()
+    assert {after for _before, _event, after in arrows} | {LedgerState.OPEN} == {*LedgerState}
+    ends = {*LedgerState} - {before for before, _event, _after in arrows}
+    assert ends == {LedgerState.EXPIRED, LedgerState.UNSAFE}
 
 
 def test_the_page_lists_the_codes_of_errors_py():

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -85,9 +86,18 @@ def test_a_key_that_is_none_is_refused(key):
         rewrite_properties("", {key: "x"})
 
 
-def broker(options: StackOptions) -> dict[str, str | None]:
+BOOKIE: dict[str, Any] = {
+    "zookeeper": "127.0.0.1:1",
+    "port": 2,
+    "http_port": 3,
+    "data_dir": "d",
+}
+
+
+def broker(options: StackOptions, name: str = "broker") -> dict[str, str | None]:
     return broker_changes(
         options,
+        name,
         zookeeper="127.0.0.1:1",
         port=2,
         web_port=3,
@@ -112,6 +122,24 @@ def test_the_callers_broker_conf_has_the_last_word():
     assert (changes["managedLedgerCacheSizeMB"], changes["bindAddress"]) == ("8", None)
 
 
+def test_one_broker_may_differ_from_the_others():
+    options = StackOptions(
+        brokers=2,
+        broker_conf={"loadBalancerEnabled": "true", "managedLedgerOffloadDriver": "x"},
+        one_broker_conf={"broker2": {"managedLedgerOffloadDriver": None}},
+    )
+    first, second = broker(options), broker(options, "broker2")
+    assert first["managedLedgerOffloadDriver"] == "x"
+    assert second["managedLedgerOffloadDriver"] is None
+    assert first["loadBalancerEnabled"] == second["loadBalancerEnabled"] == "true"
+
+
+def test_the_callers_bookie_conf_has_the_last_word():
+    options = StackOptions(bookie_conf={"autoRecoveryDaemonEnabled": "true"})
+    assert bookie_changes(StackOptions(), **BOOKIE)["autoRecoveryDaemonEnabled"] == "false"
+    assert bookie_changes(options, **BOOKIE)["autoRecoveryDaemonEnabled"] == "true"
+
+
 @pytest.mark.parametrize(("bookies", "copies"), [(1, "1"), (2, "2"), (3, "2")])
 def test_quorums_fit_the_bookies(bookies, copies):
     changes = broker(StackOptions(bookies=bookies))
@@ -122,7 +150,7 @@ def test_quorums_fit_the_bookies(bookies, copies):
 
 
 def test_every_server_listens_on_the_loopback_address_only():
-    bookie = bookie_changes(zookeeper="127.0.0.1:1", port=2, http_port=3, data_dir="d")
+    bookie = bookie_changes(StackOptions(), **BOOKIE)
     assert (bookie["listeningInterface"], bookie["httpServerHost"]) == ("lo", "127.0.0.1")
     assert broker(StackOptions())["bindAddress"] == "127.0.0.1"
     assert "clientPortAddress=127.0.0.1\n" in zookeeper_conf(port=1, data_dir="d")

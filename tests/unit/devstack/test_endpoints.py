@@ -14,7 +14,12 @@ from resources.settings import Settings, StoreSettings
 
 
 def plan_in(directory: Path) -> Plan:
-    options = StackOptions(broker_conf={"a": "1", "b": None})
+    options = StackOptions(
+        brokers=2,
+        pulsar_version="3.3.6",
+        broker_conf={"a": "1", "b": None},
+        one_broker_conf={"broker2": {"c": None}},
+    )
     return Plan(
         directory=directory,
         distribution=directory / "pulsar",

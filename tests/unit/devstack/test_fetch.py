@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from resources.devstack import fetch
-from resources.devstack.artifacts import OFFLOADERS, SERVER, ivy_module_xml
+from resources.devstack.artifacts import DISTRIBUTIONS, OFFLOADERS, SERVER, ivy_module_xml
 from resources.devstack.fetch import distribution_dir, fetch_distribution, require_pinned
 from resources.errors import PrerequisiteError
 
@@ -16,6 +16,14 @@ MAVEN = "{http://ant.apache.org/ivy/maven}"
 def test_pins_are_whole(artifact):
     assert len(bytes.fromhex(artifact.sha512)) == 64
     assert artifact.file_name == f"{artifact.name}-4.0.8-bin.tar.gz"
+
+
+def test_every_release_has_pins_and_a_directory_of_its_own(tmp_path):
+    for version, pins in DISTRIBUTIONS.items():
+        assert pins.server.file_name == f"pulsar-server-distribution-{version}-bin.tar.gz"
+        for artifact in (pins.server, pins.offloaders):
+            assert len(bytes.fromhex(artifact.sha512)) == 64
+    assert len({distribution_dir(tmp_path, version) for version in DISTRIBUTIONS}) == 3
 
 
 def test_ivy_is_asked_for_one_archive_and_no_dependencies():

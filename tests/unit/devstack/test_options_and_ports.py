@@ -17,9 +17,18 @@ def test_servers_start_in_the_order_in_which_they_need_each_other():
     )
 
 
+def test_more_brokers_have_names_and_ports_of_their_own():
+    options = StackOptions(bookies=1, brokers=2)
+    assert options.server_names() == ("s3", "zookeeper", "bookie1", "broker", "broker2")
+    assert {"broker", "broker.web", "broker2", "broker2.web"} < set(options.port_names())
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
+        ({"brokers": 0}, "with_broker=False means none"),
+        ({"pulsar_version": "4.0.7"}, "not pinned; known: 3.3.6, 4.0.4, 4.0.8"),
+        ({"one_broker_conf": {"broker2": {}}}, "broker2, no such broker"),
         ({"bookies": 0}, "at least one bookie"),
         ({"bookies": -1, "with_broker": False}, "at least one bookie"),
         ({"block_bytes": 1024}, "smallest part"),

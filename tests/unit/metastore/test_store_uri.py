@@ -1,5 +1,3 @@
-import socket
-
 import pytest
 
 from resources.errors import MetadataError, SettingsError
@@ -44,9 +42,7 @@ def test_everything_else_is_refused_before_any_connection(uri, says):
         ZooKeeperStore(uri)
 
 
-def test_an_unreachable_server_is_named_with_the_next_step():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
-        uri = f"zk:127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(MetadataError, match=f"no connection to ZooKeeper {uri}.*check"):
-            ZooKeeperStore(uri, connect_timeout_s=0.2)
+def test_an_unreachable_server_is_named_with_the_next_step(closed_port):
+    uri = f"zk:127.0.0.1:{closed_port}"
+    with pytest.raises(MetadataError, match=f"no connection to ZooKeeper {uri} .*refused.*: check"):
+        ZooKeeperStore(uri, connect_timeout_s=0.2)

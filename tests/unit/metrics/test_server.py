@@ -79,7 +79,7 @@ def test_a_signal_in_the_middle_of_a_survey_stops_it_at_once(collector, number):
         every_s=60,
         narrate=said.append,
     )
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25  # the survey sleeps for 30
     assert said[-1] == "stopped"
     assert "tierkeeper_survey_success 0.0" in scraped[0]
     assert signal.getsignal(number) is before

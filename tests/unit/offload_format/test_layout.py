@@ -135,10 +135,19 @@ def test_a_ledger_without_entries_is_refused():
         plan_of({}, last_entry_id=-1)
 
 
-@pytest.mark.parametrize("ledger_length", [0, 999, 1001])
-def test_a_ledger_length_other_than_the_last_entrys_is_refused_with_both(ledger_length):
+@pytest.mark.parametrize("ledger_length", [0, 999])
+def test_a_ledger_length_below_the_last_entrys_is_refused_with_both(ledger_length):
     with pytest.raises(IntegrityError, match=rf"says {ledger_length} .* says 1000"):
         plan_of({}, ledger_length=ledger_length)
+
+
+@pytest.mark.parametrize(("beyond", "padding"), [(0, 0), (1, 1), (40, 40), (10_000, 48)])
+def test_a_ledger_length_beyond_the_last_entrys_is_padding_of_the_last_block(beyond, padding):
+    """As Pulsar's writer lays out what recovery closed; a block ends at its size all the same."""
+    exact, plans = plan_of({}), plan_of({}, ledger_length=1000 + beyond)
+    assert sum(p.payload_bytes for p in plans) == 1000
+    assert plans[:-1] == exact[:-1]
+    assert plans[-1].padding_bytes == exact[-1].padding_bytes + padding
 
 
 @pytest.mark.parametrize("entry_id", range(9))

@@ -90,6 +90,35 @@ def test_a_second_broker_that_is_down_may_be_the_owner(broker, admin):
     assert admin.locate(TOPIC).load is TopicLoad.UNKNOWN
 
 
+def test_every_live_broker_tells_its_own_settings(broker, admin):
+    with running_admin_simulator() as other:
+        broker.get("/brokers/c1", [broker.address, other.address])
+        other.get("/brokers/configuration/runtime", {"managedLedgerOffloadDriver": "aws-s3"})
+        assert admin.runtime_configs() == {
+            broker.address: {"clusterName": "c1", "webServicePort": "8"},
+            other.address: {"managedLedgerOffloadDriver": "aws-s3"},
+        }
+        assert other.requests == [
+            ("GET /admin/v2/brokers/configuration/runtime", f"Bearer {TOKEN}")
+        ]
+
+
+def test_a_broker_that_does_not_tell_its_settings_is_an_error_unless_one_speaks_for_all(
+    broker, admin
+):
+    broker.get("/brokers/c1", [broker.address, "127.0.0.1:1"])
+    with pytest.raises(
+        BrokerError, match=r"127\.0\.0\.1:1 does not tell .* broker.ask_each = false"
+    ):
+        admin.runtime_configs()
+    broker.get("/brokers/c1", [])
+    with pytest.raises(BrokerError, match="lists no live broker"):
+        admin.runtime_configs()
+    alike = HttpBrokerAdmin(BrokerSettings(admin_url=broker.url, ask_each=False))
+    assert set(alike.runtime_configs()) == {broker.address}
+    alike.close()
+
+
 def test_asking_whether_it_is_loaded_never_touches_the_topic(broker, admin):
     own(broker, [half_with(TOPIC)])
     admin.locate(TOPIC)

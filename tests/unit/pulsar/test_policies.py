@@ -1,6 +1,7 @@
 """Reading levels from a broker that answers, half answers, or is away."""
 
 import json
+from urllib.parse import quote
 
 import pytest
 
@@ -172,3 +173,35 @@ def test_a_merge_that_the_broker_contradicts_is_told_when_it_is_read(broker, rea
 def test_a_legacy_name_has_no_policies_that_we_can_read(reader):
     with pytest.raises(FormatError, match="persistent://p/c/n/t"):
         reader.read("persistent://p/c/n/t")
+
+
+def test_who_must_load_nothing_asks_a_topic_only_where_a_broker_owns_its_bundle(broker, cluster):
+    owned = f"/brokers/c1/{quote(broker.address, safe='')}/ownedNamespaces"
+
+    def levels():
+        made = PolicyReader(
+            BrokerSettings(admin_url=broker.url, timeout_s=5), cluster.client(), loads_nothing=True
+        )
+        broker.requests.clear()
+        found = made.read(TOPIC)
+        made.read(TOPIC)
+        made.close()
+        return found, [line for line, _token in broker.requests if OWN in line]
+
+    broker.get(owned, {"public/default/0x00000000_0xffffffff": {}})
+    found, asked = levels()
+    assert found.complete
+    assert len(asked) == 8
+    nobody: tuple[dict[str, object], ...] = (
+        {},
+        {"public/other/0x00000000_0xffffffff": {}},
+        {"no bundle": {}},
+    )
+    for answer in nobody:
+        broker.get(owned, answer)
+        found, asked = levels()
+        assert asked == []
+        assert (found.topic, found.complete) == (None, False)
+        assert "no broker owns" in found.unknown["topic"]
+    broker.get(owned, {"reason": "not allowed"}, status=403)
+    assert levels()[1] == []

@@ -108,8 +108,8 @@ def test_a_clock_that_was_set_once_is_no_reason_to_hold(clock):
 
 def test_a_changed_suite_needs_a_new_name():
     assert {name: ledger_suite_digest(name) for name in LEDGER_SUITES} == {
-        "topic_coverage/1": "db7ff23f102a5b4415fece79f6e99e8282de18d14a9f9a8615df5bea1099127d",
-        "certificates/1": "e137247d260390a84303663c092551bf577571096659d6c0972a2080a1b3fd2b",
+        "topic_coverage/2": "01bb03cbaa5ebeecf050260a21f9904d7248f4d3cdf74825a790fda09311a134",
+        "certificates/2": "8a1af78cb3edf1dfc6cf86f367f7592bdf363f6ba3821f60d8dae1afbcf2cff9",
     }
 
 

@@ -116,6 +116,7 @@ def test_arbitrary_bytes_never_raise_and_never_pass(garbage):
             headers=dict(enumerate(headers, start=1)),
             last_entry_id=last_entry_id,
             ledger_length=BASE.ledger_length,
+            payload_bytes=BASE.payload_bytes,
         )
         for n, (index, headers, last_entry_id) in enumerate(garbage)
     ]

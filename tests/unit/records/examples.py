@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tiering_assets.records import budget_model, models, pause_models, sweep_models
+from tiering_assets.records import budget_model, failure_model, models, pause_models, sweep_models
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -22,6 +22,16 @@ LEDGER = models.LedgerFacts(
 
 EXAMPLES: tuple[models.Record, ...] = (
     models.Claim(ledger_id=42, run_id="run-7", attempt=None, expires_at=AT),
+    failure_model.LedgerFailure(
+        ledger_id=42,
+        ml_name=ML_NAME,
+        error="ledger 42: entry 9: no replica gave it",
+        error_class="EntryUnavailableError",
+        tries=2,
+        first_at=AT,
+        last_at=AT,
+        writer=WRITER,
+    ),
     models.Attempt(
         ledger=LEDGER,
         uid=UID,
@@ -137,6 +147,14 @@ EXAMPLES: tuple[models.Record, ...] = (
                 only_copy=True,
             ),
         ),
+        fleet=1000,
+        writer=WRITER,
+    ),
+    sweep_models.ForgetPlan(
+        instance="e1c7a1c2-0000-4000-8000-000000000001",
+        bucket="tiered",
+        planned_at=AT,
+        ledgers=(sweep_models.PlannedForget(ledger_id=42, ml_name=ML_NAME, uids=(UID,)),),
         fleet=1000,
         writer=WRITER,
     ),

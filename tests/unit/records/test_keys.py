@@ -16,6 +16,7 @@ OTHER = UUID("317fad33-457f-4d7d-8c56-29d2d4e6f21e")
 def all_keys(ledger_id, uid, ml_name):
     return [
         keys.claim(ledger_id),
+        keys.failure(ledger_id),
         keys.attempt(ledger_id, uid),
         keys.certificate(ledger_id, uid),
         keys.quarantine(ledger_id, uid),
@@ -50,7 +51,8 @@ def test_no_two_kinds_share_a_key_and_the_store_takes_them_all():
 
 def test_an_attempts_keys_differ_from_every_other_attempts():
     ours, theirs = all_keys(42, UID, "a/b/persistent/x"), all_keys(42, OTHER, "a/b/persistent/x")
-    shared = {keys.claim(42), keys.hold(42), keys.publication("a/b/persistent/x", 1)}
+    shared = {keys.claim(42), keys.failure(42), keys.hold(42)}
+    shared |= {keys.publication("a/b/persistent/x", 1)}
     assert set(ours) & set(theirs) == shared | {keys.canary("a/b/persistent/x")}
 
 

@@ -71,6 +71,7 @@ def test_task_rows_have_one_typed_column_a_field():
         t.LongType,
         t.StringType,
         t.StringType,
+        t.StringType,
     ]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.errors import LedgerNotFoundError
+from resources.errors import BrokerError, LedgerNotFoundError
 from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import HttpBrokerAdmin
@@ -22,7 +22,7 @@ from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Outcome, Quarantine
-from tiering_assets.steps import backlog_evidence
+from tiering_assets.steps import backlog_evidence, pipeline
 from tiering_assets.steps.backlog import count_backlog, explain_backlog, explain_ledger
 from tiering_assets.steps.disturb import record_disturbance
 from tiering_assets.steps.holds import hold_ledger
@@ -334,6 +334,18 @@ def test_an_attempt_that_was_given_up_tells_error_and_attempts(verified, world):
     assert str(reasons(replace(verified, settings=settings))[0]).endswith(
         f"; next try not before {ended + timedelta(seconds=60):%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+def test_a_verified_ledger_that_runs_cannot_publish_says_why(verified, monkeypatch):
+    def away(*_args):
+        raise BrokerError("no broker answers")
+
+    monkeypatch.setattr(pipeline, "publication_due", away)
+    [outcome] = offload_batch(verified, [0], when_due=True)
+    assert isinstance(outcome.error, BrokerError)
+    assert str(reasons(verified)[0]).startswith("failed: no broker answers; 1 attempt; next try")
+    offload_batch(verified, [0], publish=False)
+    assert reasons(verified)[0].reason is R.WAITING_TO_DISTURB
 
 
 def test_a_quarantined_copy(verified):

@@ -29,7 +29,7 @@ from tiering_assets.tasks.worker import Worker
 BLOCK = 4096
 SETTINGS = Settings(
     bookies=BookieSettings(
-        request_timeout_s=0.5, connect_timeout_s=0.5, batch_bytes_max=1500, password="pw"
+        request_timeout_s=1.5, connect_timeout_s=1.5, batch_bytes_max=1500, password="pw"
     ),
     offload=OffloadSettings(read_range_bytes=1000),
 )

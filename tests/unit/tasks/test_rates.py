@@ -206,7 +206,7 @@ def test_reads_take_the_largest_answer_and_give_back_what_it_was_not(time):
 
 def test_parts_are_the_tasks_and_drivers_of_all_runs():
     settings = Settings(spark=SparkSettings(master="local[4,2]"))
-    assert parts_of(settings) == 3 * 5
+    assert parts_of(settings) == settings.budget.runs_max * 5
     assert parts_of(replace(settings, budget=BudgetSettings(runs_max=1))) == 5
 
 

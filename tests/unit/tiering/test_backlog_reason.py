@@ -34,8 +34,8 @@ R, S = BacklogReason, LedgerState
 ASKED_FOR = (
     "open; unsealed in BookKeeper; below threshold; excluded; disabled; paused; not admitted; "
     "over budget; copying; failed; quarantined; broker cannot read; broker may release first; "
-    "waiting to disturb; metadata node too large; unconfirmed; in lag; held; capped; unsafe; "
-    "expired; done"
+    "waiting to disturb; metadata node too large; published (broker); unconfirmed; in lag; held; "
+    "capped; unsafe; expired; done"
 )
 
 
@@ -76,6 +76,7 @@ GIVEN = [
     (R.OVER_BUDGET, "12 reloads", ledger(S.VERIFIED, over_budget="12 reloads")),
     (R.COPYING, "live claim", ledger(S.COPYING)),
     (R.FAILED, "bookie 3 away; 2 attempts; next try", ledger(S.SEALED, failure=FAILURE)),
+    (R.FAILED, "bookie 3 away; 2 attempts; next try", ledger(S.VERIFIED, failure=FAILURE)),
     (R.QUARANTINED, "check", ledger(S.QUARANTINED)),
     (R.QUARANTINED, "check", ledger(S.PUBLISHED, quarantined=True, **PUBLISHED)),
     (R.CANNOT_READ, "bucket is 'a'", ledger(S.VERIFIED, cannot_read="bucket is 'a'")),
@@ -83,6 +84,7 @@ GIVEN = [
     (R.MAY_RELEASE_FIRST, "5 s", ledger(S.VERIFIED, may_release_first="5 s")),
     (R.WAITING_TO_DISTURB, "next publication", ledger(S.VERIFIED)),
     (R.NODE_TOO_LARGE, "600000 bytes", ledger(S.VERIFIED, node_too_large="600000 bytes")),
+    (R.PUBLISHED_BY_BROKER, "object scan", ledger(S.PUBLISHED, by_broker=True)),
     (R.UNCONFIRMED, "no record says", ledger(S.PUBLISHED, certified=True)),
     (R.UNCONFIRMED, "marked", ledger(S.RELEASING)),
     (R.IN_LAG, "2026-03-01 12:00:00 UTC", ledger(S.PUBLISHED, due_at=NOW, **PUBLISHED)),
@@ -142,6 +144,7 @@ BOTH = [
     ("broker may release first", S.VERIFIED, {"may_release_first": "x", "coexists": "x"}),
     ("excluded", S.VERIFIED, {"coexists": "x", "node_too_large": "x"}),
     ("metadata node too large", S.VERIFIED, {"node_too_large": "x", "over_budget": "x"}),
+    ("over budget", S.VERIFIED, {"over_budget": "x", "failure": FAILURE}),
     ("quarantined", S.PUBLISHED, {"quarantined": True, "certified": False}),
     ("unsafe", S.PUBLISHED, {"certified": False, "recorded": False}),
     ("held", S.HELD, {"hold": "x", "quarantined": True}),
@@ -192,6 +195,7 @@ def draw(rng):
         quarantined=rng.random() < 0.2,
         certified=rng.random() < 0.8,
         recorded=rng.random() < 0.8,
+        by_broker=rng.random() < 0.2,
         hold=maybe("x"),
         due_at=maybe(NOW),
         not_selected=maybe(rng.choice(tuple(NotSelected))),

@@ -115,6 +115,7 @@ NO_LAG = {
     R.HELD,
     R.EXPIRED,
     R.DONE,
+    R.PUBLISHED_BY_BROKER,
 }
 
 

@@ -272,3 +272,13 @@ def test_what_cannot_be_is_refused_whatever_a_person_says_of_tiering(mode):
     assert (found.mode.value, found.mode.origin) == (mode, Origin.OWN_DEFAULT)
     assert [finding.rule for finding in refusals(found)] == ["offload_time"]
     assert refusals(policy(levels(namespace=offload(time=60)))) == ()
+
+
+def test_a_broker_that_skips_what_it_cannot_read_is_told():
+    def notes(said):
+        found = check_policy(policy(levels(config={"autoSkipNonRecoverableData": said})))
+        return {note.text for note in found if note.rule == "skips_unreadable" and not note.refused}
+
+    [text] = notes("true")
+    assert "nothing is published or released until `pulsar-admin brokers" in text
+    assert notes("false") == set()

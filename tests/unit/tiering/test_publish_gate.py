@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.tiering.brokers import BrokerSeen
 from tiering_assets.tiering.publish_gate import Publish, PublishEvidence, Refuse, decide_publish
 from tiering_assets.tiering.topic_policy import OurPlace, place_digest
 
@@ -22,12 +23,14 @@ POLICY = EffectiveOffloadPolicies(
     read_priority=None,
 )
 OURS = OurPlace(driver="aws-s3", bucket="tiered", region="us-east-1", endpoint="http://s3:9000")
+GOOD = BrokerSeen(name="b1:8080", driver="aws-s3", skips=False)
 READY = PublishEvidence(
     topic=TOPIC,
     namespace="public/default",
     never_touched=None,
     listed=True,
     policy=POLICY,
+    brokers=(GOOD,),
     ours=OURS,
     deletion_lag_s=14400.0,
     broker_may_release=False,
@@ -55,6 +58,32 @@ def command_in(lift):
 
 def test_a_topic_whose_broker_reads_our_bucket_is_published():
     assert decide_publish(READY) == Publish()
+
+
+def test_a_broker_that_may_be_the_next_must_read_our_objects_too():
+    blind = replace(GOOD, name="b2:8080", driver=None)
+    refusal = only_refusal(ready(brokers=(GOOD, blind)))
+    assert "b2:8080 has None, ours is 'aws-s3'" in refusal.text
+    assert "b1:8080" not in refusal.text
+    assert command_in(refusal.lift)[:4] == [
+        "pulsar-admin",
+        "namespaces",
+        "set-offload-policies",
+        "public/default",
+    ]
+    for level in ("namespace", "topic"):  # what they set is every broker's
+        policy = {"origins": {"driver": level}}
+        assert decide_publish(ready(policy, brokers=(GOOD, blind))) == Publish()
+    shouting = replace(GOOD, driver="AWS-S3")
+    assert decide_publish(ready(brokers=(shouting,))) == Publish()
+
+
+@pytest.mark.parametrize("skips", [True, None])
+def test_a_broker_that_skips_what_it_cannot_read_gets_nothing_published(skips):
+    careless = replace(GOOD, name="b2:8080", skips=skips)
+    refusal = only_refusal(ready(brokers=(GOOD, careless)))
+    assert "autoSkipNonRecoverableData is not false at b2:8080" in refusal.text
+    assert command_in(refusal.lift)[-1] == "false"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ READY = ReleaseEvidence(
     hold=None,
     under_replicated=False,
     skips_unreadable_ledgers=False,
+    cannot_read=(),
     never_touched=None,
     shadows=(),
     left_alone=None,
@@ -99,12 +100,12 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"quarantine": "entry 7 rots"}, "a check of this attempt failed: entry 7 rots"),
     ({"suite_passed": False}, "the expectation suites do not pass now"),
     (
-        {"suite_passed": False, "suite_findings": ("suite topic_coverage/1: context_bucket: …",)},
-        "suite topic_coverage/1: context_bucket: …",
+        {"suite_passed": False, "suite_findings": ("suite topic_coverage/2: context_bucket: …",)},
+        "suite topic_coverage/2: context_bucket: …",
     ),
     (
-        {"suite_findings": ("suite certificates/1: data_size: …",)},
-        "suite certificates/1: data_size: …",
+        {"suite_findings": ("suite certificates/2: data_size: …",)},
+        "suite certificates/2: data_size: …",
     ),
     ({"user_findings": ("held by suite user/age: …",)}, "held by suite user/age: …"),
     ({"facts_now": None}, "the ledger's BookKeeper metadata cannot be read"),
@@ -142,10 +143,16 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
         {"under_replicated": True},
         "the ledger is under-replicated; BookKeeper is still working on it",
     ),
-    ({"skips_unreadable_ledgers": None}, "the broker's autoSkipNonRecoverableData is unknown"),
+    ({"skips_unreadable_ledgers": None}, "a broker's autoSkipNonRecoverableData is unknown"),
+    ({"cannot_read": None}, "whether every broker can read our objects is unknown"),
+    (
+        {"cannot_read": ("b2:8080",)},
+        "brokers that may serve the topic next cannot read our objects, their offload driver is "
+        "not ours: b2:8080",
+    ),
     (
         {"skips_unreadable_ledgers": True},
-        "the broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
+        "a broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
         "failure would lose messages",
     ),
     ({"never_touched": "system topic"}, "system topic"),

@@ -57,18 +57,10 @@ def test_an_open_ledger_past_its_retention_is_told_before_the_limit():
     assert "or 240 minutes. Its retention of 3.0 h is over, and only closed ledgers are" in said
 
 
-def test_retention_is_overdue_only_where_nobody_applies_it():
-    def overdue(**facts):
-        return retention_overdue(
-            "persistent://t/ns/orders",
-            **{"ledgers": 2, "oldest": 30 * HOUR, "retention": 24 * HOUR, "loaded": False, **facts},
-        )
-
-    assert str(overdue()) == (
-        "retention overdue: persistent://t/ns/orders: 2 ledgers are past their retention of 24.0 h, "
-        "the oldest closed 30.0 h ago; only a broker that has the topic loaded trims them: "
-        "`tierkeeper topic load-overdue`"
+def test_overdue_retention_names_its_oldest_ledger_and_the_next_step():
+    assert str(retention_overdue("persistent://t/ns/orders", (3, 5))) == (
+        "retention overdue: persistent://t/ns/orders: 2 ledgers, the oldest 3, are consumed and past "
+        "their retention; only a broker that has the topic loaded trims them: "
+        "`tierkeeper topic load-overdue t/ns/orders`"
     )
-    assert overdue(ledgers=0) is None
-    assert overdue(loaded=True) is None
-    assert overdue(loaded=None) is None
+    assert retention_overdue("persistent://t/ns/orders", ()) is None

@@ -1,0 +1,208 @@
+"""What is offloaded: kinds of ledgers, their seeded messages, and the hash that must come back.
+
+Owns: message number n of a kind is the same bytes in every topic, round and run, and the hash of a
+topic depends on every byte, length and the order of its messages. How a Pulsar entry holds messages:
+PIP-90 (broker entry metadata), Commands.java (checksum, metadata, payload) and, for batches,
+SingleMessageMetadata. Compressed or encrypted payloads are not made here and not understood.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from struct import Struct
+
+from resources.errors import BrokerError, FormatError
+
+KIB = 1024
+BATCH_MESSAGES = 500
+_BLOB_BYTES = 8 * KIB * KIB
+_STEP = 104_729  # prime: neighbouring messages start far apart in the blob
+_CHECKSUM_MAGIC = 0x0E01
+_BROKER_METADATA_MAGIC = 0x0E02
+_U16, _U32 = Struct(">H"), Struct(">I")
+_PAYLOAD_SIZE = 3  # field of SingleMessageMetadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One size of entries. `messages` is how many a full-size run sends to a topic."""
+
+    name: str
+    message_bytes: int
+    messages: int
+    batched: bool = False
+
+    def scaled(self, share: float) -> int:
+        """Messages of a smaller run: whole batches, and enough for an entry or two."""
+        unit = BATCH_MESSAGES if self.batched else 1
+        return max(4 * unit, int(self.messages * share) // unit * unit)
+
+
+KINDS = (
+    Kind(name="100 B", message_bytes=100, messages=150_000),
+    Kind(name="1 KiB", message_bytes=KIB, messages=80_000),
+    Kind(name="10 KiB", message_bytes=10 * KIB, messages=12_000),
+    Kind(name="100 KiB", message_bytes=100 * KIB, messages=1_500),
+    Kind(name="100 B batched", message_bytes=100, messages=800_000, batched=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a reader found, or a producer sent."""
+
+    messages: int
+    sha256: str
+
+
+class ContentHash:
+    """Feed it messages in order."""
+
+    __slots__ = ("_lengths", "_sha256", "add_length", "update")
+
+    def __init__(self) -> None:
+        self._sha256 = sha256()
+        self._lengths = array("I")
+        self.update = self._sha256.update
+        self.add_length = self._lengths.append
+
+    def add(self, payload: bytes | memoryview) -> None:
+        self.add_length(len(payload))
+        self.update(payload)
+
+    def content(self) -> Content:
+        lengths = sha256(b"".join(map(_U32.pack, self._lengths))).digest()
+        whole = sha256(self._sha256.digest() + lengths).hexdigest()
+        return Content(len(self._lengths), whole)
+
+
+def iter_payloads(kind: Kind, messages: int) -> Iterator[bytes]:
+    """Yield the first so many messages of a kind."""
+    source = random.Random(f"{kind.name}:1")
+    blob = source.randbytes(_BLOB_BYTES + kind.message_bytes)
+    for number in range(messages):
+        start = number * _STEP % _BLOB_BYTES
+        yield blob[start : start + kind.message_bytes]
+
+
+def content_of(payloads: Iterable[bytes]) -> Content:
+    found = ContentHash()
+    for payload in payloads:
+        found.add(payload)
+    return found.content()
+
+
+def splitter(*, batched: bool) -> Callable[[memoryview], Iterable[memoryview]]:
+    """Return the function from an entry to its messages' payloads; FormatError for other bytes."""
+    return _batch if batched else _single
+
+
+def _single(entry: memoryview) -> tuple[memoryview]:
+    return (entry[_payload_at(entry) :],)
+
+
+def _batch(entry: memoryview) -> list[memoryview]:
+    at, end = _payload_at(entry), len(entry)
+    found = []
+    unpack = _U32.unpack_from
+    while at < end:
+        if end - at < _U32.size:
+            raise FormatError(f"a batch ends with {end - at} bytes that are no message")
+        metadata_at = at + _U32.size
+        payload_at = min(end, metadata_at + int(unpack(entry, at)[0]))
+        at = payload_at + _varint_field(entry, metadata_at, payload_at, _PAYLOAD_SIZE)
+        if at > end:
+            raise FormatError(f"a batch of {end} bytes with a message that ends at {at}")
+        found.append(entry[payload_at:at])
+    return found
+
+
+def _payload_at(entry: memoryview) -> int:
+    at = 0
+    try:
+        if _U16.unpack_from(entry, at)[0] == _BROKER_METADATA_MAGIC:
+            at += _U16.size + _U32.size + _U32.unpack_from(entry, at + _U16.size)[0]
+        if _U16.unpack_from(entry, at)[0] == _CHECKSUM_MAGIC:
+            at += _U16.size + _U32.size
+        at += _U32.size + int(_U32.unpack_from(entry, at)[0])
+    except struct.error as error:
+        raise FormatError(f"no Pulsar entry: {len(entry)} bytes") from error
+    if at > len(entry):
+        raise FormatError(f"no Pulsar entry: metadata up to byte {at} of {len(entry)}")
+    return at
+
+
+def _varint_field(data: memoryview, at: int, end: int, wanted: int) -> int:
+    """The varint field of a protobuf message that ends at `end`."""
+    while at < end:
+        key, at = _varint(data, at, end)
+        field, wire = key >> 3, key & 7
+        if wire == 0:
+            value, at = _varint(data, at, end)
+            if field == wanted:
+                return value
+        elif wire == 2:
+            length, at = _varint(data, at, end)
+            at += length
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
+        else:
+            break
+    raise FormatError(f"a message's metadata has no field {wanted}")
+
+
+def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < end:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise FormatError("a message's metadata ends within a number")
+
+
+def produce(service_url: str, topic: str, kind: Kind, messages: int) -> None:
+    """Send the messages and wait until all are stored. BrokerError when one is not."""
+    import pulsar
+
+    refused: list[str] = []
+
+    def on_answer(result: object, _message_id: object) -> None:
+        if result != pulsar.Result.Ok:
+            refused.append(str(result))
+
+    client = pulsar.Client(
+        service_url, logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull)
+    )
+    try:
+        producer = client.create_producer(
+            f"persistent://{topic}",
+            batching_enabled=kind.batched,
+            batching_max_messages=BATCH_MESSAGES,  # by count alone, so that all topics are cut alike
+            batching_max_allowed_size_in_bytes=4 * KIB * KIB,
+            batching_max_publish_delay_ms=60_000,
+            # Bookies with little direct memory die under thousands of large unanswered entries.
+            max_pending_messages=20_000
+            if kind.batched
+            else (100 if kind.message_bytes > KIB else 1_000),
+            block_if_queue_full=True,
+            send_timeout_millis=120_000,
+        )
+        for payload in iter_payloads(kind, messages):
+            producer.send_async(payload, on_answer)
+        producer.flush()
+        producer.close()
+    except pulsar.PulsarException as error:
+        raise BrokerError(f"{topic}: producing: {error}") from error
+    finally:
+        client.close()
+    if refused:
+        raise BrokerError(f"{topic}: {len(refused)} messages were refused, first {refused[0]}")

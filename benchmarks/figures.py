@@ -1,0 +1,243 @@
+"""Samples to rows, ratios and the results file. Values in, values out.
+
+Owns: a row is minimum, median and maximum over the rounds that were measured, the warm-up left out;
+a ratio is taken within a round, where both sides had the same machine, and only then summed up; a
+row with a wrong hash in any round has an error and no figures. `check_results` is the file's schema.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+SCHEMA = 1
+METRICS = ("mb_per_s", "cpu_s_per_gb", "peak_rss_mb", "requests_per_gb")
+RATIO_METRICS = ("mb_per_s", "cpu_s_per_gb")
+ROUNDS_MIN = 3
+
+
+class Contender(NamedTuple):
+    """Who is measured. `against` is the broker's row that a ratio divides by, if any.
+
+    `worker` is the role whose memory is the row's: the process that does the contender's work.
+    """
+
+    name: str
+    says: str
+    worker: str
+    against: str | None = None
+
+
+CONTENDERS = (
+    Contender("broker", "Pulsar's own offloader: trigger to success, no check", "broker"),
+    Contender("ours-copy", "copied", "worker", "broker"),
+    Contender("ours-verify", "copied, every byte read back", "worker", "broker"),
+    Contender("ours-release", "copied, read back, published, released", "worker", "broker"),
+    Contender("spark-copy", "copied, by Spark", "worker", "broker"),
+    Contender("spark-verify", "copied, every byte read back, by Spark", "worker", "broker"),
+    Contender("ceiling-store", "ceiling: multipart upload of ready bytes", "worker"),
+    Contender("ceiling-sink", "ceiling: the same to a sink that discards them", "worker"),
+    Contender("ceiling-bookies", "ceiling: entries read from bookies, no upload", "worker"),
+    Contender("read-broker", "cold read: consumer through the broker", "worker"),
+    Contender("read-ours", "cold read: our decoder on the object", "worker", "read-broker"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One contender's work in one round. `bytes` are the ledgers' entry bytes."""
+
+    contender: str
+    kind: str
+    round: int
+    bytes: int
+    entries: int
+    seconds: float = 0.0
+    cpu_s: Mapping[str, float] = field(default_factory=dict)  # by role
+    peak_rss_mb: Mapping[str, float] = field(default_factory=dict)  # by role
+    requests: int = 0
+    error: str | None = None
+
+    def figures(self, worker: str) -> dict[str, float]:
+        gb = self.bytes / 1e9
+        return {
+            "mb_per_s": self.bytes / 1e6 / self.seconds,
+            "cpu_s_per_gb": sum(self.cpu_s.values()) / gb,
+            "peak_rss_mb": self.peak_rss_mb.get(worker, 0.0),
+            "requests_per_gb": self.requests / gb,
+        }
+
+
+def joined(contender: str, parts: Sequence[Sample]) -> Sample:
+    """Stages of one work as one sample: sums, and the highest memory."""
+    first = parts[0]
+    roles = list(first.cpu_s)
+    return Sample(
+        contender=contender,
+        kind=first.kind,
+        round=first.round,
+        bytes=first.bytes,
+        entries=first.entries,
+        seconds=sum(p.seconds for p in parts),
+        cpu_s={role: sum(p.cpu_s[role] for p in parts) for role in roles},
+        peak_rss_mb={role: max(p.peak_rss_mb[role] for p in parts) for role in first.peak_rss_mb},
+        requests=sum(p.requests for p in parts),
+        error=next((p.error for p in parts if p.error is not None), None),
+    )
+
+
+def spread(values: Iterable[float]) -> dict[str, float]:
+    """Minimum, median and maximum to four significant digits. ValueError for none."""
+    found = sorted(values)
+    if not found:
+        raise ValueError("no values to sum up")
+    return {
+        "min": _rounded(found[0]),
+        "median": _rounded(statistics.median(found)),
+        "max": _rounded(found[-1]),
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def rows_of(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """One row per contender and kind that was measured, in the order of CONTENDERS and samples."""
+    kinds = list(dict.fromkeys(sample.kind for sample in samples))
+    rows = []
+    for contender in CONTENDERS:
+        for kind in kinds:
+            own = [s for s in samples if (s.contender, s.kind) == (contender.name, kind)]
+            if own:
+                rows.append(_row(contender, kind, own))
+    return rows
+
+
+def _row(contender: Contender, kind: str, samples: Sequence[Sample]) -> dict[str, Any]:
+    row: dict[str, Any] = {"contender": contender.name, "entries_of": kind}
+    row |= {"rounds": len(samples), "mb": _rounded(samples[0].bytes / 1e6)}
+    error = next((s.error for s in samples if s.error is not None), None)
+    if error is not None:
+        return row | {"error": error}
+    figures = [sample.figures(contender.worker) for sample in samples]
+    row |= {metric: spread(f[metric] for f in figures) for metric in METRICS}
+    row["entries_per_s"] = spread(s.entries / s.seconds for s in samples)
+    roles = list(samples[0].cpu_s)
+    row["cpu_s_per_gb_by_role"] = {
+        role: spread(s.cpu_s[role] / (s.bytes / 1e9) for s in samples) for role in roles
+    }
+    row["peak_rss_mb_by_role"] = {
+        role: spread(s.peak_rss_mb[role] for s in samples) for role in samples[0].peak_rss_mb
+    }
+    return row
+
+
+def ratios_of(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Ours over the broker's, by kind and metric; rounds without both sides do not count."""
+    good = {(s.contender, s.kind, s.round): s for s in samples}
+    failed = {(s.contender, s.kind) for s in samples if s.error is not None}
+    workers = {contender.name: contender.worker for contender in CONTENDERS}
+    kinds = list(dict.fromkeys(sample.kind for sample in samples))
+    ratios = []
+    for name, _says, worker, against in CONTENDERS:
+        if against is None:
+            continue
+        for kind in kinds:
+            if (name, kind) in failed or (against, kind) in failed:
+                continue
+            pairs = [
+                (s.figures(worker), good[against, kind, s.round].figures(workers[against]))
+                for s in samples
+                if (s.contender, s.kind) == (name, kind) and (against, kind, s.round) in good
+            ]
+            metrics = {
+                metric: spread(ours[metric] / theirs[metric] for ours, theirs in pairs)
+                for metric in RATIO_METRICS
+                if pairs and all(theirs[metric] > 0 for _ours, theirs in pairs)
+            }
+            if metrics:
+                ratios.append({"contender": name, "over": against, "entries_of": kind, **metrics})
+    return ratios
+
+
+def missing_rows(
+    samples: Sequence[Sample], kinds: Iterable[str], reason: str
+) -> list[dict[str, Any]]:
+    """Rows that lack rounds, and why: fewer than three measured ones are no proof of anything."""
+    missing = []
+    for contender in CONTENDERS:
+        for kind in kinds:
+            rounds = sum((s.contender, s.kind) == (contender.name, kind) for s in samples)
+            if rounds < ROUNDS_MIN:
+                missing.append(
+                    {
+                        "contender": contender.name,
+                        "entries_of": kind,
+                        "rounds": rounds,
+                        "reason": reason,
+                    }
+                )
+    return missing
+
+
+def check_results(results: Any) -> list[str]:
+    """What is wrong with a results file; nothing if it is one."""
+    if not isinstance(results, dict):
+        return ["not a JSON object"]
+    faults = [
+        f"{name} is missing or no {kind.__name__}"
+        for name, kind in (
+            ("schema", int),
+            ("measured_at", str),
+            ("machine", dict),
+            ("settings", dict),
+            ("rows", list),
+            ("ratios", list),
+            ("not_run", list),
+        )
+        if not isinstance(results.get(name), kind)
+    ]
+    if faults:
+        return faults
+    if results["schema"] != SCHEMA:
+        faults.append(f"schema is {results['schema']}, expected {SCHEMA}")
+    names = {contender.name for contender in CONTENDERS}
+    for number, row in enumerate(results["rows"]):
+        place = f"rows[{number}]"
+        if row.get("contender") not in names:
+            faults.append(f"{place}: no contender is called {row.get('contender')!r}")
+        if "error" in row:
+            faults += [f"{place}: an error and {m}" for m in METRICS if m in row]
+        else:
+            faults += [f"{place}.{m}: {f}" for m in METRICS for f in _spread_faults(row.get(m))]
+    for number, ratio in enumerate(results["ratios"]):
+        for metric in RATIO_METRICS:
+            faults += [f"ratios[{number}].{metric}: {f}" for f in _spread_faults(ratio.get(metric))]
+    for number, item in enumerate(results["not_run"]):
+        if not item.get("reason"):
+            faults.append(f"not_run[{number}]: no reason")
+    return faults
+
+
+def _spread_faults(found: Any) -> list[str]:
+    if not isinstance(found, dict) or set(found) != {"min", "median", "max"}:
+        return ["expected min, median and max"]
+    if not found["min"] <= found["median"] <= found["max"]:
+        return [f"{found} is in no order"]
+    return []
+
+
+def share_that_fits(
+    warm_s: Mapping[str, float], *, warm_share: float, rounds: int, left_s: float
+) -> float:
+    """How large, from 0.02 to 1, the measured rounds may be to end in time.
+
+    Half of what a kind took in the warm-up is taken for the same at any size (reloads of topics,
+    polling), half for growing with it.
+    """
+    fixed = rounds * sum(warm_s.values()) / 2
+    growing = fixed / warm_share
+    return min(1.0, max(0.02, (left_s - fixed) / growing)) if growing > 0 else 1.0

@@ -1,0 +1,361 @@
+"""Spark's workers elsewhere: a standalone master's and a Connect server's, which have only what their
+machine gives them. Objects are read back from the store and compared with bytes made another way.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from resources.devstack.traffic import KIB, TopicSpec
+from resources.object_store.s3 import S3ObjectStore
+from resources.object_store.store import Part
+from resources.settings import SparkSettings
+from tests.support.cli_shell import Shell
+from tests.support.http_proxy import Do, HttpProxy
+from tests.support.secrets_written import HMAC_ATTEMPT, PASSWORD_KEYS, Written, hmac_tasks
+from tests.support.sim_ledger import SimBookies, SimLedger
+from tests.support.spark_archive import pack_packages
+from tests.support.spark_driver import SparkDriver
+from tests.support.tiered_cluster import tiered_cluster
+from tiering_assets.spark import bootstrap, build
+from tiering_assets.spark.runner import attempt_tag, open_spark_runner
+from tiering_assets.tasks.descriptors import TaskKind
+from tiering_assets.tasks.runner import split_task
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+
+ROOT = Path(__file__).parents[2]
+BLOCK = 5 * 1024 * 1024
+
+
+@pytest.fixture
+def bookies():
+    with ExitStack() as stack:
+        yield SimBookies(stack)
+
+
+@pytest.fixture
+def objects(stack):
+    return S3ObjectStore(stack.settings().store)
+
+
+@pytest.fixture
+def settings(stack):
+    return stack.settings()
+
+
+@pytest.fixture(scope="module")
+def connect(stack, remote_spark):
+    """A runner at the Connect server, whose workers have none of our code until it is shipped."""
+    spark = SparkSettings(master=remote_spark.connect, code="ship")
+    with open_spark_runner(replace(stack.settings(), spark=spark)) as runner:
+        yield runner
+
+
+def ledger_of(bookies, ledger_id, *, megabytes):
+    source = random.Random(ledger_id)
+    payloads = [source.randbytes(source.randint(1, 128 * 1024)) for _ in range(megabytes * 16)]
+    ledger = SimLedger.store(bookies, ledger_id, payloads, block_bytes=BLOCK)
+    return replace(ledger, key=f"{uuid.uuid4()}-ledger-{ledger_id}")
+
+
+def copy_tasks(objects, ledger):
+    upload_id = objects.create_upload(ledger.key, metadata={"role": "data"})
+    return split_task(ledger.task(upload_id=upload_id), bytes_max=1)
+
+
+def completed(objects, tasks, rows):
+    """Complete the upload with the parts that the rows tell of, and return the object's bytes."""
+    parts = [
+        Part(
+            part_number=row.part_number,
+            size=row.block_length,
+            etag=row.etag,
+            sha256=bytes.fromhex(row.sha256),
+        )
+        for row in sorted(rows, key=lambda row: row.part_number)
+    ]
+    objects.complete_upload(tasks[0].data_key, tasks[0].upload_id, parts)
+    return objects.get(tasks[0].data_key).body
+
+
+def errors_of(rows):
+    return {(row.error_class, row.retryable, row.error) for row in rows}
+
+
+def wait_for(condition, *, what, seconds=400.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.05)
+
+
+# ----- Spark Connect
+
+
+def test_connect_with_shipped_code_copies_and_reads_back(connect, bookies, objects):
+    ledger = ledger_of(bookies, 31, megabytes=12)
+    tasks = copy_tasks(objects, ledger)
+    rows = connect.run(tasks)
+    assert errors_of(rows) == {("", False, "")}
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
+    back = connect.run([ledger.task(TaskKind.READ_BACK)])
+    assert {(row.part_number, row.sha256, row.entries_sha256) for row in back} == {
+        (row.part_number, row.sha256, row.entries_sha256) for row in rows
+    }
+
+
+def test_workers_without_our_code_are_named_in_every_row(settings, remote_spark, bookies):
+    ledgers = [SimLedger.store(bookies, n, [b"x"], block_bytes=4096) for n in (32, 33)]
+    spark = SparkSettings(master=remote_spark.connect, code="installed")
+    with open_spark_runner(replace(settings, spark=spark)) as runner:
+        rows = runner.run([ledger.task() for ledger in ledgers])
+    assert sorted(row.ledger_id for row in rows) == [32, 33]
+    for kind, retryable, message in errors_of(rows):
+        assert (kind, retryable) == ("PrerequisiteError", False)
+        assert "has no code of tierkeeper" in message
+        assert build.build_hash() in message
+        assert "set spark.code = ship" in message
+
+
+def test_a_driver_of_another_build_or_python_is_named_with_both_values(
+    connect, bookies, monkeypatch
+):
+    task = SimLedger.store(bookies, 34, [b"x"], block_bytes=4096).task()
+    ours = build.build_hash()
+    monkeypatch.setattr(build, "build_hash", lambda: "0123456789abcdef")
+    [(kind, retryable, message)] = errors_of(connect.run([task]))
+    assert (kind, retryable) == ("PrerequisiteError", False)
+    assert f"has build {ours} of tierkeeper, the driver 0123456789abcdef" in message
+    monkeypatch.undo()
+    checked = bootstrap.checked
+
+    def as_if_older(*args, **kwargs):
+        function = checked(*args, **kwargs)
+        assert isinstance(function, partial)
+        function.keywords["expected"]["python"] = "3.10"
+        return function
+
+    monkeypatch.setattr("tiering_assets.spark.runner.checked", as_if_older)
+    [(kind, retryable, message)] = errors_of(connect.run([task]))
+    assert (kind, retryable) == ("PrerequisiteError", False)
+    assert f"has Python {bootstrap.python_minor()}" in message
+    assert "the driver 3.10" in message
+
+
+@pytest.mark.timeout(900)
+def test_a_slow_task_runs_twice_under_speculation_and_the_object_is_right(
+    connect, settings, bookies, objects, remote_spark
+):
+    """Both send the part; the store has one of each number, whoever was first.
+
+    Whether a task is slow is Spark's to say: beside tasks whose workers had to start, none may be.
+    """
+    twice = (
+        sent_beside_a_slow_task(number, settings, bookies, objects, remote_spark) > 1
+        for number in range(3)
+    )
+    assert any(twice), "nothing was speculated on"
+
+
+def sent_beside_a_slow_task(number, settings, bookies, objects, remote_spark):
+    """How often the part of a task was sent whose first sending takes a minute."""
+    ledger = ledger_of(bookies, 350 + number, megabytes=18)
+    tasks = copy_tasks(objects, ledger)
+    assert len(tasks) == 4
+    sent: list[int] = []
+
+    def rule(method, path):
+        part = path.partition("partNumber=")[2].partition("&")[0]
+        if method != "PUT" or not part:
+            return Do.PASS
+        sent.append(int(part))
+        return Do.STALL if part == "4" and sent.count(4) == 1 else Do.PASS
+
+    with HttpProxy(settings.store.endpoint, rule, stall_s=60.0) as proxy:
+        slow = replace(
+            settings,
+            # Longer than the stall: a second part is another task's, not the client's own retry.
+            store=replace(settings.store, endpoint=proxy.url, read_timeout_s=300.0),
+            offload=replace(settings.offload, task_bytes=1),  # a Spark task each
+            spark=SparkSettings(master=remote_spark.connect, code="ship"),
+        )
+        with open_spark_runner(slow) as runner:
+            rows = runner.run(tasks)
+    assert errors_of(rows) == {("", False, "")}
+    assert sorted(row.part_number for row in rows) == [1, 2, 3, 4]
+    assert len(sent) - len(rows) <= 2  # of the parts that two tasks could have on their way
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
+    return sent.count(4)
+
+
+# ----- a standalone master
+
+
+def test_standalone_survives_an_executor_killed_in_mid_part(
+    settings, remote_spark, bookies, objects
+):
+    ledger = ledger_of(bookies, 36, megabytes=12)
+    tasks = copy_tasks(objects, ledger)
+    for sim in bookies.sims.values():
+        sim.faults.delay_s = 0.3
+    spark = SparkSettings(master=remote_spark.master, code="ship", executor_memory="512m")
+    began = time.time()
+    driver = SparkDriver(replace(settings, spark=spark), tasks)
+    with ThreadPoolExecutor(1) as background:
+        running = background.submit(driver.rows)
+        wait_for(lambda: len(bookies.reads()) >= 2 or running.done(), what="tasks that read")
+        assert not running.done()
+        [killed, *_] = remote_spark.executors(since=began)
+        killed.kill()
+        rows = running.result()
+    assert errors_of(rows) == {("", False, "")}
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
+
+
+def test_a_master_whose_workers_have_too_little_to_give_is_told(settings, remote_spark, bookies):
+    """As with no workers at all, Spark itself would wait for ever."""
+    task = SimLedger.store(bookies, 38, [b"x"], block_bytes=4096).task()
+    spark = SparkSettings(
+        master=remote_spark.master, code="ship", executor_memory="64g", start_timeout_s=3.0
+    )
+    driver = SparkDriver(replace(settings, spark=spark), [task])
+    with pytest.raises(RuntimeError, match=r"no executor within 3 s .*64g free"):
+        driver.rows()
+
+
+@pytest.mark.parametrize("python", ["stale_python", "older_python"])
+def test_standalone_workers_of_another_build_or_python_are_named(
+    settings, remote_spark, bookies, python
+):
+    task = SimLedger.store(bookies, 37, [b"x"], block_bytes=4096).task()
+    spark = SparkSettings(
+        master=remote_spark.master, python=getattr(remote_spark, python), executor_memory="512m"
+    )
+    [(kind, retryable, message)] = errors_of(
+        SparkDriver(replace(settings, spark=spark), [task]).rows()
+    )
+    assert (kind, retryable) == ("PrerequisiteError", False), message
+    if python == "older_python":
+        assert f"have Python 3.10, the driver {bootstrap.python_minor()}" in message
+    else:
+        assert "has build" in message
+        assert f"the driver {build.build_hash()}" in message
+
+
+# ----- real bookies, and the broker that reads what came of it
+
+
+@pytest.fixture(scope="module")
+def cluster(stack):
+    with tiered_cluster(stack) as connected:
+        yield connected
+
+
+def spark_submit(cluster, remote_spark, ledger_ids):
+    """The example job, as a person submits it; its rows."""
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    options = {
+        "spark.cores.max": "2",
+        "spark.executor.memory": "512m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.pyspark.python": remote_spark.installed_python,
+    }
+    command = [
+        *(str(submit), "--master", remote_spark.master),
+        *(word for item in options.items() for word in ("--conf", "=".join(item))),
+        *("deploy/spark/offload_job.py", *map(str, ledger_ids)),
+    ]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **cluster.running.environment(), "SPARK_LOCAL_IP": "127.0.0.1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def command(**spark):
+    """`tierkeeper ledger offload` with these settings of Spark."""
+
+    def run(cluster, remote_spark, ledger_ids):
+        chosen = {
+            f"TIERKEEPER_SPARK_{name.upper()}": value(remote_spark) if callable(value) else value
+            for name, value in spark.items()
+        }
+        shell = Shell(cluster.running, remote_spark.home)
+        words = ("ledger", "offload", *ledger_ids, "--runner", "spark")
+        return shell.document(*words, timeout_s=500, **chosen)["ledgers"]
+
+    return run
+
+
+def archive(remote_spark):
+    path = remote_spark.home / "packages.tar.gz"
+    return str(path if path.exists() else pack_packages(path))
+
+
+WAYS = {
+    "standalone, shipped with an archive": command(
+        master=attrgetter("master"),
+        code="ship",
+        archive=archive,
+        python=attrgetter("lean_python"),
+        executor_memory="512m",
+    ),
+    "connect, shipped": command(master=attrgetter("connect"), code="ship"),
+    "standalone, installed, by spark-submit": spark_submit,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_copies_from_bookies_what_the_broker_then_reads(cluster, remote_spark, way):
+    name = f"public/default/spark-{uuid.uuid4().hex[:8]}"
+    spec = TopicSpec(topic=name, messages=70, payload_bytes=100 * KIB)
+    sent = cluster.fill(spec)
+    ledger_ids = cluster.ledger_ids(spec)
+    [row] = WAYS[way](cluster, remote_spark, ledger_ids)
+    assert (row["state"], row["parts_sent"]) == ("published", 2)
+    cluster.seal(spec)  # a topic loaded anew, with an empty cache
+    assert cluster.content(spec) == sent
+    cluster.release(spec, ledger_ids)
+    cluster.seal(spec)
+    assert cluster.content(spec) == sent
+
+
+def test_no_secret_is_in_what_a_connect_server_and_its_workers_write(
+    cluster, connect, remote_spark, settings
+):
+    """The workers found password and keys in their mounted files; the driver had the keys alone."""
+    with hmac_tasks(cluster) as tasks:
+        assert errors_of(connect.run(tasks)) == {("", False, "")}
+    written = Written.below({"servers": remote_spark.home})
+    events = [name for _place, name in written.having(attempt_tag(HMAC_ATTEMPT))]
+    assert any("/events/" in name for name in events)
+    logs = [name for _place, name in written.having("Session with userId: tierkeeper")]
+    assert any(name.endswith("connect.log") for name in logs)
+    secrets = {
+        **PASSWORD_KEYS,
+        "access key": settings.store.access_key,
+        "secret key": settings.store.secret_key,
+    }
+    assert {name: places for name, v in secrets.items() if (places := written.having(v))} == {}

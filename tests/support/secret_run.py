@@ -1,0 +1,68 @@
+"""A driver in a process of its own that does what users do, with everything told that can be told.
+
+Asked on standard input as JSON: `tasks` (of a ledger with HMAC digests), `topic` and `marker`.
+Settings come from the environment. Spark logs at INFO; what Spark, Dagster and we write stays where
+the environment says. tests/stack/test_secrets.py looks through all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from functools import partial
+
+import dagster as dg
+
+from resources.errors import PrerequisiteError
+from resources.settings_sources import describe, load_settings
+from resources.webhook import post_webhook
+from tiering_assets.definitions import defs
+from tiering_assets.spark.runner import open_spark_runner
+from tiering_assets.spark.session import open_session
+from tiering_assets.spark.worker_probes import probe_session
+from tiering_assets.steps.doctor_workers import examine_workers
+from tiering_assets.tasks.descriptors import decode_task
+
+NO_LEDGER = 999_999_999
+
+
+def _say(what: str, value: object) -> None:
+    sys.stdout.write(f"{what}: {value!r}\n")
+    sys.stdout.flush()
+
+
+def _main() -> None:
+    logging.basicConfig(level=logging.INFO)
+    for name in ("resources", "tiering_assets"):
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    request = json.load(sys.stdin)
+    loaded = load_settings()
+    settings = loaded.settings
+    _say("settings", (loaded, describe(loaded)))
+    try:
+        post_webhook(settings.auto.webhook_url, {"event": "test"})
+    except PrerequisiteError as error:
+        _say("webhook", error)
+    with open_session(settings) as session:
+        session.sparkContext.setLogLevel("INFO")
+        with open_spark_runner(settings) as runner:
+            rows = runner.run([decode_task(text) for text in request["tasks"]])
+        _say("rows", rows)
+        _say("workers", examine_workers(settings, partial(probe_session, session, settings)))
+        with dg.DagsterInstance.get() as instance:
+            for config in ({"topics": [request["topic"]]}, {"ledger_ids": [NO_LEDGER]}):
+                done = defs.resolve_job_def("offload").execute_in_process(
+                    instance=instance,
+                    raise_on_error=False,
+                    run_config={"ops": {"offload_ledgers": {"config": config}}},
+                    tags={"marker": request["marker"]},
+                )
+                _say("run", (done.success, done.all_events))
+    failed = [row.error for row in rows if row.error]
+    if failed:
+        raise SystemExit(f"tasks failed: {failed}")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,75 @@
+"""Messages come out of Pulsar entries as they went in, and any other order or byte changes the hash."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.content import KINDS, Kind, content_of, iter_payloads, splitter
+from resources.errors import FormatError
+
+# As the public client wrote them for "first" and for a batch of "a", "bc": magic and CRC-32C,
+# MessageMetadata (producer_name, sequence_id, publish_time), SingleMessageMetadata (payload_size,
+# sequence_id).
+METADATA = b"\x0a\x03p-1\x10\x00\x18\x01"
+HEAD = b"\x0e\x01\xde\xad\xbe\xef" + struct.pack(">I", len(METADATA)) + METADATA
+
+
+def in_batch(payload):
+    metadata = b"\x12\x01k\x18" + bytes([len(payload)]) + b"\x40\x07"
+    return struct.pack(">I", len(metadata)) + metadata + payload
+
+
+def split(entry, *, batched):
+    return [bytes(message) for message in splitter(batched=batched)(memoryview(entry))]
+
+
+def test_a_single_message_is_what_follows_the_metadata():
+    assert split(HEAD + b"first", batched=False) == [b"first"]
+
+
+def test_a_message_without_checksum_or_with_broker_metadata_is_found_too():
+    bare = struct.pack(">I", len(METADATA)) + METADATA + b"first"
+    assert split(bare, batched=False) == [b"first"]
+    assert split(b"\x0e\x02" + struct.pack(">I", 3) + b"abc" + HEAD + b"x", batched=False) == [b"x"]
+
+
+def test_a_batch_gives_its_messages_in_order():
+    entry = HEAD + in_batch(b"a") + in_batch(b"") + in_batch(b"bc")
+    assert split(entry, batched=True) == [b"a", b"", b"bc"]
+
+
+@given(st.binary(max_size=60), st.booleans())
+def test_any_bytes_are_split_or_refused(data, batched):
+    try:
+        found = split(HEAD + data if batched else data, batched=batched)
+    except FormatError:
+        return
+    assert sum(map(len, found)) <= len(data)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 8])
+def test_an_entry_that_ends_too_early_is_refused(cut):
+    with pytest.raises(FormatError):
+        split((HEAD + in_batch(b"abc"))[: len(HEAD) + cut], batched=True)
+
+
+def test_the_same_kind_gives_the_same_messages_and_more_of_them_a_longer_run():
+    kind = Kind(name="x", message_bytes=33, messages=10)
+    assert list(iter_payloads(kind, 5)) == list(iter_payloads(kind, 9))[:5]
+    assert {len(p) for p in iter_payloads(kind, 9)} == {33}
+
+
+def test_the_hash_depends_on_order_on_lengths_and_on_every_message():
+    sent = [b"ab", b"c", b"d"]
+    others = ([b"c", b"ab", b"d"], [b"a", b"bc", b"d"], [b"ab", b"c"], [b"ab", b"c", b"e"])
+    assert content_of(sent) == content_of(list(sent))
+    assert len({content_of(other).sha256 for other in (*others, sent)}) == len(others) + 1
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_smaller_run_sends_whole_batches(kind):
+    messages = kind.scaled(0.013)
+    assert 0 < messages < kind.messages
+    assert not kind.batched or messages % 500 == 0

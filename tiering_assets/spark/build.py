@@ -1,0 +1,91 @@
+"""The code that workers run: which files it is, their hash, and the zip that carries them.
+
+Owns: the hash is of the files' contents, so that a checkout, an installed wheel and a shipped zip of
+the same code have the same one, and another code has another. Only the rooms that workers need
+count: a change of the command line makes no image of workers stale.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+
+# Rooms whose modules reach workers; tests/unit/spark/test_build.py follows the imports.
+WORKER_ROOMS = (
+    "resources",
+    "resources._proto",
+    "resources.bookkeeper",
+    "resources.devstack",
+    "resources.object_store",
+    "tiering_assets",
+    "tiering_assets.offload_format",
+    "tiering_assets.records",
+    "tiering_assets.spark",
+    "tiering_assets.tasks",
+)
+# Of these, a few modules only; the rest is for other processes.
+ONLY = {
+    "resources": ("__init__", "errors", "settings", "settings_sources", "spark_master"),
+    "resources.devstack": ("__init__", "prerequisites"),
+    "tiering_assets": ("__init__",),
+}
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the first a zip can hold: the bytes must not tell the time
+
+
+@cache
+def worker_files() -> tuple[tuple[str, bytes], ...]:
+    """Return path and contents of every file, from a folder or from a zip.
+
+    Read once, so that what is hashed is what is shipped while somebody edits.
+    """
+    return tuple(_found())
+
+
+def _found() -> Iterator[tuple[str, bytes]]:
+    for room in WORKER_ROOMS:
+        folder = room.replace(".", "/")
+        for file in sorted(files(room).iterdir(), key=lambda found: found.name):
+            stem, dot, kind = file.name.rpartition(".")
+            if dot and kind == "py" and stem in ONLY.get(room, (stem,)):
+                yield f"{folder}/{file.name}", file.read_bytes()
+
+
+@cache
+def build_hash() -> str:
+    """Return the first 16 hex digits of SHA-256 over the files' paths, lengths and contents."""
+    digest = sha256()
+    for path, contents in worker_files():
+        digest.update(f"{path}\0{len(contents)}\0".encode())
+        digest.update(contents)
+    return digest.hexdigest()[:16]
+
+
+def zipped() -> bytes:
+    """Return the files as one zip, the same bytes whenever the files are the same."""
+    written = BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
+        for path, contents in worker_files():
+            info = zipfile.ZipInfo(path, _ZIP_DATE)
+            info.create_system = 3  # Unix, whatever wrote it
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, contents)
+    return written.getvalue()
+
+
+@cache
+def shipped_zip() -> Path:
+    """Write the zip into a folder of this process, named by its bytes, and return its path.
+
+    The name matters: Spark refuses, or does not notice, other contents under a name it knows.
+    """
+    contents = zipped()
+    name = f"tierkeeper-{sha256(contents).hexdigest()[:12]}.zip"
+    path = Path(tempfile.mkdtemp(prefix="tierkeeper-code-")) / name
+    path.write_bytes(contents)
+    return path

@@ -1,0 +1,67 @@
+"""Where a ledger that its topic may have lost still is: lists, contexts, shadows, BookKeeper, holds.
+
+Owns: it is read after the bucket was listed, so that what came in between is seen. A ledger's own
+topic is read by its name, each time: a listing of topics may come short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tiering_assets.steps.bucket_listing import Pair
+from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.holds import Holds, read_holds
+from tiering_assets.steps.shadows import Shadows, find_shadows
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTopic:
+    """What a ledger's topic lists now; `czxid` is None, and nothing listed, without a node."""
+
+    czxid: int | None
+    listed: frozenset[int]
+
+
+class Whereabouts:
+    """Made once a run; `store_now` is when."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._listers: dict[int, str] = {}
+        self._namers: dict[Pair, str] = {}
+        for ml_name in stack.topics.iter_managed_ledgers():
+            topic = stack.topics.read(ml_name)
+            for one in () if topic is None else topic[0].ledgers:
+                self._listers[one.ledger_id] = ml_name
+                if one.offload is not None:
+                    self._namers[one.ledger_id, one.offload.uid] = ml_name
+        self._shadows: Shadows = find_shadows(stack)
+        self._holds: Holds = read_holds(stack)
+        self.store_now = stack.objects.server_time()
+
+    def own_topic(self, ml_name: str) -> OwnTopic:
+        topic = self._stack.topics.read(ml_name)
+        if topic is None:
+            return OwnTopic(None, frozenset())
+        return OwnTopic(topic[1].stat.czxid, frozenset(one.ledger_id for one in topic[0].ledgers))
+
+    def elsewhere(self, ml_name: str, pairs: Collection[Pair]) -> str | None:
+        """Another topic that lists the ledger or names one of its attempts, or a shadow."""
+        shadows = self._shadows.get(topic_of(ml_name))
+        if shadows:
+            return shadows[0]
+        named = (self._namers.get(pair) or self._listers.get(pair[0]) for pair in pairs)
+        return next((name for name in named if name is not None), None)
+
+    def in_bookkeeper(self, ledger_id: int) -> bool:
+        return self._stack.ledgers.read(ledger_id) is not None
+
+    def claimed_live(self, ledger_id: int) -> bool:
+        live = read_claim(self._stack, ledger_id)
+        return live is not None and live.record.expires_at > self.store_now
+
+    def held(self, ledger_id: int, ml_name: str) -> str | None:
+        return self._holds.why(ledger_id, ml_name)
