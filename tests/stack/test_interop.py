@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 
@@ -19,6 +18,8 @@ from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
 from resources.bookkeeper.stored_entry import EntryCodec
 from resources.bookkeeper.wire_v2 import AddEntry
+from resources.devstack.config import rewrite_properties
+from resources.devstack.fetch import fetch_distribution
 from resources.devstack.prerequisites import find_java, parse_java_major
 from resources.devstack.traffic import KIB, TopicSpec, content_of, iter_messages, produce
 from resources.errors import FormatError
@@ -257,32 +258,35 @@ def test_a_ledger_whose_ensemble_changed_while_it_was_written(cluster):
 # ----- a ledger that recovery closed
 
 
-def test_a_length_beyond_the_last_entry_is_no_contradiction(cluster):
+def test_a_length_beyond_the_last_entry_is_no_contradiction(cluster, tmp_path):
     """As a killed broker leaves it: an entry that nobody was promised is on one bookie only.
 
     That bookie's answer gives recovery the length, and the other one's, which has no such entry, the
-    end of the ledger. It is stopped for a while, so that the first comes first.
+    end of the ledger. BookKeeper's own shell recovers it: a broker asks either of them first, by chance.
     """
     spec = TopicSpec(topic="public/default/recovered", messages=60, payload_bytes=100 * KIB)
     produce(cluster.endpoints, spec)
     [ledger_id] = cluster.ledger_ids(spec, "open")
     cluster.running.stop_server("broker", kill=True)
     first_asked = write_one_more(cluster, ledger_id, bytes(1000))
-    give_up_bundles(cluster.steps.metadata, "/namespace/public/default")
-    cluster.running.start_server("broker")
-    wait_until(cluster.steps.broker.list_brokers, "the broker is back")
-    names = cluster.endpoints.bookie_names
-    [pid] = [one.pid for one in cluster.running.status() if one.name == names[first_asked]]
-    with ThreadPoolExecutor(1) as background:
+    name = cluster.endpoints.bookie_names[first_asked]
+    [pid] = [one.pid for one in cluster.running.status() if one.name == name]
+    said = tmp_path / "said"
+    with start_recovery(cluster.running, ledger_id, said) as recovery:
+        # No sooner: a bookie that is stopped for longer than its session lasts is nobody's any more.
+        wait_until(lambda: "ZooKeeper client is connected" in said.read_text(), "the shell runs")
         os.kill(pid, signal.SIGSTOP)
         try:
-            loaded = background.submit(
-                cluster.steps.broker.internal_stats, f"persistent://{spec.topic}"
+            wait_until(
+                lambda: cluster.ledger(ledger_id).state is LedgerState.IN_RECOVERY,
+                "BookKeeper's shell recovers the ledger",
             )
-            time.sleep(5)
+            time.sleep(2)  # the bookie that runs answers in milliseconds
         finally:
             os.kill(pid, signal.SIGCONT)
-        loaded.result()
+    assert recovery.returncode == 0
+    cluster.running.start_server("broker")
+    cluster.steps.broker.internal_stats(f"persistent://{spec.topic}")  # loads it
 
     closed = cluster.ledger(ledger_id)
     payload_bytes = sum(len(payload) for _entry_id, payload in cluster.bookie_entries(ledger_id))
@@ -297,11 +301,30 @@ def test_a_length_beyond_the_last_entry_is_no_contradiction(cluster):
     assert first_byte_difference(theirs.index, ours.index) is None
 
 
-def give_up_bundles(metadata, owned):
-    """As when a dead broker's session ends: one that finds them its own loads their topics at once."""
-    for name in metadata.children(owned):
-        node = metadata.get(f"{owned}/{name}")
-        metadata.delete(node.path, expected_version=node.stat.version)
+def start_recovery(running, ledger_id, said):
+    """BookKeeper's shell, which closes the ledger and reads it: in the order of its write sets, and
+    however long the first bookie of one takes.
+    """
+    conf = running.directory / "conf"
+    in_order = conf / "in_order.conf"
+    changes = {
+        "stickyReadSEnabled": "false",
+        "reorderReadSequenceEnabled": "false",
+        "speculativeReadTimeout": "0",
+        "readEntryTimeoutSec": "60",
+    }
+    in_order.write_text(rewrite_properties((conf / "bookie1.conf").read_text(), changes))
+    distribution = fetch_distribution(version=running.options.pulsar_version)
+    places = {
+        "BOOKIE_CONF": str(in_order),
+        "BOOKIE_LOG_DIR": str(running.directory / "logs"),
+        "BOOKIE_MEM": "-Xmx256m",
+        "BOOKIE_GC_LOG": "-Dtierkeeper.gclog=off",
+    }
+    shell = str(distribution / "bin" / "bookkeeper")
+    command = [shell, "shell", "readledger", "-r", "-l", str(ledger_id), "-fe", "0", "-le", "59"]
+    with said.open("w") as log:
+        return subprocess.Popen(command, env=os.environ | places, stdout=log)
 
 
 def write_one_more(cluster, ledger_id, payload):
