@@ -109,7 +109,7 @@ def site(monkeypatch, tmp_path):
         tell_broker(admin, stack.settings)
         settings = replace(
             stack.settings,
-            broker=BrokerSettings(admin_url=admin.url, timeout_s=2),
+            broker=BrokerSettings(admin_url=admin.url, timeout_s=10),
             auto=AutoSettings(enabled=True),
         )
         own = OwnPolicies(default=OwnPolicy(threshold_bytes=0))

@@ -38,7 +38,7 @@ def settings(s3_server):  # noqa: F811
         bucket=f"b-{uuid.uuid4().hex[:12]}",
         access_key=s3_server.access_key,
         secret_key=s3_server.secret_key,
-        read_timeout_s=0.5,
+        read_timeout_s=1.5,
     )
     S3ObjectStore(settings).create_bucket()
     return settings
@@ -65,7 +65,7 @@ def test_a_request_struck_once_has_the_answer_of_one_that_was_not(settings, doin
     key, absent, upload_key = (prefix + name for name in ("there", "absent", "upload"))
     real = S3ObjectStore(replace(settings, read_timeout_s=20.0))
     real.put(key, BODY, metadata={"a": "b"})
-    with HttpProxy(settings.endpoint, EveryOther(doing), stall_s=1.5) as proxy:
+    with HttpProxy(settings.endpoint, EveryOther(doing), stall_s=3.0) as proxy:
         struck = itertools.count()
         store = S3ObjectStore(replace(settings, endpoint=proxy.url))
 

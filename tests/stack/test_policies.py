@@ -241,8 +241,8 @@ def test_by_time_the_broker_takes_what_we_selected(cluster):
     spec = TopicSpec(topic=f"{namespace}/t", messages=50, payload_bytes=KIB)
     cluster.fill(spec, replace(spec, seed=1))
     old = sorted(closed(cluster, spec))
-    time.sleep(20)
-    put(cluster, f"/namespaces/{namespace}/offloadThresholdInSeconds", 18)
+    time.sleep(32)
+    put(cluster, f"/namespaces/{namespace}/offloadThresholdInSeconds", 30)
     cluster.fill(replace(spec, seed=2))  # closed now, and loaded with the policy
     assert len(closed(cluster, spec)) == 3
     assert selected(cluster, spec, Threshold.SECONDS) == old

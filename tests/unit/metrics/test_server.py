@@ -63,7 +63,7 @@ def test_a_signal_in_the_middle_of_a_survey_stops_it_at_once(collector, number):
     def survey():
         if not scraped:
             url = said[0].split()[2].rstrip(",")
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 scraped.append(answer.read().decode())
             threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
             time.sleep(30)

@@ -31,7 +31,7 @@ def broker():
 
 @pytest.fixture
 def admin(broker):
-    admin = HttpBrokerAdmin(BrokerSettings(admin_url=broker.url, token=TOKEN, timeout_s=0.5))
+    admin = HttpBrokerAdmin(BrokerSettings(admin_url=broker.url, token=TOKEN, timeout_s=5))
     yield admin
     admin.close()
 

@@ -206,7 +206,7 @@ def answered(stack):
     """The same when a broker tells its settings; it reads our bucket. Nobody asks for topics."""
     with running_admin_simulator() as admin:
         tell_broker(admin, stack.settings)
-        address = BrokerSettings(admin_url=admin.url, timeout_s=2)
+        address = BrokerSettings(admin_url=admin.url, timeout_s=10)
         own = OwnPolicies(default=OwnPolicy(threshold_bytes=0))
         settings = replace(stack.settings, broker=address)
         yield replace(stack, settings=settings, own_policies=own), admin
