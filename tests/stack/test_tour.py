@@ -22,6 +22,8 @@ from tests.support.broker_truncation import (
 from tests.support.cli_shell import Shell
 from tests.support.request_count import counted_requests
 from tests.support.tiered_cluster import tiered_cluster, wait_until
+from tiering_assets.steps.budget import set_budget
+from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = pytest.mark.stack
 IDLE = 200
@@ -46,7 +48,10 @@ def shell(stack, tmp_path_factory):
 # ----- the estimate
 
 
-def test_the_estimate_is_what_the_offload_then_does(cluster, shell):
+@pytest.mark.parametrize("budget", ["as it was", "recorded"])  # each reading asks less of a record
+def test_the_estimate_is_what_the_offload_then_does(cluster, shell, budget):
+    if budget == "recorded":
+        set_budget(cluster.steps, dict.fromkeys(NAMES), author="test")
     namespace = f"public/tour-{uuid4().hex[:6]}"
     cluster.make_namespace(namespace)
     spec = TopicSpec(topic=f"{namespace}/orders", messages=130, payload_bytes=100 * KIB)

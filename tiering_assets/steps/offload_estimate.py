@@ -166,12 +166,14 @@ def _from_sizes(length: int, entries: int, block_bytes: int) -> tuple[BlockPlan,
 def _limits(stack: Stack) -> Limits:
     rate, origin = _measured(stack)
     settings = stack.settings
+    budget = read_budget(stack.objects, stack.budget_key)
     return Limits(
         read_range_bytes=settings.offload.read_range_bytes,
-        budgets=wanted_rates(settings.budget, read_budget(stack.objects, stack.budget_key)),
+        budgets=wanted_rates(settings.budget, budget),
         task_bytes_per_s=rate,
         task_origin=origin,
         reloads_hour_max=settings.disturb.per_cluster_hour_max,
+        budget_recorded=bool(budget),
     )
 
 

@@ -76,6 +76,7 @@ class Limits:
     task_bytes_per_s: float | None
     task_origin: str
     reloads_hour_max: int
+    budget_recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +135,8 @@ def estimate_offload(
     bounds = _bounds(payload, amounts, unloads, limits) if planned else ()
     seconds = max((bound.seconds for bound in bounds), default=0.0)
     if planned:
-        requests += count_batch() + count_budget_readings(seconds)
+        requests += count_batch()
+        requests += count_budget_readings(seconds, recorded=limits.budget_recorded)
     return Estimate(
         topics=len(by_topic),
         ledgers=len(planned),

@@ -78,10 +78,13 @@ def count_publication(ledgers: int, *, canary: bool) -> RequestCount:
     )
 
 
-def count_budget_readings(seconds: float) -> RequestCount:
-    """What a batch of so many seconds asks to follow the budgets, where none is recorded."""
+def count_budget_readings(seconds: float, *, recorded: bool) -> RequestCount:
+    """What a batch of so many seconds asks to follow the budgets.
+
+    Where none is recorded, each reading looks whether the bucket is there at all.
+    """
     readings = BUDGET_READINGS + int(seconds // 10)
-    return RequestCount(get=readings, head=readings)
+    return RequestCount(get=readings, head=0 if recorded else readings)
 
 
 def count_batch() -> RequestCount:
