@@ -13,7 +13,8 @@ import pytest
 
 from resources.metastore.ledgers import LedgerDirectory
 from resources.settings import Settings
-from tests.support.fault_lab import MIB, certificate_of
+from tests.support.fault_lab import certificate_of
+from tests.support.offload_policies import MIB
 from tests.support.wiretap import Seen, Wiretap, most_in
 from tiering_assets.steps.budget import set_budget
 from tiering_assets.steps.pipeline import offload_batch

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
 
-import boto3
 import pytest
-from botocore.config import Config
 
+from resources.devstack.bucket import s3_client
 from resources.errors import FormatError, MetadataConflictError, RefusedError
 from tests.support.altered_answers import AlteringProxy, archived, expiring
 from tests.support.fault_lab import certificate_of
@@ -173,16 +172,8 @@ def test_what_was_put_back_is_released_and_readable(lab, published):
 @pytest.fixture
 def versioned(lab):
     """Settings and a namespace for a bucket that keeps versions."""
-    ends = lab.endpoints
     bucket = f"versioned-{uuid4().hex[:12]}"
-    s3 = boto3.client(
-        "s3",
-        endpoint_url=ends.s3_endpoint,
-        region_name=ends.s3_region,
-        aws_access_key_id=ends.s3_access_key,
-        aws_secret_access_key=ends.s3_secret_key,
-        config=Config(s3={"addressing_style": "path"}),
-    )
+    s3 = s3_client(lab.endpoints)
     s3.create_bucket(Bucket=bucket)
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     namespace = lab.namespace("versioned")

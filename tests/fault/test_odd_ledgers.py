@@ -11,13 +11,13 @@ import pytest
 from resources.bookkeeper.ledger import LedgerState
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.fault_lab import (
-    MIB,
     certificate_of,
     error_of,
     framed,
     managed_ledger_bytes,
     wait_of,
 )
+from tests.support.offload_policies import MIB
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.steps.pipeline import offload_batch

@@ -8,10 +8,9 @@ import json
 import uuid
 from hashlib import sha256
 
-import boto3
 import pytest
-from botocore.config import Config
 
+from resources.devstack.bucket import s3_client
 from resources.devstack.options import StackOptions
 from resources.devstack.ports import choose_ports
 from resources.devstack.traffic import TopicSpec, consume_all, produce, seal
@@ -49,14 +48,7 @@ def sent(endpoints):
 
 @pytest.fixture(scope="module")
 def s3(endpoints):
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoints.s3_endpoint,
-        region_name=endpoints.s3_region,
-        aws_access_key_id=endpoints.s3_access_key,
-        aws_secret_access_key=endpoints.s3_secret_key,
-        config=Config(s3={"addressing_style": "path"}),
-    )
+    return s3_client(endpoints)
 
 
 def test_a_topic_goes_from_sealed_to_released_by_hand(tierkeeper, endpoints, s3, sent):

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import dagster as dg
 import pytest
 
+from resources.devstack.bucket import s3_client
 from resources.devstack.probes import http_call
 from resources.devstack.traffic import TopicSpec, consume_all, produce
 from resources.object_store.s3 import S3ObjectStore
@@ -230,17 +231,7 @@ def test_a_damaged_copy_is_found_and_named(environment, stack, endpoints, instan
 
 def damage(endpoints, key):
     """Change one byte of an object behind our back, as no client of ours would."""
-    import boto3
-    from botocore.config import Config
-
-    client = boto3.client(
-        "s3",
-        endpoint_url=endpoints.s3_endpoint,
-        region_name=endpoints.s3_region,
-        aws_access_key_id=endpoints.s3_access_key,
-        aws_secret_access_key=endpoints.s3_secret_key,
-        config=Config(s3={"addressing_style": "path"}, proxies={}),
-    )
+    client = s3_client(endpoints)
     there = client.get_object(Bucket=endpoints.s3_bucket, Key=key)
     body = bytearray(there["Body"].read())
     body[len(body) // 2] ^= 1

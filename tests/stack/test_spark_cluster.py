@@ -4,7 +4,6 @@ machine gives them. Objects are read back from the store and compared with bytes
 
 import json
 import os
-import random
 import subprocess
 import sys
 import time
@@ -21,24 +20,22 @@ import pytest
 
 from resources.devstack.traffic import KIB, TopicSpec
 from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import Part
 from resources.settings import SparkSettings
 from tests.support.cli_shell import Shell
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.secrets_written import HMAC_ATTEMPT, PASSWORD_KEYS, Written, hmac_tasks
 from tests.support.sim_ledger import SimBookies, SimLedger
 from tests.support.spark_archive import pack_packages
+from tests.support.spark_copies import completed, copy_tasks, ledger_of, wait_for
 from tests.support.spark_driver import SparkDriver
 from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.spark import bootstrap, build
 from tiering_assets.spark.runner import attempt_tag, open_spark_runner
 from tiering_assets.tasks.descriptors import TaskKind
-from tiering_assets.tasks.runner import split_task
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
 ROOT = Path(__file__).parents[2]
-BLOCK = 5 * 1024 * 1024
 
 
 @pytest.fixture
@@ -65,42 +62,8 @@ def connect(stack, remote_spark):
         yield runner
 
 
-def ledger_of(bookies, ledger_id, *, megabytes):
-    source = random.Random(ledger_id)
-    payloads = [source.randbytes(source.randint(1, 128 * 1024)) for _ in range(megabytes * 16)]
-    ledger = SimLedger.store(bookies, ledger_id, payloads, block_bytes=BLOCK)
-    return replace(ledger, key=f"{uuid.uuid4()}-ledger-{ledger_id}")
-
-
-def copy_tasks(objects, ledger):
-    upload_id = objects.create_upload(ledger.key, metadata={"role": "data"})
-    return split_task(ledger.task(upload_id=upload_id), bytes_max=1)
-
-
-def completed(objects, tasks, rows):
-    """Complete the upload with the parts that the rows tell of, and return the object's bytes."""
-    parts = [
-        Part(
-            part_number=row.part_number,
-            size=row.block_length,
-            etag=row.etag,
-            sha256=bytes.fromhex(row.sha256),
-        )
-        for row in sorted(rows, key=lambda row: row.part_number)
-    ]
-    objects.complete_upload(tasks[0].data_key, tasks[0].upload_id, parts)
-    return objects.get(tasks[0].data_key).body
-
-
 def errors_of(rows):
     return {(row.error_class, row.retryable, row.error) for row in rows}
-
-
-def wait_for(condition, *, what, seconds=400.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.05)
 
 
 # ----- Spark Connect
@@ -217,7 +180,11 @@ def test_standalone_survives_an_executor_killed_in_mid_part(
     driver = SparkDriver(replace(settings, spark=spark), tasks)
     with ThreadPoolExecutor(1) as background:
         running = background.submit(driver.rows)
-        wait_for(lambda: len(bookies.reads()) >= 2 or running.done(), what="tasks that read")
+        wait_for(
+            lambda: len(bookies.reads()) >= 2 or running.done(),
+            what="tasks that read",
+            seconds=400.0,
+        )
         assert not running.done()
         [killed, *_] = remote_spark.executors(since=began)
         killed.kill()

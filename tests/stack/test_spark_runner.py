@@ -2,7 +2,6 @@
 and whole after a worker was killed in the middle of a part.
 """
 
-import random
 import socket
 import time
 import uuid
@@ -16,16 +15,15 @@ import pytest
 
 from resources.errors import PrerequisiteError
 from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import Part
 from resources.settings import SparkSettings
 from resources.spark_session import spark_session
 from tests.support.sim_ledger import SimBookies, SimLedger
+from tests.support.spark_copies import BLOCK, completed, copy_tasks, ledger_of, wait_for
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 from tiering_assets.tasks.runner import LocalRunner, split_task
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
-BLOCK = 5 * 1024 * 1024  # the smallest part S3 takes
 READ_BATCH_OPCODE = 7
 
 
@@ -43,36 +41,6 @@ def settings(stack):
 @pytest.fixture
 def objects(settings):
     return S3ObjectStore(settings.store)
-
-
-def ledger_of(bookies, ledger_id, *, megabytes):
-    source = random.Random(ledger_id)
-    payloads = [source.randbytes(source.randint(1, 128 * 1024)) for _ in range(megabytes * 16)]
-    ledger = SimLedger.store(bookies, ledger_id, payloads, block_bytes=BLOCK)
-    return replace(ledger, key=f"{uuid.uuid4()}-ledger-{ledger_id}")
-
-
-def copy_tasks(objects, ledger):
-    """One task a block, as an upload that is open."""
-    upload_id = objects.create_upload(ledger.key, metadata={"role": "data"})
-    return split_task(ledger.task(upload_id=upload_id), bytes_max=1)
-
-
-def completed(objects, tasks, rows):
-    """Complete the upload with the parts that the rows tell of, and return the object's bytes."""
-    upload_id, key, attempt = tasks[0].upload_id, tasks[0].data_key, tasks[0].attempt
-    parts = [
-        Part(
-            part_number=row.part_number,
-            size=row.block_length,
-            etag=row.etag,
-            sha256=bytes.fromhex(row.sha256),
-        )
-        for row in sorted(rows, key=lambda row: row.part_number)
-        if row.attempt == attempt
-    ]
-    objects.complete_upload(key, upload_id, parts)
-    return objects.get(key).body
 
 
 def facts(rows):
@@ -100,11 +68,9 @@ def batches_from(bookies, block):
     return asked[block.first_entry_id]
 
 
-def wait_for(condition, *, what, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.02)
+def wait_for_retry(running, bookies):
+    asked = len(bookies.reads())
+    wait_for(lambda: running.done() or len(bookies.reads()) > asked, what="a retry")
 
 
 def test_both_runners_give_the_same_rows_and_bytes(spark_runner, settings, bookies, objects):
@@ -193,8 +159,7 @@ def test_workers_killed_every_time_are_rows_that_may_be_tried_again(spark_runner
         deadline = time.monotonic() + 120
         while not running.done():
             assert time.monotonic() < deadline
-            asked = len(bookies.reads())
-            wait_for(lambda a=asked: running.done() or len(bookies.reads()) > a, what="a retry")
+            wait_for_retry(running, bookies)
             for process in spark_workers():
                 process.kill()
         rows = running.result()

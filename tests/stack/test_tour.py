@@ -4,12 +4,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
-import boto3
 import pytest
-from botocore.config import Config
 from kazoo.client import KazooClient
 from kazoo.security import READ_ACL_UNSAFE, make_digest_acl
 
+from resources.devstack.bucket import s3_client
 from resources.devstack.options import StackOptions
 from resources.devstack.stack import DevStack
 from resources.devstack.traffic import KIB, TopicSpec
@@ -214,15 +213,7 @@ def test_addresses_that_lead_to_different_clusters_are_told_apart(cluster, shell
 
 
 def test_a_bucket_with_versions_and_object_lock_is_named(cluster, shell):
-    ends = cluster.endpoints
-    client = boto3.client(
-        "s3",
-        endpoint_url=ends.s3_endpoint,
-        region_name=ends.s3_region,
-        aws_access_key_id=ends.s3_access_key,
-        aws_secret_access_key=ends.s3_secret_key,
-        config=Config(s3={"addressing_style": "path"}),
-    )
+    client = s3_client(cluster.endpoints)
     bucket = f"tour-{uuid4().hex[:12]}"
     client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
     found = shell.document(

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from resources.devstack.traffic import TopicSpec
 from tests.support.live_topic import send_payloads
+from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster
 
 MIB = 1024 * 1024
@@ -19,16 +20,10 @@ FIRST_LOST = 2  # entries 0 and 1 lie before the first chunk
 def short_lag_namespace(cluster: TieredCluster, prefix: str) -> str:
     """A namespace whose brokers delete the bookie copy on their own, two minutes after offloading."""
     namespace = f"public/{prefix}-{uuid4().hex[:6]}"
-    ends = cluster.endpoints
     cluster.make_namespace(
         namespace,
         offloadPolicies={
-            "managedLedgerOffloadDriver": "aws-s3",
-            "s3ManagedLedgerOffloadBucket": ends.s3_bucket,
-            "s3ManagedLedgerOffloadRegion": ends.s3_region,
-            "s3ManagedLedgerOffloadServiceEndpoint": ends.s3_endpoint,
-            "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 5 * MIB,
-            "s3ManagedLedgerOffloadReadBufferSizeInBytes": MIB,
+            **offload_policies(cluster.endpoints),
             "managedLedgerOffloadDeletionLagInMillis": 120_000,
         },
     )

@@ -27,6 +27,7 @@ from resources.devstack.traffic import TopicSpec, consume_all, produce, seal
 from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import Settings
+from tests.support.offload_policies import offload_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.steps.pipeline import LedgerOutcome
@@ -35,7 +36,6 @@ from tiering_assets.steps.sweep import Leaving, find_leavings, sweep
 from tiering_assets.tiering.orphans import Sweep
 from tiering_assets.tiering.reasons import Wait
 
-MIB = 1024 * 1024
 YOUNGEST_S = 0.001  # guard age and claim life for tests: the store's clock counts whole seconds
 FIRST_OWN_LEDGER = 50_000_000  # far above what a broker gets in a test run
 
@@ -119,14 +119,7 @@ class Lab:
 
     def offload_policies(self) -> dict[str, object]:
         """A namespace's policy object that says what the broker's own configuration says."""
-        return {
-            "managedLedgerOffloadDriver": "aws-s3",
-            "s3ManagedLedgerOffloadBucket": self.endpoints.s3_bucket,
-            "s3ManagedLedgerOffloadRegion": self.endpoints.s3_region,
-            "s3ManagedLedgerOffloadServiceEndpoint": self.endpoints.s3_endpoint,
-            "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 5 * MIB,
-            "s3ManagedLedgerOffloadReadBufferSizeInBytes": MIB,
-        }
+        return offload_policies(self.endpoints)
 
     def readable(self, topic: Topic, *, reloaded: bool = False) -> None:
         """Every message comes back, byte for byte, through the broker (else it raises)."""

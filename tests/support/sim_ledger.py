@@ -36,7 +36,9 @@ class SimLedger:
     key: str
 
     @classmethod
-    def store(cls, bookies, ledger_id, payloads, *, block_bytes):
+    def store(
+        cls, bookies: SimBookies, ledger_id: int, payloads: list[bytes], *, block_bytes: int
+    ) -> SimLedger:
         """Store the payloads on the bookies as a closed ledger whose password is PASSWORD."""
         metadata = LedgerMetadata(
             ledger_id=ledger_id,

@@ -34,6 +34,7 @@ from resources.errors import MetadataConflictError
 from resources.metastore.envelope import Compression
 from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
 from tiering_assets.steps.release import release_topic
 from tiering_assets.tiering.release_gate import NotYet
@@ -54,7 +55,6 @@ UNTAME = StackOptions(
     },
     one_broker_conf={"broker2": {"managedLedgerOffloadDriver": None}},
 )
-MIB = 1024 * 1024
 PATIENCE_S = 240.0
 _PERF_TIMEOUT_S = 300.0
 _WRITERS_IN_FLIGHT = 200
@@ -78,19 +78,6 @@ def versions_of(running: DevStack) -> dict[str, str]:
         "offloader": offloader.stem.removeprefix("tiered-storage-jcloud-"),
         "bookkeeper": server.stem.removeprefix("org.apache.bookkeeper-bookkeeper-server-"),
         "zookeeper": answer.removeprefix("Zookeeper version: ").split("-")[0],
-    }
-
-
-def offload_policies(ends: Endpoints) -> dict[str, object]:
-    """A namespace's policy object with which every broker reads our bucket."""
-    return {
-        "managedLedgerOffloadDriver": "aws-s3",
-        "s3ManagedLedgerOffloadBucket": ends.s3_bucket,
-        "s3ManagedLedgerOffloadRegion": ends.s3_region,
-        "s3ManagedLedgerOffloadServiceEndpoint": ends.s3_endpoint,
-        "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 5 * MIB,
-        "s3ManagedLedgerOffloadReadBufferSizeInBytes": MIB,
-        "managedLedgerOffloadedReadPriority": "BOOKKEEPER_FIRST",
     }
 
 
@@ -142,7 +129,12 @@ def namespace(cluster: TieredCluster, name: str, *, readable_everywhere: bool = 
 
 
 def set_offload_policies(cluster: TieredCluster, full: str) -> None:
-    body = json.dumps(offload_policies(cluster.endpoints)).encode()
+    body = json.dumps(
+        {
+            **offload_policies(cluster.endpoints),
+            "managedLedgerOffloadedReadPriority": "BOOKKEEPER_FIRST",
+        }
+    ).encode()
     cluster.admin("POST", f"/namespaces/{full}/offloadPolicies", body)
 
 
