@@ -148,6 +148,12 @@ class ObjectConflictError(ObjectStoreError):
     retryable = False
 
 
+class ObjectArchivedError(ObjectStoreError):
+    """It lies in a storage class that answers no read until it is restored."""
+
+    retryable = False
+
+
 class BrokerError(TierkeeperError):
     exit_code = 25
     retryable = True

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resources.errors import (
+    ObjectArchivedError,
     ObjectConflictError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -86,7 +87,7 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
             "from the store's: set the clock"
         )
     if code == "InvalidObjectState":
-        return ObjectStoreError(
+        return ObjectArchivedError(
             f"{request.place}: {request.what} was refused because the object is in an archive "
             "class: restore it to a class that reads answer, and take the lifecycle rule away"
         )

@@ -10,7 +10,7 @@ import pytest
 
 from resources.devstack.bucket import s3_client
 from resources.errors import FormatError, MetadataConflictError, RefusedError
-from tests.support.altered_answers import AlteringProxy, archived, expiring
+from tests.support.altered_answers import AlteringProxy, archived, expiring, in_class
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import record_bytes, restored, rewrite
 from tiering_assets.offload_format.keys import index_key
@@ -80,6 +80,26 @@ def test_an_object_that_was_archived_after_verification_waits(lab, published, pa
     reason = f"the {part} object is in an archive class that no broker can read"
     with through(lab, archived(getattr(certificate, part).key)) as stack:
         assert_waits(stack, topic, reason)
+
+
+@pytest.mark.parametrize("part", ["data", "index"])
+def test_an_object_in_an_unknown_class_is_asked_by_reading_a_byte(lab, published, part):
+    _stack, topic, certificate = published
+    key = getattr(certificate, part).key
+    with through(lab, archived(key, "COLD-TIER")) as stack:
+        assert_waits(
+            stack, topic, f"the {part} object is in an archive class that no broker can read"
+        )
+
+
+@pytest.mark.parametrize("storage_class", ["GLACIER_IR", "WARM-TIER"])
+def test_a_copy_moved_to_a_class_that_reads_at_once_stays_good(lab, published, storage_class):
+    _stack, topic, certificate = published
+    with through(lab, in_class(certificate.data.key, storage_class)) as stack:
+        [looked] = scrub(stack, [topic.ml_name], deep=True).looked
+        assert (looked.findings, looked.error) == ((), None)
+        assert_released(stack, topic)
+    lab.readable(topic, reloaded=True)
 
 
 def test_a_scrub_heals_an_archived_copy_and_reports_nothing_lost_of_a_released_one(lab, namespace):

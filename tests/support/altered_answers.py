@@ -93,8 +93,19 @@ class AlteringProxy:
         self._server.server_close()
 
 
-def archived(key: str) -> Alter:
-    """S3's answers for an object in GLACIER: HEAD names the class, GET is refused."""
+def in_class(key: str, storage_class: str) -> Alter:
+    """A store's answers for an object that it moved to another class, which reads as before."""
+
+    def alter(_method: str, path: str, answer: Answer) -> Answer:
+        if path.partition("?")[0].endswith(f"/{key}") and answer.status in (200, 206):
+            return answer.with_header("x-amz-storage-class", storage_class)
+        return answer
+
+    return alter
+
+
+def archived(key: str, storage_class: str = "GLACIER") -> Alter:
+    """S3's answers for an object in an archive: HEAD names the class, GET is refused."""
     refusal = (
         b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>InvalidObjectState</Code>'
         b"<Message>The operation is not valid for the object's storage class</Message></Error>"
@@ -103,7 +114,7 @@ def archived(key: str) -> Alter:
     def alter(method: str, path: str, answer: Answer) -> Answer:
         if path.partition("?")[0].endswith(f"/{key}") and answer.status in (200, 206):
             if method == "HEAD":
-                return answer.with_header("x-amz-storage-class", "GLACIER")
+                return answer.with_header("x-amz-storage-class", storage_class)
             if method == "GET":
                 return Answer(403, (("Content-Type", "application/xml"),), refusal)
         return answer

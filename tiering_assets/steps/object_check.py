@@ -24,8 +24,8 @@ from tiering_assets.offload_format.keys import (
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
+from tiering_assets.steps.object_class import read_unless_archived
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release_evidence import read_unless_archived
 from tiering_assets.steps.reverify import block_findings, read_back, without_bookies
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import TaskKind

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from uuid import UUID
 
-from resources.errors import BrokerError, FormatError, MetadataError, ObjectStoreError
+from resources.errors import BrokerError, FormatError, MetadataError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext
@@ -33,6 +33,7 @@ from tiering_assets.records.signature import PublicKeys
 from tiering_assets.steps.disturb import Seen, must_wait
 from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.index_evidence import IndexNow, look_at_index
+from tiering_assets.steps.object_class import can_be_read, read_unless_archived
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.quarantine import why_quarantined
@@ -46,11 +47,6 @@ from tiering_assets.tiering.brokers import BrokerSeen, cannot_read, without_driv
 from tiering_assets.tiering.certificate_facts import gate_faults
 from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import ObjectNow, ReleaseEvidence
-
-# Storage classes that a GET answers at once; anything else needs a restore that no broker does.
-READABLE_CLASSES = frozenset(
-    {None, "", "STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "REDUCED_REDUNDANCY"}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,8 +280,8 @@ def _evidence(
         user_findings=verdicts.user_findings,
         certified_facts=None if record is None else record.ledger,
         facts_now=None if look.ledger is None else facts_of(look.ledger),
-        data=None if record is None else _object_now(look.data, record.data),
-        index=None if record is None else _object_now(look.index_head, record.index),
+        data=None if record is None else _object_now(stack, look.data, record.data),
+        index=None if record is None else _object_now(stack, look.index_head, record.index),
         index_agrees=look.index_now.agrees,
         hold=about.holds.why(ledger_id, about.ml_name),
         under_replicated=_under_replicated(stack, ledger_id),
@@ -369,19 +365,7 @@ def _objects(
     return (stack.objects.head(record.data.key), *read_unless_archived(stack, record.index.key))
 
 
-def read_unless_archived(stack: Stack, key: str) -> tuple[ObjectHead | None, StoredObject | None]:
-    """HEAD and body of a small object; the body is None of one in a class that no read answers."""
-    try:
-        found = stack.objects.get(key)
-    except ObjectStoreError:
-        head = stack.objects.head(key)
-        if head is None or head.storage_class in READABLE_CLASSES:
-            raise  # an outage says nothing about the object
-        return head, None
-    return None if found is None else found.head, found
-
-
-def _object_now(head: ObjectHead | None, certified: ObjectFacts) -> ObjectNow:
+def _object_now(stack: Stack, head: ObjectHead | None, certified: ObjectFacts) -> ObjectNow:
     if head is None:
         return ObjectNow(present=False, equals_certificate=False)
     return ObjectNow(
@@ -389,7 +373,7 @@ def _object_now(head: ObjectHead | None, certified: ObjectFacts) -> ObjectNow:
         equals_certificate=(head.size, head.etag, head.version_id)
         == (certified.size, certified.etag, certified.version_id),
         expires=head.expiration is not None,
-        archived=head.storage_class not in READABLE_CLASSES,
+        archived=not can_be_read(stack, head),
     )
 
 

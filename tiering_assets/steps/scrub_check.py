@@ -25,8 +25,8 @@ from tiering_assets.steps.object_check import (
     topic_spending,
     total_findings,
 )
+from tiering_assets.steps.object_class import can_be_read
 from tiering_assets.steps.plan import resolve_all
-from tiering_assets.steps.release_evidence import READABLE_CLASSES
 from tiering_assets.steps.reverify import (
     block_findings,
     plan_of,
@@ -92,7 +92,7 @@ def check_copy(
             requests=LOOK_REQUESTS,
             seconds=stack.monotonic() - started,
         )
-    findings = _object_findings(sight, listed, node)
+    findings = _object_findings(stack, sight, listed, node)
     blocks = blocks_of(sight, findings)
     totals = _begin(begun, sight, blocks)
     wanted = _within(blocks[totals.blocks :], look.bytes_max)
@@ -127,11 +127,13 @@ def blocks_of(sight: ObjectSight, findings: list[str]) -> list[BlockPlan]:
     return plans_of_index(sight, findings)
 
 
-def _object_findings(sight: ObjectSight, listed: LedgerInfo, node: LedgerNode | None) -> list[str]:
+def _object_findings(
+    stack: Stack, sight: ObjectSight, listed: LedgerInfo, node: LedgerNode | None
+) -> list[str]:
     found = [*sight.problems]
     heads = [("data", sight.data), ("index", None if sight.index is None else sight.index.head)]
     for name, head in heads:
-        found += [] if head is None else _lifecycle(name, head)
+        found += [] if head is None else _lifecycle(stack, name, head)
     if sight.certificate is not None:
         found += object_differences(sight.certificate.record, data=sight.data, index=sight.index)
         return found + _index_table(sight, sight.certificate.record)
@@ -154,11 +156,11 @@ def _object_findings(sight: ObjectSight, listed: LedgerInfo, node: LedgerNode | 
     return found
 
 
-def _lifecycle(name: str, head: ObjectHead) -> list[str]:
+def _lifecycle(stack: Stack, name: str, head: ObjectHead) -> list[str]:
     found = []
     if head.expiration is not None:
         found.append(f"{name} object: a lifecycle rule deletes it: {head.expiration}")
-    if head.storage_class not in READABLE_CLASSES:
+    if not can_be_read(stack, head):
         found.append(f"{name} object: no broker can read storage class {head.storage_class}")
     return found
 

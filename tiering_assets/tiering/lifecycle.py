@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tiering_assets.tiering.storage_class import class_reads
+
 RECORDS_PREFIX = "tierkeeper/"
 _HEX = frozenset("0123456789abcdef-")
 _UUID_CHARS = 36
-# A GET answers these at once; a broker waits for no restore from the others.
-_READABLE = frozenset({"STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR"})
 
 
 def lifecycle_dangers(rule: Mapping[str, Any]) -> list[str]:
@@ -26,8 +26,14 @@ def lifecycle_dangers(rule: Mapping[str, Any]) -> list[str]:
         found.append(f"rule {name}: expires our objects")
     for transition in rule.get("Transitions", ()):
         storage = transition.get("StorageClass")
-        if storage not in _READABLE:
+        reads = class_reads(storage)
+        if reads is False:
             found.append(f"rule {name}: moves our objects to {storage}, which no broker can read")
+        elif reads is None:
+            found.append(
+                f"rule {name}: moves our objects to {storage}, a class that we do not know: have it "
+                f"move one, and run `tierkeeper object verify` on that"
+            )
     return found
 
 

@@ -47,6 +47,13 @@ def test_a_rule_for_others_or_without_harm_is_none(harmless):
     assert lifecycle_dangers(harmless) == []
 
 
+def test_a_class_that_we_do_not_know_is_a_danger_until_somebody_tried_it():
+    [found] = lifecycle_dangers(
+        rule(Expiration={}, Transitions=[{"Days": 1, "StorageClass": "WARM-TIER"}])
+    )
+    assert found.startswith("rule r: moves our objects to WARM-TIER, a class that we do not know")
+
+
 def test_an_archive_class_is_a_danger_that_names_the_class():
     found = lifecycle_dangers(
         rule(Expiration={}, Transitions=[{"Days": 90, "StorageClass": "DEEP_ARCHIVE"}])
