@@ -7,18 +7,16 @@ from datetime import timedelta
 import pytest
 
 from resources.devstack.traffic import produce
-from resources.errors import RefusedError
-from tests.support.fault_lab import certificate_of, error_of, wait_of
+from tests.support.fault_lab import certificate_of, wait_of
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import wait_until
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Publication
 from tiering_assets.steps.disturb import see
-from tiering_assets.steps.pipeline import Along, offload_batch
+from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import copies_of, prepare_publication
 from tiering_assets.steps.release import Released, release_topic
 from tiering_assets.steps.release_batch import release_batch
-from tiering_assets.steps.shadows import find_shadows
 from tiering_assets.steps.topic_change import make_change
 from tiering_assets.tiering.reasons import Reason
 from tiering_assets.tiering.release_gate import NotYet
@@ -97,33 +95,13 @@ def test_a_release_publishes_what_waits_with_the_same_reload(lab, namespace):
     assert messages_of(lab, topic) == 2 * topic.spec.messages
 
 
-def test_a_publication_releases_what_is_due_with_the_same_reload(lab, namespace):
-    topic = lab.topic(namespace)
-    with lab.open() as stack:
-        waiting = one_due_one_waiting(lab, stack, topic)
-        before = disturbances(stack, topic)
-        along = Along(due={topic.ml_name: [topic.ledger_id]}, shadows=find_shadows(stack))
-        [outcome] = offload_batch(stack, [waiting.ledger_id], along=along)
-        assert outcome.state == "published"
-        [result] = along.released.values()
-        assert isinstance(result, Released)
-        assert stack.ledgers.read(topic.ledger_id) is None
-        assert len(disturbances(stack, topic)) == len(before) + 1
-    assert messages_of(lab, topic) == 2 * topic.spec.messages
-
-
 def test_a_copy_that_the_broker_cannot_read_does_not_hold_up_a_release(lab, namespace):
     topic = lab.topic(namespace)
     with lab.open(lab.with_section("publish", confirm_timeout_s=3.0)) as stack:
         waiting = one_due_one_waiting(lab, stack, topic)
         stack.objects.delete(certificate_of(waiting).data.key)
-        along = Along(due={topic.ml_name: [topic.ledger_id]}, shadows=find_shadows(stack))
-        [outcome] = offload_batch(stack, [waiting.ledger_id], along=along)
-        error = error_of(outcome)
-        assert isinstance(error, RefusedError)
-        assert f"ledger {waiting.ledger_id}" in str(error)
-        [result] = along.released.values()
-        assert isinstance(result, Released)
+        [released] = release_batch(stack, [topic.ledger_id], publish_waiting=True)
+        assert isinstance(released.result, Released)
         assert stack.ledgers.read(topic.ledger_id) is None
         info, _node = stack.topics.read(topic.ml_name)
         assert info.ledger(waiting.ledger_id).offload is None  # taken back: the bookies serve it

@@ -180,7 +180,6 @@ def test_the_launchpad_takes_the_same_words_and_says_what_is_wrong(cluster, stac
             "ledger_ids": [],
             "max_ledgers": 100,
             "when_due": False,
-            "release_due": False,
             "before": "",
         }
         assert launch(instance, **whole, keep_bytes=kept).success

@@ -38,7 +38,8 @@ def rows():
 def names_in_files():
     return [
         node.name
-        for path in sorted((ROOT / "tests" / "fault").glob("test_*.py"))
+        for room in ("fault", "unit/fault")
+        for path in sorted((ROOT / "tests" / room).glob("test_*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]

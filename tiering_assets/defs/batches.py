@@ -77,12 +77,6 @@ class OffloadBatch(LedgerBatch):
             "its ledgers stay verified until then"
         ),
     )
-    release_due: bool = Field(
-        default=False,
-        description=(
-            "release due bookie copies of the topics that are published, with the same reload"
-        ),
-    )
 
 
 class ReleaseBatch(LedgerBatch):

@@ -36,12 +36,10 @@ from tiering_assets.defs.partitions import (
     OFFLOADED_OBJECTS,
 )
 from tiering_assets.defs.preview_api import tell_evaluation
-from tiering_assets.defs.release_assets import log_releases, release_row, said_of
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pipeline import Along, LedgerOutcome
-    from tiering_assets.steps.release_batch import ReleaseOutcome
+    from tiering_assets.steps.pipeline import LedgerOutcome
     from tiering_assets.steps.stack import Stack
 
 _SPECS = [
@@ -110,9 +108,8 @@ def offload_ledgers(
             sealed = sorted(v.ledger_id for v in sealed_ledgers(stack, config.ml_names()))
             wanted = sealed[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
-        along = _along(stack, config) if config.release_due and publish else None
         outcomes = offload_batch(
-            stack, admission.ledger_ids, publish=publish, when_due=config.when_due, along=along
+            stack, admission.ledger_ids, publish=publish, when_due=config.when_due
         )
         add_partitions(
             context.instance,
@@ -120,33 +117,11 @@ def offload_ledgers(
         )
         for outcome in outcomes:
             _log_outcome(context, stack, outcome)
-        releases = [] if along is None else _log_along(context, stack, along)
         if prefix is not None:
             tell_progress(context, stack, prefix)
         seconds = stack.monotonic() - started
     yield from ()  # nothing is materialized but ledger by ledger, above
-    _finish(context, outcomes, releases, full=admission.full, seconds=seconds)
-
-
-def _along(stack: "Stack", config: OffloadBatch) -> "Along":
-    from tiering_assets.steps.pipeline import Along
-    from tiering_assets.steps.release_batch import due_by_topic
-    from tiering_assets.steps.shadows import find_shadows
-
-    return Along(due=due_by_topic(stack, config.ml_names()), shadows=find_shadows(stack))
-
-
-def _log_along(
-    context: dg.AssetExecutionContext, stack: "Stack", along: "Along"
-) -> "list[ReleaseOutcome]":
-    from tiering_assets.steps.release_batch import release_outcomes
-
-    owners = {i: ml_name for ml_name, ids in along.due.items() for i in ids}
-    outcomes = release_outcomes(stack, along.released, owners)
-    log_releases(context, stack, outcomes)
-    for outcome in outcomes:
-        narrate(context, f"ledger {outcome.ledger_id}: {said_of(outcome)}")
-    return outcomes
+    _finish(context, outcomes, full=admission.full, seconds=seconds)
 
 
 def _log_outcome(
@@ -183,13 +158,12 @@ def _log_outcome(
 def _finish(
     context: dg.AssetExecutionContext,
     outcomes: list["LedgerOutcome"],
-    releases: "list[ReleaseOutcome]",
     *,
     full: tuple[int, ...],
     seconds: float,
 ) -> None:
     waiting = dict.fromkeys(full, "no partition is free: retire released ledgers")
-    failures = {o.ledger_id: str(o.result) for o in releases if isinstance(o.result, Exception)}
+    failures: dict[int, str] = {}
     for outcome in outcomes:
         if outcome.error is not None:
             failures[outcome.ledger_id] = str(outcome.error)
@@ -201,7 +175,6 @@ def _finish(
         narrate(context, f"ledger {ledger_id} waits: {reason}")
     rows = [_row(outcome, failures, waiting) for outcome in outcomes]
     rows += [Row.waiting(ledger_id, waiting[ledger_id]) for ledger_id in full]
-    rows += [release_row(outcome) for outcome in releases]
     tell_batch(
         context,
         OFFLOAD_CONTEXTS,

@@ -1,15 +1,14 @@
 """One batch of ledgers from sealed to published: resume, plan, copy, verify, publish by topic.
 
 Owns: one outcome per ledger, whatever happened to the others, and idempotence: a ledger whose goal
-is reached comes back as `noop` with its certificate. What Dagster, the CLI and tests call. A topic
-that is published anyway may have its due bookie copies released with the same reload.
+is reached comes back as `noop` with its certificate. What Dagster, the CLI and tests call.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from resources.errors import ObjectStoreError, TierkeeperError
@@ -22,16 +21,13 @@ from tiering_assets.steps.failures import Failed, settle_failures
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
-from tiering_assets.steps.publish import Published, PublishResult
+from tiering_assets.steps.publish import Published, PublishResult, publish_topic
 from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import ReleaseResult
 from tiering_assets.steps.release_reread import reread_copies
 from tiering_assets.steps.resume import Certified, Complete, find_certified, find_resumable
 from tiering_assets.steps.rights import Rights
-from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.tier_topic import tier_topic
 from tiering_assets.steps.verify import ToVerify, verify_attempts
 from tiering_assets.tiering.reasons import Reason, Wait
 
@@ -75,27 +71,17 @@ class LedgerOutcome:
         return "verified" if self.certificate is not None else "sealed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Along:
-    """Due ledgers of each topic, and what releasing them came to, if their topic was published."""
-
-    due: Mapping[str, Sequence[int]]
-    shadows: Shadows
-    released: dict[int, ReleaseResult] = field(default_factory=dict)
-
-
 def offload_batch(
     stack: Stack,
     ledger_ids: Iterable[int],
     *,
     publish: bool = True,
     when_due: bool = False,
-    along: Along | None = None,
 ) -> list[LedgerOutcome]:
     """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order.
 
     With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
-    stay verified until then. `along` names what may be released with the same reload of a topic.
+    stay verified until then.
     """
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
@@ -111,7 +97,7 @@ def offload_batch(
             _settle(stack, [_ended_by(error, outcomes[i]) for i in begun], set(), rights)
             raise
         if publish:
-            _publish(stack, outcomes, along or Along(due={}, shadows={}), when_due=when_due)
+            _publish(stack, outcomes, when_due=when_due)
         _settle(stack, [outcomes[i] for i in begun], attempted, rights)
     finally:
         for ledger_id in wanted:
@@ -292,45 +278,33 @@ def _reread_withdrawn(
     return replace(outcome, wait=Wait(Reason.QUARANTINED, str(waiting[ledger_id])))
 
 
-def _publish(
-    stack: Stack, outcomes: dict[int, LedgerOutcome], along: Along, *, when_due: bool
-) -> None:
+def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool) -> None:
     topics: dict[tuple[str, int], dict[int, Stored[Certificate]]] = defaultdict(dict)
     for ledger_id, outcome in outcomes.items():
         certificate, czxid = outcome.certificate, outcome.ml_czxid
         if certificate is not None and czxid is not None and outcome.wait is None:
             topics[certificate.record.ml_name, czxid][ledger_id] = certificate
     for (ml_name, czxid), certificates in sorted(topics.items()):
-        for ledger_id, result in _tier(
-            stack, ml_name, czxid, certificates, along, when_due=when_due
+        for ledger_id, result in _publish_topic(
+            stack, ml_name, czxid, certificates, when_due=when_due
         ).items():
             outcomes[ledger_id] = _with_result(outcomes[ledger_id], result)
 
 
-def _tier(
+def _publish_topic(
     stack: Stack,
     ml_name: str,
     czxid: int,
     certificates: Mapping[int, Stored[Certificate]],
-    along: Along,
     *,
     when_due: bool,
 ) -> Mapping[int, PublishResult]:
     try:
         if when_due and not publication_due(stack, ml_name, certificates):
             return dict.fromkeys(certificates, NOT_DUE)
+        return publish_topic(stack, ml_name, certificates, ml_czxid=czxid)
     except TierkeeperError as error:
         return dict.fromkeys(certificates, error)
-    results = tier_topic(
-        stack,
-        ml_name,
-        certificates,
-        along.due.get(ml_name, ()),
-        ml_czxid=czxid,
-        shadows=along.shadows,
-    )
-    along.released.update(results.released)
-    return results.published
 
 
 def _with_result(outcome: LedgerOutcome, result: PublishResult) -> LedgerOutcome:

@@ -18,7 +18,7 @@ ELSEWHERE = {
 
 def test_every_class_that_the_client_knows_is_in_the_table():
     model = botocore.session.get_session().get_service_model("s3")
-    known = set(model.shape_for("StorageClass").enum)
+    known = set(model.shape_for("StorageClass").metadata["enum"])
     assert known == (set(CLASSES) - {""}) | ELSEWHERE
 
 
