@@ -5,6 +5,7 @@
     ├─ PrerequisiteError            something the machine must have is missing (Java, a wheel, a port)
     ├─ FormatError                  bytes break a layout (theirs or ours)
     ├─ IntegrityError               well-formed but wrong: digest, gap, count, length, comparison
+    │  ├─ CopyChangedError          a certified copy is not the one that was proven any more
     │  └─ ExpectationError          every byte is equal, and the suite over the index found something
     ├─ BookieError                  a bookie answered with an error, or not at all
     │  ├─ BookieNotAuthorizedError  the next replica would say the same
@@ -18,10 +19,12 @@
     ├─ ObjectStoreError             after the client's own retries
     │  ├─ ObjectExistsError         a create-if-absent lost to another writer
     │  ├─ ObjectNotFoundError       the key, version or upload is not there
-    │  └─ ObjectConflictError       an If-Match lost to another writer
+    │  ├─ ObjectConflictError       an If-Match lost to another writer
+    │  └─ ObjectArchivedError       in a storage class that answers no read until it is restored
     ├─ BrokerError                  the broker's admin API refused or could not be reached
     │  ├─ BrokerNotFoundError       the broker says that it has no such topic, ledger or entry
     │  └─ BrokerUnknownError        sent, answer lost; resolve by looking or by repeating
+    ├─ StaleEvidenceError           what was known is too old to act on; nothing was changed
     ├─ RefusedError                 a rule forbids it; the message names the rule and what lifts it
     └─ BatchError                   some ledgers of a batch failed; carries one error per ledger
 
@@ -64,6 +67,10 @@ class FormatError(TierkeeperError):
 
 class IntegrityError(TierkeeperError):
     exit_code = 14
+
+
+class CopyChangedError(IntegrityError):
+    pass
 
 
 class ExpectationError(IntegrityError):
@@ -149,8 +156,6 @@ class ObjectConflictError(ObjectStoreError):
 
 
 class ObjectArchivedError(ObjectStoreError):
-    """It lies in a storage class that answers no read until it is restored."""
-
     retryable = False
 
 
@@ -166,6 +171,11 @@ class BrokerNotFoundError(BrokerError):
 
 class BrokerUnknownError(BrokerError):
     exit_code = 29
+
+
+class StaleEvidenceError(TierkeeperError):
+    exit_code = 33
+    retryable = True
 
 
 class RefusedError(TierkeeperError):

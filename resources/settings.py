@@ -145,6 +145,23 @@ class ReleaseSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceSettings:
+    age_max_s: float = _setting(
+        60.0,
+        "seconds between a look at objects, holds, records and metadata and what is done on it",
+    )
+    surroundings_age_max_s: float = _setting(
+        600.0,
+        "the same for brokers' settings, offload policies, shadows, under-replication and other "
+        "topics",
+    )
+    canary_age_max_s: float = _setting(
+        7 * 24 * 3600.0,
+        "seconds for which a namespace's canary proves that its brokers read our objects",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignSettings:
     private_key_file: str = _setting(
         "", "PEM file with the Ed25519 key that signs certificates; only where ledgers are verified"
@@ -358,6 +375,7 @@ class Settings:
     publish: PublishSettings = field(default_factory=PublishSettings)
     disturb: DisturbSettings = field(default_factory=DisturbSettings)
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     sign: SignSettings = field(default_factory=SignSettings)
     verify: VerifySettings = field(default_factory=VerifySettings)
     quality: QualitySettings = field(default_factory=QualitySettings)

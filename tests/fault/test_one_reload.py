@@ -225,7 +225,9 @@ def test_a_topic_loaded_after_it_was_seen_unloaded_is_reloaded(lab, namespace):
             seen=seen,
         )
         change = TopicChange(contexts=copies_of(work.won))
-        confirmed = make_change(stack, topic.ml_name, change, czxid=work.czxid, seen=seen)
+        confirmed = make_change(
+            stack, topic.ml_name, change, czxid=work.czxid, seen=seen, evidence=work.evidence
+        )
         assert confirmed.by == "unload acknowledged"
         assert disturbances(stack, topic) == ["1 ledgers published"]
     lab.readable(topic)

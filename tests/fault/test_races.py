@@ -173,6 +173,7 @@ def test_marks_of_a_ledger_that_another_run_released_meanwhile_are_not_taken_bac
             topic.ml_name,
             TopicChange(marks={topic.ledger_id: copy}),
             czxid=found[1].stat.czxid,
+            why="it could not read it",
         )
         found = slow.topics.read(topic.ml_name)
         assert found is not None

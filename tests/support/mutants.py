@@ -192,7 +192,10 @@ def _undo_any(topic: Any, change: Any) -> Any:
 # ----- releasing
 
 
-def _delete_one_by_one(stack: Any, ml_name: str, certified: Any, *, czxid: int) -> None:
+def _delete_one_by_one(
+    stack: Any, ml_name: str, certified: Any, *, czxid: int, evidence: Any
+) -> None:
+    del evidence
     guarded_delete._look(stack, ml_name, certified, czxid)
     for ledger_id, (_uid, facts) in certified.items():
         found = guarded_delete._expect(stack, ledger_id, facts)
@@ -202,9 +205,9 @@ def _delete_one_by_one(stack: Any, ml_name: str, certified: Any, *, czxid: int) 
 _delete_ledgers = guarded_delete.delete_ledgers
 
 
-def _delete_unknown_is_done(stack: Any, ml_name: str, certified: Any, *, czxid: int) -> None:
+def _delete_unknown_is_done(stack: Any, ml_name: str, certified: Any, **options: Any) -> None:
     try:
-        _delete_ledgers(stack, ml_name, certified, czxid=czxid)
+        _delete_ledgers(stack, ml_name, certified, **options)
     except MetadataUnknownError:
         return
 

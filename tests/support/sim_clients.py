@@ -109,6 +109,7 @@ class Process:
             judge_ledgers=judge_ledgers,
             open_lengths=self.open_lengths,
             new_uid=world.new_uid,
+            in_parallel=lambda act, items: [act(item) for item in items],
         )
 
     @contextmanager

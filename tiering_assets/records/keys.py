@@ -94,6 +94,10 @@ def publication(ml_name: str, number: int) -> str:
     return f"{publications_of(ml_name)}{number:010d}.json"
 
 
+def withdrawal(ml_name: str, uid: UUID) -> str:
+    return f"withdrawals/{topic_hash(ml_name)}/{uid}.json"
+
+
 def releases_of(ledger_id: int) -> str:
     return f"releases/{ledger_id}/"
 

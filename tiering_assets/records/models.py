@@ -169,12 +169,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLedger:
-    """One ledger of a publication, with the digests of its certificate and outcome records."""
+    """One ledger of a publication, with the digests of its certificate and outcome records.
+
+    `context_ms` is the timestamp of the offload context that was confirmed; None in records of a
+    time when it was not kept.
+    """
 
     ledger_id: int
     uid: UUID
     certificate_sha256: str
     previous: str
+    context_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +193,29 @@ class Publication:
     node_czxid: int
     confirmed_by: str
     confirmed_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnLedger:
+    """A context that is taken out: of which ledger and attempt."""
+
+    ledger_id: int
+    uid: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """Written before contexts are taken out of a topic's node again, and why.
+
+    A context that another run had taken out, or whose ledger BookKeeper has no more, is named, too.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/withdrawal/1"
+    ml_name: str
+    ledgers: tuple[WithdrawnLedger, ...]
+    why: str
+    withdrawn_at: AwareDatetime
     writer: Writer
 
 
@@ -382,6 +410,7 @@ Record = (
     | Outcome
     | CleanUpRecord
     | Publication
+    | Withdrawal
     | Canary
     | Disturbance
     | ReleaseIntent

@@ -32,6 +32,7 @@ POINTS: Final = (
     "verify.read_back",
     "verify.quarantined",  # only where the copy differs
     "verify.certified",
+    "publish.quarantined",  # only where the copy is not the certified one any more
     "publish.outcome_won",
     "publish.context_set",
     "reload.recorded",
@@ -39,6 +40,7 @@ POINTS: Final = (
     "publish.confirmed",
     "publish.recorded",
     "publish.canary_recorded",
+    "publish.withdrawal_recorded",  # only where the broker could not read what was published
     "publish.context_removed",  # only where the broker could not read what was published
     "publish.withdrawn",
     "offload.claim_dropped",

@@ -54,7 +54,7 @@ def pending_due(
     }
     disturbed = {
         stored.key: stored.record.confirmed_at
-        for stored in recorded_publications(stack, ml_name).values()
+        for stored in recorded_publications(stack, ml_name).records
     }
     settings = stack.settings.publish
     return worth_disturbing(

@@ -211,8 +211,10 @@ class _Look:
 
     def _published_in(self, ml_name: str) -> Mapping[Pair, int]:
         if ml_name not in self._czxids:
+            publications = recorded_publications(self._stack, ml_name)
             self._czxids[ml_name] = {
-                pair: stored.record.node_czxid
-                for pair, stored in recorded_publications(self._stack, ml_name).items()
+                pair: newest.record.node_czxid
+                for pair in publications.pairs
+                if (newest := publications.newest(*pair)) is not None
             }
         return self._czxids[ml_name]

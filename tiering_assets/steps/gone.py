@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.holds import Holds, read_holds
-from tiering_assets.steps.shadows import Shadows, find_shadows
+from tiering_assets.steps.shadows import find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 
@@ -38,7 +38,7 @@ class Whereabouts:
                 self._listers[one.ledger_id] = ml_name
                 if one.offload is not None:
                     self._namers[one.ledger_id, one.offload.uid] = ml_name
-        self._shadows: Shadows = find_shadows(stack)
+        self._shadows = find_shadows(stack)
         self._holds: Holds = read_holds(stack)
         self.store_now = stack.objects.server_time()
 
@@ -50,7 +50,7 @@ class Whereabouts:
 
     def elsewhere(self, ml_name: str, pairs: Collection[Pair]) -> str | None:
         """Another topic that lists the ledger or names one of its attempts, or a shadow."""
-        shadows = self._shadows.get(topic_of(ml_name))
+        shadows = self._shadows.of(topic_of(ml_name))
         if shadows:
             return shadows[0]
         named = (self._namers.get(pair) or self._listers.get(pair[0]) for pair in pairs)

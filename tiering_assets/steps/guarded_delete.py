@@ -13,9 +13,11 @@ from uuid import UUID
 from resources.errors import MetadataConflictError, MetadataUnknownError
 from resources.metastore.store import Node, VersionedPath
 from tiering_assets.records.models import LedgerFacts
+from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.evidence import Dated, Effect, Kind
 from tiering_assets.tiering.topic_edit import is_marked
 
 
@@ -25,11 +27,13 @@ def delete_ledgers(
     certified: Mapping[int, tuple[UUID, LedgerFacts]],
     *,
     czxid: int,
+    evidence: Dated,
 ) -> None:
     """Delete these ledgers' nodes, at most release.check_to_delete_max_s after the last look.
 
     Raises:
         MetadataConflictError: something moved and nothing was deleted; gate again from the start.
+        StaleEvidenceError: what the delete stands on is too old; nothing was deleted.
         MetadataUnknownError: the answer was lost and some nodes are still there.
     """
     node = _look(stack, ml_name, certified, czxid)
@@ -43,6 +47,8 @@ def delete_ledgers(
             f"{topic_of(ml_name)}: {took_s:.1f} s since the last look, at most {limit_s:g} s are "
             f"allowed; run again"
         )
+    looked = evidence.renewed(Dated.at(node.read_at_s, Kind.NODE, Kind.LEDGER))
+    require_fresh(stack, Effect.DELETE, looked, what=topic_of(ml_name))
     try:
         stack.metadata.check_and_delete(
             checks=[VersionedPath(node.path, node.stat.version)],

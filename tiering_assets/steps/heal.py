@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import LedgerNotFoundError, TierkeeperError
+from resources.errors import LedgerNotFoundError, RefusedError, TierkeeperError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.steps.claims import claim_ledger, drop_claim
@@ -49,6 +49,12 @@ HealResult = Healed | Wait | TierkeeperError
 
 def heal_topic(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[int, HealResult]:
     """Copy, verify and publish anew, by ledger and broken attempt; one result each."""
+    if not stack.one_metadata_store:
+        refused = RefusedError(
+            f"{ml_name}: healing needs the topic's and the ledgers' nodes in one metadata store: only "
+            f"there can a context be replaced on condition that BookKeeper still has the ledger"
+        )
+        return dict.fromkeys(broken, refused)
     results: dict[int, HealResult] = {}
     claimed: list[int] = []
     try:
@@ -77,7 +83,7 @@ def finish_replacement(
     stack: Stack, ml_name: str, ledger_id: int, uid: UUID, broken: Sequence[UUID]
 ) -> HealResult | None:
     """Confirm a replacement whose run died before it was recorded; None where nothing is left."""
-    if (ledger_id, uid) in recorded_publications(stack, ml_name):
+    if _is_confirmed(stack, ml_name, ledger_id, uid):
         return None
     certificate = stack.book.read(Certificate, keys.certificate(ledger_id, uid))
     attempt = stack.book.read(Attempt, keys.attempt(ledger_id, uid))
@@ -86,6 +92,16 @@ def finish_replacement(
     czxid = attempt.record.ml_czxid
     certificates = {ledger_id: certificate}
     return _publish(stack, ml_name, certificates, {ledger_id: broken[-1]}, {}, czxid)[ledger_id]
+
+
+def _is_confirmed(stack: Stack, ml_name: str, ledger_id: int, uid: UUID) -> bool:
+    """Whether a record confirms the context that names this attempt now."""
+    found = stack.topics.read(ml_name)
+    listed = None if found is None else found[0].ledger(ledger_id)
+    context = None if listed is None else listed.offload
+    if context is None or context.uid != uid:
+        return True  # it does not stand: there is nothing to confirm
+    return recorded_publications(stack, ml_name).counted(ledger_id, context) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from tiering_assets.records.models import (
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.plan import LedgerSight, decide_sight, look_at
-from tiering_assets.steps.publications import recorded_publications
+from tiering_assets.steps.publications import Publications, recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.resume import attempts_of
@@ -102,7 +102,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
             f"ledger {ledger_id}: not in BookKeeper, in no topic's list and without records; "
             f"`tierkeeper ledger list` prints those that exist"
         )
-    publications = {} if ml_name is None else recorded_publications(stack, ml_name)
+    publications = Publications(()) if ml_name is None else recorded_publications(stack, ml_name)
     reasons, next_step = _explain(stack, sight, view)
     claim = read_claim(stack, ledger_id)
     live = claim is not None and claim.record.expires_at > stack.objects.server_time()
@@ -125,7 +125,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
 def _attempt(
     stack: Stack,
     attempt: Stored[Attempt],
-    publications: dict[tuple[int, UUID], Stored[Publication]],
+    publications: Publications,
 ) -> AttemptReport:
     record = attempt.record
     ledger_id, uid = record.ledger.ledger_id, record.uid
@@ -145,7 +145,7 @@ def _attempt(
         known = {link.sha256 for link in chain}
         chain.append(_link(outcome, previous=after if after in known else before))
         before = outcome.sha256
-    publication = publications.get((ledger_id, uid))
+    publication = publications.newest(ledger_id, uid)
     if publication is not None:
         entry = next(p for p in publication.record.ledgers if p.uid == uid)
         chain.append(_link(publication, previous=before, names=entry.previous))

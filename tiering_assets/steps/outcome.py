@@ -6,12 +6,21 @@ a sweeper that comes while an attempt is being published finds `publish` and kee
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Won:
+    """An attempt whose outcome is `publish`: no sweep can take it away any more."""
+
+    certificate: Stored[Certificate]
+    outcome: Stored[Outcome]
 
 
 def win_outcome(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from resources.errors import ObjectStoreError, TierkeeperError
+from resources.errors import CopyChangedError, ObjectStoreError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
@@ -98,6 +98,7 @@ def offload_batch(
             raise
         if publish:
             _publish(stack, outcomes, when_due=when_due)
+            attempted |= _copy_changed_anew(stack, outcomes, when_due=when_due)
         _settle(stack, [outcomes[i] for i in begun], attempted, rights)
     finally:
         for ledger_id in wanted:
@@ -289,6 +290,25 @@ def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool
             stack, ml_name, czxid, certificates, when_due=when_due
         ).items():
             outcomes[ledger_id] = _with_result(outcomes[ledger_id], result)
+
+
+def _copy_changed_anew(
+    stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool
+) -> set[int]:
+    """Once more from the bookies, where a certified copy turned out to be none any more."""
+    again = {
+        i: LedgerOutcome(ledger_id=i)
+        for i, one in outcomes.items()
+        if isinstance(one.error, CopyChangedError)
+    }
+    if not again:
+        return set()
+    for ledger_id in again:
+        stack.narrate(f"{outcomes[ledger_id].error}. Copied anew")
+    attempted = _copy_and_verify(stack, again)
+    _publish(stack, again, when_due=when_due)
+    outcomes.update(again)
+    return attempted
 
 
 def _publish_topic(

@@ -1,6 +1,6 @@
 """Make a topic's certified copies what its broker reads. design section 6.2.
 
-The order is the contract: gate, outcome of each attempt, one change of the topic (topic_change.py:
+The order is the contract: gate, a look at every copy, outcome of each attempt, one change of the topic (topic_change.py:
 compare-and-set, unload, first and last entry of each ledger read through the broker), publication
 record. A crash between any two is finished by the next run: it finds the context and confirms
 again. What the broker cannot read is taken out again: the bookie copy is still there.
@@ -13,33 +13,35 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from resources.errors import (
+    CopyChangedError,
     MetadataConflictError,
-    ObjectExistsError,
     RefusedError,
+    StaleEvidenceError,
     TierkeeperError,
 )
-from tiering_assets.records import keys
-from tiering_assets.records.models import (
-    Canary,
-    Certificate,
-    Outcome,
-    Publication,
-    PublishedLedger,
-)
+from resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.records.models import Certificate, Outcome
+from tiering_assets.steps.copies_now import CopiesNow, look_at_copies, quarantine_changed
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, must_wait, see
-from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.freshness import asking, is_young
+from tiering_assets.steps.outcome import Won, win_outcome
 from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.publications import recorded_publications
-from tiering_assets.steps.quarantine import is_quarantined
+from tiering_assets.steps.publish_record import (
+    canary_stands,
+    record_canary,
+    record_publication,
+)
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.topic_change import Confirmed, make_change
+from tiering_assets.steps.topic_change import Confirmed, make_change, withdraw_standing
 from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
 from tiering_assets.tiering.brokers import not_skipping
+from tiering_assets.tiering.evidence import Dated, Kind
 from tiering_assets.tiering.publication import plan_publication
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
-from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.reasons import Reason, Wait
 from tiering_assets.tiering.topic_edit import Copy, TopicChange
 from tiering_assets.tiering.topic_policy import place_digest
 
@@ -58,18 +60,11 @@ PublishResult = Published | Wait | TierkeeperError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Won:
-    """An attempt whose outcome is `publish`: no sweep can take it away any more."""
-
-    certificate: Stored[Certificate]
-    outcome: Stored[Outcome]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationWork:
     """What is left to publish of a topic, and what was settled without touching it.
 
-    `proven` says that the namespace's canary stands for the place with this digest.
+    `proven` says that the namespace's canary stands for the place with this digest. `evidence` is
+    what all of it stands on.
     """
 
     ml_name: str
@@ -79,6 +74,7 @@ class PublicationWork:
     won: Mapping[int, Won]
     settled: Mapping[int, PublishResult]
     seen: Seen
+    evidence: Dated
     replacing: Mapping[int, UUID] = field(default_factory=dict)
 
 
@@ -97,11 +93,12 @@ def publish_topic(
     Raises:
         RefusedError: a rule forbids publishing the topic; every reason says what lifts it.
         MetadataConflictError: the topic was deleted and made again since planning.
+        StaleEvidenceError: twice, what was known was too old when it was to be written.
     """
     work = prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid, replacing=replacing)
     results, work = publish_canary(stack, work)
     if work.won:
-        results.update(_publish(stack, work, work.won))
+        results.update(_publish(stack, work))
     return {**work.settled, **results}
 
 
@@ -114,18 +111,63 @@ def prepare_publication(
     replacing: Mapping[int, UUID] | None = None,
     seen: Seen | None = None,
 ) -> PublicationWork:
-    """Gate, then win the outcome of each attempt. Raises as `publish_topic`."""
+    """Gate, look at every copy, then win the outcome of each attempt. Raises as `publish_topic`."""
     broken = replacing or {}
     seen = seen or see(stack, ml_name)
+    topic_info = _read_topic(stack, ml_name, ml_czxid)
+    place, evidence = _gate(stack, ml_name, topic_info, replaces=bool(broken))
+    plan = plan_publication(topic_info, {i: c.record.uid for i, c in certificates.items()}, broken)
+    settled: dict[int, PublishResult] = {**plan.waiting}
+    recorded = recorded_publications(stack, ml_name)
+    for ledger_id in plan.already:
+        listed = topic_info.ledger(ledger_id)
+        stands = recorded.counted(ledger_id, None if listed is None else listed.offload)
+        if stands is not None:
+            settled[ledger_id] = Published(stands.key, noop=True)
+    off = why_off(stack, ml_name) if plan.write and not broken else None
+    if off is not None:  # set since the run began; what readers see already goes on
+        settled.update(dict.fromkeys(plan.write, off))
+    wanted = {i: certificates[i] for i in (*plan.write, *plan.already) if i not in settled}
+    copies = look_at_copies(stack, wanted)
+    settled.update(_settle_copies(stack, ml_name, ml_czxid, copies, wanted))
+    won: dict[int, Won] = {}
+    if copies.sound:
+        wait = must_wait(stack, ml_name, seen)
+        if wait is None:
+            won, lost = _win_all(stack, {i: wanted[i] for i in copies.sound})
+            settled.update(lost)
+        else:
+            settled.update(dict.fromkeys(copies.sound, wait))
+    return PublicationWork(
+        ml_name=ml_name,
+        czxid=ml_czxid,
+        place=place,
+        proven=canary_stands(stack, ml_name, place),
+        won=won,
+        settled=settled,
+        replacing=broken,
+        seen=seen,
+        evidence=evidence.and_(copies.evidence),
+    )
+
+
+def _read_topic(stack: Stack, ml_name: str, czxid: int) -> ManagedLedger:
     found = stack.topics.read(ml_name)
-    if found is None or found[1].stat.czxid != ml_czxid:
+    if found is None or found[1].stat.czxid != czxid:
         raise MetadataConflictError(
             f"{topic_of(ml_name)}: its metadata node is {'gone' if found is None else 'a new one'}: "
             f"the topic was deleted since the copy was planned; nothing was published"
         )
-    topic_info, node = found
+    return found[0]
+
+
+def _gate(
+    stack: Stack, ml_name: str, topic_info: ManagedLedger, *, replaces: bool
+) -> tuple[str, Dated]:
+    """The digest of the place that brokers read, and how old that is; RefusedError without leave."""
+    dated = asking(stack, Kind.POLICY, Kind.BROKERS)
     evidence = publish_evidence(stack, ml_name, topic_info)
-    if broken:
+    if replaces:
         # The brokers' lag, their own offloads and their skipping run on the broken contexts already;
         # a sound copy in their place is the one thing that still helps.
         evidence = replace(
@@ -137,60 +179,66 @@ def prepare_publication(
     decision = decide_publish(evidence)
     if isinstance(decision, Refuse):
         raise RefusedError(str(decision))
-    plan = plan_publication(topic_info, {i: c.record.uid for i, c in certificates.items()}, broken)
-    settled: dict[int, PublishResult] = {**plan.waiting}
-    recorded = recorded_publications(stack, ml_name)
-    for ledger_id in plan.already:
-        uid = certificates[ledger_id].record.uid
-        if (ledger_id, uid) in recorded:
-            settled[ledger_id] = Published(recorded[ledger_id, uid].key, noop=True)
-    off = why_off(stack, ml_name) if plan.write and not broken else None
-    if off is not None:  # set since the run began; what readers see already goes on
-        settled.update(dict.fromkeys(plan.write, off))
-    open_ids = [i for i in (*plan.write, *plan.already) if i not in settled]
-    won: dict[int, Won] = {}
-    if open_ids:
-        wait = must_wait(stack, ml_name, seen)
-        if wait is None:
-            won, lost = _win_all(stack, {i: certificates[i] for i in open_ids})
-            settled.update(lost)
-        else:
-            settled.update(dict.fromkeys(open_ids, wait))
-    place = place_digest(evidence.policy)
-    return PublicationWork(
-        ml_name=ml_name,
-        czxid=node.stat.czxid,
-        place=place,
-        proven=_canary_stands(stack, ml_name, place),
-        won=won,
-        settled=settled,
-        replacing=broken,
-        seen=seen,
+    return place_digest(evidence.policy), dated
+
+
+def _settle_copies(
+    stack: Stack, ml_name: str, czxid: int, copies: CopiesNow, certificates: Certificates
+) -> dict[int, PublishResult]:
+    """What becomes of the ledgers whose copies are not sound, or were not looked at.
+
+    A context that a run which died had written for such a copy is taken out again, while the bookies
+    have the ledger.
+    """
+    quarantine_changed(stack, copies.wrong, certificates)
+    results: dict[int, PublishResult] = {**copies.wrong}
+    changed = {i for i, why in copies.wrong.items() if isinstance(why, CopyChangedError)}
+    standing = {i: _copy(certificates[i].record) for i in changed}
+    if standing:
+        withdraw_standing(stack, ml_name, standing, czxid=czxid, why="its copy has changed")
+    said = f"{len(copies.sound)} copies were looked at within half of evidence.age_max_s"
+    results.update(dict.fromkeys(copies.later, Wait(Reason.WAITING_TO_DISTURB, said)))
+    return results
+
+
+def look_again(stack: Stack, work: PublicationWork) -> PublicationWork:
+    """The same work on new evidence; what has changed since is settled."""
+    if not work.won:
+        return work
+    evidence = work.evidence
+    if not (is_young(stack, evidence, Kind.POLICY) and is_young(stack, evidence, Kind.BROKERS)):
+        topic_info = _read_topic(stack, work.ml_name, work.czxid)
+        _place, newer = _gate(stack, work.ml_name, topic_info, replaces=bool(work.replacing))
+        evidence = evidence.renewed(newer)
+    certificates = {i: won.certificate for i, won in work.won.items()}
+    copies = look_at_copies(stack, certificates)
+    settled = _settle_copies(stack, work.ml_name, work.czxid, copies, certificates)
+    return replace(
+        work,
+        won={i: work.won[i] for i in copies.sound},
+        settled={**work.settled, **settled},
+        evidence=evidence.renewed(copies.evidence),
     )
 
 
 def _win_all(
     stack: Stack, certificates: Certificates
 ) -> tuple[dict[int, Won], dict[int, TierkeeperError]]:
+    def win(ledger_id: int) -> Stored[Outcome] | None:
+        return win_outcome(stack, certificates[ledger_id], "publish", reason="certified")
+
+    ledger_ids = list(certificates)
     won: dict[int, Won] = {}
     lost: dict[int, TierkeeperError] = {}
-    for ledger_id, certificate in certificates.items():
-        uid = certificate.record.uid
-        if is_quarantined(stack, ledger_id, uid):
-            lost[ledger_id] = RefusedError(
-                f"ledger {ledger_id}: attempt {uid} is quarantined since it was certified; "
-                f"offload the ledger again"
-            )
-            continue
-        outcome = win_outcome(stack, certificate, "publish", reason="certified")
+    for ledger_id, outcome in zip(ledger_ids, stack.in_parallel(win, ledger_ids), strict=True):
         if outcome is None:
             lost[ledger_id] = RefusedError(
-                f"ledger {ledger_id}: attempt {certificate.record.uid} was abandoned by another run; "
-                f"offload the ledger again"
+                f"ledger {ledger_id}: attempt {certificates[ledger_id].record.uid} was abandoned "
+                f"by another run; offload the ledger again"
             )
         else:
             reach("publish.outcome_won")
-            won[ledger_id] = Won(certificate=certificate, outcome=outcome)
+            won[ledger_id] = Won(certificate=certificates[ledger_id], outcome=outcome)
     return won, lost
 
 
@@ -204,97 +252,66 @@ def publish_canary(
     results: dict[int, PublishResult] = {}
     while work.won and not work.proven:
         first = min(work.won, key=lambda i: (work.won[i].certificate.record.data.size, i))
-        done = _publish(stack, work, {first: work.won[first]})
+        done = _publish(stack, replace(work, won={first: work.won[first]}))
         results.update(done)
-        work = replace(
-            work,
-            won={i: won for i, won in work.won.items() if i != first},
-            proven=isinstance(done[first], Published),
-        )
+        left = {i: won for i, won in work.won.items() if i != first}
+        work = look_again(stack, replace(work, won=left, proven=isinstance(done[first], Published)))
     return results, work
 
 
-def _publish(
-    stack: Stack, work: PublicationWork, batch: Mapping[int, Won]
-) -> dict[int, PublishResult]:
-    confirmed = make_change(
+def _publish(stack: Stack, work: PublicationWork) -> dict[int, PublishResult]:
+    """All of the work that is won, in one change. Evidence that got too old is asked for once more."""
+    settled: dict[int, PublishResult] = {}
+    for last in (False, True):
+        try:
+            confirmed = change_for(stack, work)
+        except StaleEvidenceError as error:
+            if last:
+                raise
+            stack.narrate(f"{error}. Looked at again")
+            wanted = work.won
+            work = look_again(stack, work)
+            settled = {i: work.settled[i] for i in wanted if i not in work.won}
+            if not work.won:
+                return settled
+        else:
+            return {**settled, **finish_publication(stack, work, confirmed)}
+    raise AssertionError("the loop returns or raises")
+
+
+def change_for(stack: Stack, work: PublicationWork) -> Confirmed:
+    """Make the contexts of everything that is won stand, and have it read."""
+    return make_change(
         stack,
         work.ml_name,
-        TopicChange(contexts=copies_of(batch), replacing=work.replacing),
+        TopicChange(contexts=copies_of(work.won), replacing=work.replacing),
         czxid=work.czxid,
         seen=work.seen,
+        evidence=work.evidence,
         rehearse_unloaded=not work.proven,
     )
-    return finish_publication(stack, work, batch, confirmed)
 
 
 def copies_of(batch: Mapping[int, Won]) -> dict[int, Copy]:
     """What a change of the topic needs to know of these attempts."""
-    return {
-        i: Copy(won.certificate.record.uid, won.certificate.record.ledger.last_entry_id)
-        for i, won in batch.items()
-    }
+    return {i: _copy(won.certificate.record) for i, won in batch.items()}
+
+
+def _copy(certificate: Certificate) -> Copy:
+    return Copy(certificate.uid, certificate.ledger.last_entry_id)
 
 
 def finish_publication(
-    stack: Stack, work: PublicationWork, batch: Mapping[int, Won], confirmed: Confirmed
+    stack: Stack, work: PublicationWork, confirmed: Confirmed
 ) -> dict[int, PublishResult]:
     """Record what was confirmed, and the namespace's canary if it was the first."""
     results: dict[int, PublishResult] = {**confirmed.waiting}
-    ours = {i: won for i, won in batch.items() if i not in confirmed.waiting}
+    ours = {i: won for i, won in work.won.items() if i not in confirmed.waiting}
     if not ours:
         return results
-    publication = _record(stack, work.ml_name, ours, confirmed)
-    reach("publish.recorded")
+    recorded = record_publication(stack, work.ml_name, ours, confirmed)
     if not work.proven:
-        _record_canary(stack, work, next(iter(ours.values())).certificate.record)
-    results.update({i: Published(publication.key) for i in ours})
+        first = next(iter(ours.values())).certificate.record
+        record_canary(stack, work.ml_name, work.place, first)
+    results.update({i: Published(key) for i, key in recorded.items()})
     return results
-
-
-def _record(
-    stack: Stack, ml_name: str, ours: Mapping[int, Won], confirmed: Confirmed
-) -> Stored[Publication]:
-    publication = Publication(
-        ml_name=ml_name,
-        ledgers=tuple(
-            PublishedLedger(
-                ledger_id=i,
-                uid=won.certificate.record.uid,
-                certificate_sha256=won.certificate.sha256,
-                previous=won.outcome.sha256,
-            )
-            for i, won in sorted(ours.items())
-        ),
-        node_version=confirmed.edited.version,
-        node_czxid=confirmed.edited.czxid,
-        confirmed_by=confirmed.by,
-        confirmed_at=stack.now(),
-        writer=stack.writer,
-    )
-    number = len(stack.book.keys(keys.publications_of(ml_name))) + 1
-    while True:
-        try:
-            return stack.book.create(keys.publication(ml_name, number), publication)
-        except ObjectExistsError:  # another run of the same topic; numbers only order them
-            number += 1
-
-
-def _canary_stands(stack: Stack, ml_name: str, place: str) -> bool:
-    found = stack.book.read(Canary, keys.canary(ml_name))
-    return found is not None and found.record.policy_digest == place
-
-
-def _record_canary(stack: Stack, work: PublicationWork, certificate: Certificate) -> None:
-    canary = Canary(
-        namespace=keys.namespace_of(work.ml_name),
-        policy_digest=work.place,
-        ledger_id=certificate.ledger.ledger_id,
-        uid=certificate.uid,
-        proven_at=stack.now(),
-        writer=stack.writer,
-    )
-    stored, ours = stack.book.create_or_read(keys.canary(work.ml_name), canary)
-    if not ours and stored.record.policy_digest != work.place:
-        stack.book.replace(stored, canary)
-    reach("publish.canary_recorded")

@@ -20,6 +20,7 @@ from resources.errors import (
     FormatError,
     MetadataConflictError,
     RefusedError,
+    StaleEvidenceError,
     TierkeeperError,
 )
 from resources.metastore.ledger_info import ManagedLedger
@@ -30,25 +31,23 @@ from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
+from tiering_assets.steps.freshness import is_young
 from tiering_assets.steps.guarded_delete import delete_ledgers
-from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.plan import facts_of
-from tiering_assets.steps.quarantine import why_quarantined
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release_evidence import (
-    Evidence,
-    TopicEvidence,
-    gather,
-    gather_topic,
-)
+from tiering_assets.steps.release_evidence import Evidence, gather
 from tiering_assets.steps.release_reread import reread_before_release
+from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import make_change, undo
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
+from tiering_assets.tiering.evidence import Dated, Kind, all_of
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
 from tiering_assets.tiering.topic_edit import Copy, TopicChange
+
+_AT_ONCE = 32  # ledgers between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +73,23 @@ ReleaseResult = Released | NotYet | TierkeeperError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseWork:
-    """Ledgers of a topic to release now, and what was settled without touching the topic."""
+    """Ledgers of a topic to release now, and what was settled without touching the topic.
+
+    `about` is the newest evidence about the topic.
+    """
 
     ml_name: str
     czxid: int
     due: Mapping[int, Due]
     settled: Mapping[int, ReleaseResult]
     seen: Seen
+    about: TopicEvidence
+    shadows: Shadows
+
+    @property
+    def evidence(self) -> Dated:
+        """How old the oldest of each kind is, over all due ledgers."""
+        return all_of(item.evidence.dated for item in self.due.values())
 
 
 def decide_now(stack: Stack, evidence: Evidence) -> Release | NotYet:
@@ -107,12 +116,26 @@ def release_topic(
         MetadataConflictError: the topic's node is gone, or moved; nothing was deleted.
     """
     work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows, approval=approval)
-    results = {**work.settled}
-    if work.due:
-        marks = TopicChange(marks=copies_of(work.due))
-        make_change(stack, ml_name, marks, czxid=work.czxid, seen=work.seen)
-        results.update(finish_release(stack, work))
-    return results
+    for last in (False, True):
+        if not work.due:
+            break
+        try:
+            make_change(
+                stack,
+                ml_name,
+                TopicChange(marks=copies_of(work.due)),
+                czxid=work.czxid,
+                seen=work.seen,
+                evidence=work.evidence,
+            )
+        except StaleEvidenceError as error:
+            if last:
+                raise
+            stack.narrate(f"{error}. Looked at again")
+            work = gate_again(stack, work)
+        else:
+            return {**work.settled, **finish_release(stack, work)}
+    return {**work.settled}
 
 
 def prepare_release(
@@ -135,7 +158,8 @@ def prepare_release(
     if found is None:
         raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
     topic, node = found
-    about = gather_topic(stack, ml_name, topic, _known(stack, shadows), seen)
+    known = find_shadows(stack) if shadows is None else shadows
+    about = gather_topic(stack, ml_name, topic, known, seen)
     _refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
@@ -173,11 +197,58 @@ def prepare_release(
     differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in read.items() if c})
     results.update(differing)
     due = {i: item for i, item in due.items() if i not in differing}
-    return ReleaseWork(ml_name=ml_name, czxid=node.stat.czxid, due=due, settled=results, seen=seen)
+    work = ReleaseWork(
+        ml_name=ml_name,
+        czxid=node.stat.czxid,
+        due=due,
+        settled=results,
+        seen=seen,
+        about=about,
+        shadows=known,
+    )
+    # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
+    return work if is_young(stack, work.evidence, Kind.OBJECTS) else gate_again(stack, work)
 
 
-def _known(stack: Stack, shadows: Shadows | None) -> Shadows:
-    return find_shadows(stack) if shadows is None else shadows
+def gate_again(stack: Stack, work: ReleaseWork) -> ReleaseWork:
+    """The same work on new evidence; what may not go any more is settled, with its reasons."""
+    about = _look_again(stack, work)
+    judged = {i: item.evidence for i, item in work.due.items()}
+    evidence = gather(stack, about, judged, before=judged)
+    stopped = _stopped(stack, work.due, evidence)
+    due = {
+        i: replace(item, evidence=evidence[i]) for i, item in work.due.items() if i not in stopped
+    }
+    return replace(work, about=about, due=due, settled={**work.settled, **stopped})
+
+
+def _look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:
+    found = stack.topics.read(work.ml_name)
+    if found is None or found[1].stat.czxid != work.czxid:
+        raise MetadataConflictError(f"{topic_of(work.ml_name)}: the topic was deleted meanwhile")
+    topic, node = found
+    about = gather_topic(stack, work.ml_name, topic, work.shadows, work.seen, before=work.about)
+    _refuse_old_metadata(about, node)
+    return about
+
+
+def _stopped(
+    stack: Stack, due: Mapping[int, Due], evidence: Mapping[int, Evidence]
+) -> dict[int, NotYet]:
+    """Ledgers that the gate does not let go any more, or that are not those of their intents."""
+    stopped: dict[int, NotYet] = {}
+    for ledger_id, now in evidence.items():
+        item, decision = due[ledger_id], decide_now(stack, now)
+        digest = None if now.certificate is None else now.certificate.sha256
+        if isinstance(decision, NotYet):
+            stopped[ledger_id] = NotYet(
+                tuple(f"since it was begun: {reason}" for reason in decision.reasons)
+            )
+        elif (decision.uid, digest) != (item.uid, item.intent.record.certificate_sha256):
+            stopped[ledger_id] = NotYet(
+                (f"since it was begun: attempt {decision.uid} took its place",)
+            )
+    return stopped
 
 
 def _refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
@@ -185,7 +256,7 @@ def _refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
     recorded = max(
         (
             stored.record.node_version
-            for stored in about.publications.values()
+            for stored in about.publications.records
             if stored.record.node_czxid == node.stat.czxid
         ),
         default=0,
@@ -280,34 +351,80 @@ def _without_password(ledger: LedgerNode) -> str:
 
 
 def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
-    """Delete marked ledgers that the broker has just read from their objects, and record it."""
-    results = _stopped_meanwhile(stack, work)
-    due = {i: item for i, item in work.due.items() if i not in results}
-    if not due:
-        return results
-    certified = {i: (item.uid, item.intent.record.ledger) for i, item in due.items()}
-    delete_ledgers(stack, work.ml_name, certified, czxid=work.czxid)
-    reach("release.deleted")
-    for ledger_id, item in due.items():
-        _record(stack, work.ml_name, item.intent)
-        results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
-    stack.narrate(f"{topic_of(work.ml_name)}: {len(due)} ledgers released")
+    """Delete marked ledgers that the broker has just read from their objects, and record it.
+
+    They go in groups that can be looked at within half of the evidence's age; each is proven again
+    from scratch right before. Where that took too long it is tried once more with fewer at once,
+    and then the marks are taken back.
+    """
+    results: dict[int, ReleaseResult] = {}
+    left, at_once = sorted(work.due), _AT_ONCE
+    while left:
+        group = _gate_group(stack, work, left, at_once)
+        results.update(_take_back(stack, work, _stopped(stack, work.due, group)))
+        going = [i for i in group if i not in results]
+        try:
+            if going:
+                results.update(_delete(stack, work, {i: group[i] for i in going}))
+        except StaleEvidenceError as error:
+            if at_once > 1:
+                at_once = 1
+                left = [i for i in left if i not in results]
+                continue
+            late = NotYet((f"the marks were taken back: {error}",))
+            results.update(_take_back(stack, work, {i: late for i in left if i not in results}))
+            return results
+        except TierkeeperError as error:
+            if not any(isinstance(one, Released) for one in results.values()):
+                raise
+            return {**dict.fromkeys(left, error), **results}  # an earlier group is gone already
+        left = [i for i in left if i not in results]
     return results
 
 
-def _stopped_meanwhile(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
-    """Take back the marks of what was held, or found broken, since the gate looked."""
-    holds = read_holds(stack)
-    stopped: dict[int, ReleaseResult] = {}
-    for ledger_id, item in work.due.items():
-        why = holds.why(ledger_id, work.ml_name)
-        if why is not None:
-            stopped[ledger_id] = NotYet((f"held since it was begun: {why}",))
-        elif (why := why_quarantined(stack, ledger_id, item.uid)) is not None:
-            stopped[ledger_id] = NotYet((f"quarantined since it was begun: {why}",))
+def _gate_group(
+    stack: Stack, work: ReleaseWork, left: Sequence[int], at_once: int
+) -> dict[int, Evidence]:
+    """New evidence of as many of the ledgers as can be looked at in time; of one at least."""
+    about = _look_again(stack, work)
+    before = {i: work.due[i].evidence for i in left}
+    group: dict[int, Evidence] = {}
+    for start in range(0, len(left), at_once):
+        if group and (at_once == 1 or not is_young(stack, about.evidence, Kind.HOLDS)):
+            break
+        some = left[start : start + at_once]
+        group.update(gather(stack, about, some, before=before))
+    return group
+
+
+def _delete(
+    stack: Stack, work: ReleaseWork, group: Mapping[int, Evidence]
+) -> dict[int, ReleaseResult]:
+    items = {i: work.due[i] for i in group}
+    delete_ledgers(
+        stack,
+        work.ml_name,
+        {i: (item.uid, item.intent.record.ledger) for i, item in items.items()},
+        czxid=work.czxid,
+        evidence=all_of(one.dated for one in group.values()),
+    )
+    reach("release.deleted")
+    results: dict[int, ReleaseResult] = {}
+    for ledger_id, item in items.items():
+        _record(stack, work.ml_name, item.intent)
+        results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
+    stack.narrate(f"{topic_of(work.ml_name)}: {len(items)} ledgers released")
+    return results
+
+
+def _take_back(
+    stack: Stack, work: ReleaseWork, stopped: Mapping[int, NotYet]
+) -> Mapping[int, NotYet]:
+    """Take the marks of these ledgers back; their bookie copies stay."""
     if stopped:
         marks = copies_of({i: work.due[i] for i in stopped})
-        undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid)
+        why = "; ".join(f"ledger {i}: {reason}" for i, reason in sorted(stopped.items()))
+        undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid, why=why)
     return stopped
 
 

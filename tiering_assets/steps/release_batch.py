@@ -118,7 +118,7 @@ def release_batch(
             results[ledger_id] = LedgerNotFoundError(
                 f"ledger {ledger_id}: neither BookKeeper nor a record names its topic"
             )
-    shadows = find_shadows(stack) if topics else {}
+    shadows = find_shadows(stack)
     waiting = waiting_certificates(stack, topics) if publish_waiting and not dry_run else {}
     for ml_name, ids in sorted(topics.items()):
         try:

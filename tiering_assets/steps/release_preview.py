@@ -17,11 +17,10 @@ from tiering_assets.steps.release import decide_now, intent_of_finished
 from tiering_assets.steps.release_evidence import (
     Evidence,
     Looked,
-    TopicEvidence,
-    gather_topic,
     judge_all,
     look_at_ledgers,
 )
+from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of

@@ -12,13 +12,38 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY
+from tiering_assets.steps.freshness import asking, is_young
 from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.evidence import Dated, Kind
 
-Shadows = Mapping[str, Sequence[str]]
+
+class Shadows:
+    """Every shadow there is, found once for all topics of a run, and again when that gets old."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._by_source: Mapping[str, Sequence[str]] = {}
+        self.evidence = Dated()
+
+    def renew(self) -> None:
+        """Look again if half of the evidence's time is over."""
+        if not is_young(self._stack, self.evidence, Kind.SHADOWS):
+            self.evidence = asking(self._stack, Kind.SHADOWS)
+            self._by_source = _find(self._stack)
+
+    def of(self, topic: str) -> tuple[str, ...]:
+        """Managed-ledger names of the shadows of a topic, given by its full name."""
+        return tuple(self._by_source.get(topic, ()))
 
 
 def find_shadows(stack: Stack) -> Shadows:
-    """Managed-ledger names of shadows by the full topic name of their source. Reads every topic."""
+    """Find every shadow now. Reads every topic."""
+    shadows = Shadows(stack)
+    shadows.renew()
+    return shadows
+
+
+def _find(stack: Stack) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for name in stack.topics.iter_managed_ledgers():
         topic = stack.topics.read(name)

@@ -11,11 +11,13 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import version
+from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from resources.errors import SettingsError
@@ -47,9 +49,25 @@ from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 from tiering_assets.tasks.worker import Worker
 from tiering_assets.tiering.own_policy import OwnPolicies
 
+T = TypeVar("T")
+R = TypeVar("R")
 Narrate = Callable[[str], None]
 Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
 JudgeLedgers = Callable[[Sequence[LedgerRow]], dict[int, tuple[SuiteResult, ...]]]
+
+
+class Parallel(Protocol):
+    """Does something to each of some things, and returns the results in their order."""
+
+    def __call__(self, act: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
+
+
+REQUESTS_AT_ONCE = 16  # as many as a process has connections to the store
+
+
+def _in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
+        return list(pool.map(act, items))
 
 
 @functools.cache
@@ -86,6 +104,7 @@ class Stack:
     open_lengths: OpenLengths = stored_lengths
     new_uid: Callable[[], UUID] = uuid4
     rates: Rates | None = None
+    in_parallel: Parallel = _in_threads
 
     @property
     def writer(self) -> Writer:

@@ -21,7 +21,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Publication
 from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.plan import look_at
-from tiering_assets.steps.publications import recorded_publications
+from tiering_assets.steps.publications import Publications, recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
@@ -127,7 +127,7 @@ def _survey_topic(
     for listed in topic.ledgers:
         context = listed.offload
         uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
-        publication = None if uid is None else publications.get((listed.ledger_id, uid))
+        publication = publications.counted(listed.ledger_id, context)
         certified = uid is not None and (listed.ledger_id, uid) in records.certified
         hold = records.holds.why(listed.ledger_id, ml_name)
         evidence = StateEvidence(
@@ -172,11 +172,9 @@ def _survey_topic(
         )
 
 
-def _publications(
-    stack: Stack, ml_name: str, topic: ManagedLedger
-) -> dict[tuple[int, UUID], Stored[Publication]]:
+def _publications(stack: Stack, ml_name: str, topic: ManagedLedger) -> Publications:
     if all(listed.offload is None for listed in topic.ledgers):
-        return {}
+        return Publications(())
     return recorded_publications(stack, ml_name)
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from resources.errors import RefusedError, TierkeeperError
+from resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
 from tiering_assets.steps import publish, release
 from tiering_assets.steps.disturb import Seen, see
-from tiering_assets.steps.publish import Certificates, PublishResult
-from tiering_assets.steps.release import ReleaseResult
+from tiering_assets.steps.publish import Certificates, PublicationWork, PublishResult
+from tiering_assets.steps.release import ReleaseResult, ReleaseWork
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.tiering.approval import Approval
+from tiering_assets.tiering.evidence import Dated, all_of
 from tiering_assets.tiering.topic_edit import TopicChange
 
 
@@ -32,10 +33,15 @@ class TopicResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Half:
-    """One side's part of a change, and what happens when it stands or falls."""
+    """One side's part of a change, what it stands on, and what happens when it stands or falls.
+
+    `renew` gives the same on new evidence, or None where nothing of it may go any more.
+    """
 
     czxid: int
     change: TopicChange
+    evidence: Dated
+    renew: Callable[[], _Half | None]
     finish: Callable[[Confirmed], None]
     fail: Callable[[TierkeeperError], None]
 
@@ -93,14 +99,29 @@ def _to_publish(
         fail(error)
         return None
     results.update(sung)
+    return _publish_half(stack, work, results, fail)
+
+
+def _publish_half(
+    stack: Stack,
+    work: PublicationWork,
+    results: dict[int, PublishResult],
+    fail: Callable[[TierkeeperError], None],
+) -> _Half | None:
     if not work.won:
         return None
+
+    def renew() -> _Half | None:
+        again = publish.look_again(stack, work)
+        results.update(again.settled)
+        return _publish_half(stack, again, results, fail)
+
     return _Half(
         czxid=work.czxid,
         change=TopicChange(contexts=publish.copies_of(work.won)),
-        finish=lambda confirmed: results.update(
-            publish.finish_publication(stack, work, work.won, confirmed)
-        ),
+        evidence=work.evidence,
+        renew=renew,
+        finish=lambda confirmed: results.update(publish.finish_publication(stack, work, confirmed)),
         fail=fail,
     )
 
@@ -128,24 +149,46 @@ def _to_release(
     except TierkeeperError as error:
         fail(error)
         return None
+    return _release_half(stack, work, results, fail)
+
+
+def _release_half(
+    stack: Stack,
+    work: ReleaseWork,
+    results: dict[int, ReleaseResult],
+    fail: Callable[[TierkeeperError], None],
+) -> _Half | None:
     results.update(work.settled)
     if not work.due:
         return None
     return _Half(
         czxid=work.czxid,
         change=TopicChange(marks=release.copies_of(work.due)),
+        evidence=work.evidence,
+        renew=lambda: _release_half(stack, release.gate_again(stack, work), results, fail),
         finish=lambda _confirmed: results.update(release.finish_release(stack, work)),
         fail=fail,
     )
 
 
-def _make(stack: Stack, ml_name: str, halves: Sequence[_Half], seen: Seen) -> None:
+def _make(
+    stack: Stack, ml_name: str, halves: Sequence[_Half], seen: Seen, *, renewed: bool = False
+) -> None:
     change = TopicChange(
         contexts={i: copy for half in halves for i, copy in half.change.contexts.items()},
         marks={i: copy for half in halves for i, copy in half.change.marks.items()},
     )
     try:
-        confirmed = make_change(stack, ml_name, change, czxid=halves[0].czxid, seen=seen)
+        confirmed = make_change(
+            stack,
+            ml_name,
+            change,
+            czxid=halves[0].czxid,
+            seen=seen,
+            evidence=all_of(half.evidence for half in halves),
+        )
+    except StaleEvidenceError as error:
+        _renew(stack, ml_name, halves, seen, error, renewed=renewed)
     except RefusedError as error:
         if len(halves) > 1:
             stack.narrate(f"{error}. Publication and release are tried one by one")
@@ -162,3 +205,27 @@ def _make(stack: Stack, ml_name: str, halves: Sequence[_Half], seen: Seen) -> No
                 half.finish(confirmed)
             except TierkeeperError as error:
                 half.fail(error)
+
+
+def _renew(
+    stack: Stack,
+    ml_name: str,
+    halves: Sequence[_Half],
+    seen: Seen,
+    error: StaleEvidenceError,
+    *,
+    renewed: bool,
+) -> None:
+    """Ask again what got too old, once; the second time it is an error."""
+    again: list[_Half] = []
+    for half in halves:
+        try:
+            if renewed:
+                raise error
+            new = half.renew()
+        except TierkeeperError as why:
+            half.fail(why)
+        else:
+            again += [] if new is None else [new]
+    if again:
+        _make(stack, ml_name, again, seen, renewed=True)

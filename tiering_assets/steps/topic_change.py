@@ -17,24 +17,38 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext, driver_properties
 from resources.metastore.store import VersionedPath
+from tiering_assets.records import keys
+from tiering_assets.records.models import Withdrawal, WithdrawnLedger
 from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen
+from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.evidence import Dated, Effect
 from tiering_assets.tiering.publication import plan_publication
-from tiering_assets.tiering.reasons import Wait
-from tiering_assets.tiering.topic_edit import TopicChange, apply_change, is_applied, undo_change
+from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.tiering.topic_edit import (
+    Copy,
+    TopicChange,
+    apply_change,
+    is_applied,
+    undo_change,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """The broker reads by the node's new version. `waiting` are contexts that the read forbade."""
+    """The broker reads by the node's new version. `waiting` are contexts that the read forbade.
+
+    `contexts` are those of the change as they stand in the node, by ledger.
+    """
 
     edited: EditResult
     by: str
     waiting: Mapping[int, Wait]
+    contexts: Mapping[int, OffloadContext]
 
 
 def make_change(
@@ -44,6 +58,7 @@ def make_change(
     *,
     czxid: int,
     seen: Seen,
+    evidence: Dated,
     rehearse_unloaded: bool = False,
 ) -> Confirmed:
     """Bring a change about and prove it; safe to run again after a crash anywhere.
@@ -53,29 +68,17 @@ def make_change(
     Raises:
         RefusedError: the broker cannot read a ledger of the change; all of it was undone.
         MetadataConflictError: the node was deleted or made again, or others kept winning.
+        StaleEvidenceError: what the change stands on is too old; nothing was written.
     """
-    contexts = contexts_for(stack, change.wanted)
-    waiting: dict[int, Wait] = {}
-
-    def note_waiting(topic_info: ManagedLedger) -> None:
-        waiting.clear()
-        waiting.update(plan_publication(topic_info, change.wanted, change.replacing).waiting)
-
-    def edit(topic_info: ManagedLedger) -> ManagedLedger | None:
-        note_waiting(topic_info)
-        return apply_change(topic_info, change, contexts)
-
-    def applied(topic_info: ManagedLedger) -> bool:
-        note_waiting(
-            topic_info
-        )  # while our answer was lost, another may have taken a ledger's place
-        return is_applied(topic_info, change)
-
-    edited = edit_topic(stack, ml_name, edit, czxid=czxid, applied=applied)
+    edit = _Edit(stack, ml_name, change, evidence)
+    edited = edit_topic(
+        stack, ml_name, edit, czxid=czxid, applied=edit.is_applied, guards=edit.guards
+    )
+    waiting = edit.waiting
     going = change.without(waiting)
     _reach(going, publish="publish.context_set", release="release.marked")
     if not going:
-        return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting)
+        return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting, contexts={})
     stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
     if seen.still_idle(edited):
         confirmed_by = NOT_LOADED
@@ -86,14 +89,73 @@ def make_change(
     if confirmed_by != NOT_LOADED or rehearse_unloaded:
         _rehearse_or_undo(stack, ml_name, going, czxid=czxid)
     _reach(going, publish="publish.confirmed", release="release.rehearsed")
-    return Confirmed(edited=edited, by=confirmed_by, waiting=waiting)
+    return Confirmed(edited=edited, by=confirmed_by, waiting=waiting, contexts=edit.standing)
+
+
+class _Edit:
+    """One change, applied to whatever a fresh read of the node shows; it may be called again.
+
+    A broken context is only replaced while BookKeeper has the ledger: the write is one transaction
+    with those nodes' versions, as the new context says that the bookies have it.
+    """
+
+    def __init__(self, stack: Stack, ml_name: str, change: TopicChange, evidence: Dated) -> None:
+        self._stack, self._ml_name = stack, ml_name
+        self._change, self._evidence = change, evidence
+        self._contexts = contexts_for(stack, change.wanted)
+        self._sources: dict[int, LedgerNode] = {}
+        self.waiting: dict[int, Wait] = {}
+        self.standing: dict[int, OffloadContext] = {}
+
+    def __call__(self, topic_info: ManagedLedger) -> ManagedLedger | None:
+        self._look(topic_info)
+        edited = apply_change(topic_info, self._change.without(self.waiting), self._contexts)
+        if edited is not None:
+            self._require_fresh()
+        return edited
+
+    def is_applied(self, topic_info: ManagedLedger) -> bool:
+        # While our answer was lost, another may have taken a ledger's place.
+        self._look(topic_info)
+        return is_applied(topic_info, self._change.without(self.waiting))
+
+    def guards(self) -> list[VersionedPath]:
+        return [VersionedPath(n.path, n.stat.version) for n in self._sources.values()]
+
+    def _look(self, topic_info: ManagedLedger) -> None:
+        change = self._change
+        plan = plan_publication(topic_info, change.wanted, change.replacing)
+        self.waiting = {**plan.waiting}
+        self._sources = {}
+        for ledger_id in plan.write:
+            if ledger_id not in change.replacing:
+                continue
+            node = self._stack.ledgers.read(ledger_id)
+            if node is None:
+                gone = "BookKeeper has lost it since: its context stays as it is"
+                self.waiting[ledger_id] = Wait(Reason.MISSING, gone)
+            else:
+                self._sources[ledger_id] = node
+        self.standing = {i: self._contexts[i] for i in plan.write if i not in self.waiting}
+        for ledger_id in plan.already:
+            listed = topic_info.ledger(ledger_id)
+            if listed is not None and listed.offload is not None:
+                self.standing[ledger_id] = listed.offload
+
+    def _require_fresh(self) -> None:
+        change, what = self._change.without(self.waiting), topic_of(self._ml_name)
+        if change.contexts:
+            effect = Effect.HEAL if change.replacing else Effect.PUBLISH
+            require_fresh(self._stack, effect, self._evidence, what=what)
+        if change.marks:
+            require_fresh(self._stack, Effect.MARK, self._evidence, what=what)
 
 
 def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
     try:
         rehearse(stack, topic_of(ml_name), change.last_entry_ids)
     except RefusedError as error:
-        undo(stack, ml_name, change, czxid=czxid)
+        undo(stack, ml_name, change, czxid=czxid, why=f"the broker cannot read it: {error}")
         raise RefusedError(
             f"{error}; the change was taken back ({_said(change)}), nothing was deleted, and "
             f"readers are back on the bookies. Check the broker's offloader: driver, bucket, "
@@ -101,12 +163,13 @@ def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid:
         ) from error
 
 
-def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
+def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: str) -> None:
     """Take our contexts and marks out of the node again and make the broker see it.
 
     What BookKeeper does not have any more stays as it is: another run was faster and deleted it, and
     the object is what readers have. The write holds only while the other ledgers are still there.
     """
+    _record_withdrawal(stack, ml_name, change, why)
     nodes: dict[int, LedgerNode] = {}
 
     def edit(info: ManagedLedger) -> ManagedLedger | None:
@@ -128,6 +191,38 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None
     _reach(change, publish="publish.context_removed", release="release.marks_removed")
     reload_topic(stack, ml_name, why=f"taken back: {_said(change)}")
     _reach(change, publish="publish.withdrawn", release="release.unmarked")
+
+
+def withdraw_standing(
+    stack: Stack, ml_name: str, copies: Mapping[int, Copy], *, czxid: int, why: str
+) -> None:
+    """Take out those of these contexts that stand; nothing is touched where none does."""
+    found = stack.topics.read(ml_name)
+    standing = {
+        i: copy
+        for i, copy in copies.items()
+        if found is not None
+        and (listed := found[0].ledger(i)) is not None
+        and listed.offload is not None
+        and listed.offload.uid == copy.uid
+    }
+    if standing:
+        undo(stack, ml_name, TopicChange(contexts=standing), czxid=czxid, why=why)
+
+
+def _record_withdrawal(stack: Stack, ml_name: str, change: TopicChange, why: str) -> None:
+    """Before contexts are taken out; marks that are taken back leave the publication standing."""
+    if not change.contexts:
+        return
+    withdrawal = Withdrawal(
+        ml_name=ml_name,
+        ledgers=tuple(WithdrawnLedger(i, c.uid) for i, c in sorted(change.contexts.items())),
+        why=why,
+        withdrawn_at=stack.now(),
+        writer=stack.writer,
+    )
+    stack.book.create(keys.withdrawal(ml_name, stack.new_uid()), withdrawal)
+    reach("publish.withdrawal_recorded")
 
 
 def contexts_for(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:

@@ -36,8 +36,8 @@ def object_differences(
     certificate: Certificate, *, data: ObjectHead | None, index: StoredObject | None
 ) -> list[str]:
     """Differences that show without reading the data object: identity of both, bytes of the index."""
-    found = _head_differences("data", certificate.data, data)
-    found += _head_differences("index", certificate.index, None if index is None else index.head)
+    found = head_differences("data", certificate.data, data)
+    found += head_differences("index", certificate.index, None if index is None else index.head)
     if index is not None and (have := sha256(index.body).hexdigest()) != certificate.index.sha256:
         found.append(f"index object: SHA-256: expected {certificate.index.sha256}, found {have}")
     return found
@@ -52,7 +52,8 @@ def block_differences(blocks: Iterable[BlockFacts], rows: Mapping[int, BlockRow]
     return found
 
 
-def _head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None) -> list[str]:
+def head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None) -> list[str]:
+    """How an object differs from the certified version, by HEAD."""
     if head is None:
         return [
             f"{name} object {certified.key}: expected {certified.size} bytes, it is gone or archived"
@@ -62,10 +63,15 @@ def _head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None
         for what, want, have in (
             ("size", certified.size, head.size),
             ("ETag", certified.etag, head.etag),
-            ("version", certified.version_id, head.version_id),
+            ("version", _version(certified.version_id), _version(head.version_id)),
         )
         if want != have
     ]
+
+
+def _version(version_id: str | None) -> str | None:
+    """What was written before its bucket kept versions is named "null" afterwards."""
+    return None if version_id == "null" else version_id
 
 
 def _block(block: BlockFacts, row: BlockRow) -> list[str]:

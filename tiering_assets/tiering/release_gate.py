@@ -57,6 +57,7 @@ class ReleaseEvidence:
     hold: str | None
     under_replicated: bool | None
     skips_unreadable_ledgers: bool | None
+    place_differs: tuple[str, ...] | None
     cannot_read: tuple[str, ...] | None
     never_touched: str | None
     shadows: tuple[str, ...]
@@ -172,6 +173,10 @@ def _surroundings(evidence: ReleaseEvidence) -> list[str]:
             "a broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
             "failure would lose messages"
         )
+    if evidence.place_differs is None:
+        reasons.append("where brokers would read the topic's objects is unknown")
+    elif evidence.place_differs:
+        reasons.append(f"place differs: {', '.join(evidence.place_differs)}")
     if evidence.cannot_read is None:
         reasons.append("whether every broker can read our objects is unknown")
     elif evidence.cannot_read:

@@ -48,6 +48,7 @@ READY = ReleaseEvidence(
     hold=None,
     under_replicated=False,
     skips_unreadable_ledgers=False,
+    place_differs=(),
     cannot_read=(),
     never_touched=None,
     shadows=(),
@@ -144,6 +145,11 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
         "the ledger is under-replicated; BookKeeper is still working on it",
     ),
     ({"skips_unreadable_ledgers": None}, "a broker's autoSkipNonRecoverableData is unknown"),
+    ({"place_differs": None}, "where brokers would read the topic's objects is unknown"),
+    (
+        {"place_differs": ("bucket is 'b', ours is 'a'", "region is 'x', ours is 'y'")},
+        "place differs: bucket is 'b', ours is 'a', region is 'x', ours is 'y'",
+    ),
     ({"cannot_read": None}, "whether every broker can read our objects is unknown"),
     (
         {"cannot_read": ("b2:8080",)},

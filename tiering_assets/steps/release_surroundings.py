@@ -1,0 +1,142 @@
+"""What is the same for all ledgers of one topic in one release run. Reads only.
+
+A fact that could not be learned stays None and makes the ledgers wait. Holds are read each time;
+what moves slowly and costs a question to every broker is asked again when half of its time is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from resources.errors import BrokerError, FormatError
+from resources.metastore.ledger_info import ManagedLedger
+from resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.records.signature import PublicKeys
+from tiering_assets.steps.disturb import Seen, must_wait
+from tiering_assets.steps.freshness import asking, is_young
+from tiering_assets.steps.holds import Holds, read_holds
+from tiering_assets.steps.publications import Publications, recorded_publications
+from tiering_assets.steps.shadows import Shadows
+from tiering_assets.steps.signing import load_public_keys
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import look_at_brokers, our_place, topic_of
+from tiering_assets.tiering.brokers import BrokerSeen, cannot_read
+from tiering_assets.tiering.evidence import Dated, Kind
+from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.topic_policy import place_differences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What brokers would do, and who else reads the ledgers. None is unknown.
+
+    `place_differs` says where brokers would look instead of our bucket; empty where they look there.
+    """
+
+    skips_unreadable_ledgers: bool | None
+    cannot_read: tuple[str, ...] | None
+    place_differs: tuple[str, ...] | None
+    shadows: tuple[str, ...]
+    evidence: Dated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicEvidence:
+    """`evidence` dates the surroundings and the holds; each ledger's look adds its own."""
+
+    ml_name: str
+    topic: ManagedLedger
+    publications: Publications
+    store_now: datetime
+    surroundings: Surroundings
+    left_alone: Wait | None
+    public_keys: PublicKeys
+    holds: Holds
+    evidence: Dated
+
+
+def gather_topic(
+    stack: Stack,
+    ml_name: str,
+    topic: ManagedLedger,
+    shadows: Shadows,
+    seen: Seen,
+    *,
+    before: TopicEvidence | None = None,
+) -> TopicEvidence:
+    """Everything anew, but for surroundings that were looked at `before` and are young still."""
+    around = None if before is None else before.surroundings
+    if around is None or not _are_young(stack, around.evidence):
+        around = _look_around(stack, ml_name, shadows)
+    dated = asking(stack, Kind.HOLDS, Kind.NODE)
+    return TopicEvidence(
+        ml_name=ml_name,
+        topic=topic,
+        publications=recorded_publications(stack, ml_name),
+        store_now=stack.objects.server_time(),
+        surroundings=around,
+        left_alone=must_wait(stack, ml_name, seen) if before is None else before.left_alone,
+        public_keys=load_public_keys(stack.settings),
+        holds=read_holds(stack),
+        evidence=dated.and_(around.evidence),
+    )
+
+
+def _are_young(stack: Stack, evidence: Dated) -> bool:
+    return all(
+        is_young(stack, evidence, kind) for kind in (Kind.BROKERS, Kind.POLICY, Kind.SHADOWS)
+    )
+
+
+def _look_around(stack: Stack, ml_name: str, shadows: Shadows) -> Surroundings:
+    shadows.renew()
+    asked = asking(stack, Kind.BROKERS, Kind.POLICY)
+    brokers, policy = _brokers(stack), _policy(stack, ml_name)
+    return Surroundings(
+        skips_unreadable_ledgers=_skips_unreadable_ledgers(brokers),
+        cannot_read=_cannot_read(stack, brokers, policy),
+        place_differs=_place_differs(stack, policy),
+        shadows=shadows.of(topic_of(ml_name)),
+        evidence=asked.and_(shadows.evidence),
+    )
+
+
+def _brokers(stack: Stack) -> tuple[BrokerSeen, ...] | None:
+    """None: not every one of them told its settings."""
+    try:
+        return look_at_brokers(stack)
+    except (BrokerError, FormatError):
+        return None
+
+
+def _policy(stack: Stack, ml_name: str) -> EffectiveOffloadPolicies | None:
+    try:
+        return stack.broker.effective_offload_policies(topic_of(ml_name))
+    except (BrokerError, FormatError):
+        return None
+
+
+def _skips_unreadable_ledgers(brokers: tuple[BrokerSeen, ...] | None) -> bool | None:
+    if brokers is None or any(broker.skips is None for broker in brokers):
+        return None
+    return any(broker.skips for broker in brokers)
+
+
+def _cannot_read(
+    stack: Stack,
+    brokers: tuple[BrokerSeen, ...] | None,
+    policy: EffectiveOffloadPolicies | None,
+) -> tuple[str, ...] | None:
+    if brokers is None or policy is None:
+        return None
+    return tuple(b.name for b in cannot_read(brokers, policy, stack.settings.offload.driver))
+
+
+def _place_differs(stack: Stack, policy: EffectiveOffloadPolicies | None) -> tuple[str, ...] | None:
+    if policy is None:
+        return None
+    return tuple(
+        f"{name} is {theirs!r}, ours is {mine!r}"
+        for name, theirs, mine in place_differences(policy, our_place(stack))
+    )
