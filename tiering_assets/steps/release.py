@@ -31,23 +31,23 @@ from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
-from tiering_assets.steps.freshness import is_young
+from tiering_assets.steps.freshness import bounds_of, is_young
 from tiering_assets.steps.guarded_delete import delete_ledgers
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import Evidence, gather
-from tiering_assets.steps.release_reread import reread_before_release
+from tiering_assets.steps.release_reread import reread_before_release, reread_wanted
 from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
 from tiering_assets.steps.shadows import Shadows, find_shadows
-from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.stack import REQUESTS_AT_ONCE, Stack
 from tiering_assets.steps.topic_change import make_change, undo
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
-from tiering_assets.tiering.evidence import Dated, Kind, all_of
+from tiering_assets.tiering.evidence import Dated, Effect, Kind, all_of, why_too_old
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
 from tiering_assets.tiering.topic_edit import Copy, TopicChange
 
-_AT_ONCE = 32  # ledgers between two looks at the clock
+_AT_ONCE = REQUESTS_AT_ONCE  # ledgers between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,10 @@ def prepare_release(
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
     room = _room(stack)
-    for ledger_id, evidence in gather(stack, about, ledger_ids).items():
+    gathered = _gather_in_time(stack, about, ledger_ids)
+    later = NotYet(("there was no time to look at it: the next run goes on from here",))
+    results.update({i: later for i in ledger_ids if i not in gathered})
+    for ledger_id, evidence in gathered.items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
         if finished is not None:
             results[ledger_id] = finished
@@ -193,6 +196,7 @@ def prepare_release(
                 results[ledger_id] = error
             else:
                 reach("release.intended")
+    rereads = reread_wanted(stack.settings)
     read = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
     differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in read.items() if c})
     results.update(differing)
@@ -207,7 +211,24 @@ def prepare_release(
         shadows=known,
     )
     # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
-    return work if is_young(stack, work.evidence, Kind.OBJECTS) else gate_again(stack, work)
+    return gate_again(stack, work) if rereads or not _may_mark(stack, work) else work
+
+
+def _may_mark(stack: Stack, work: ReleaseWork) -> bool:
+    now_s, bounds = stack.monotonic(), bounds_of(stack)
+    return why_too_old(work.evidence, Effect.MARK, now_s=now_s, bounds=bounds) is None
+
+
+def _gather_in_time(
+    stack: Stack, about: TopicEvidence, ledger_ids: Sequence[int]
+) -> dict[int, Evidence]:
+    """Of as many ledgers, in their order, as can be looked at before the first look gets too old."""
+    found: dict[int, Evidence] = {}
+    for start in range(0, len(ledger_ids), _AT_ONCE):
+        if found and not is_young(stack, about.evidence, Kind.BROKERS):
+            break
+        found.update(gather(stack, about, ledger_ids[start : start + _AT_ONCE]))
+    return found
 
 
 def gate_again(stack: Stack, work: ReleaseWork) -> ReleaseWork:

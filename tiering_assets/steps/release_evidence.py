@@ -187,7 +187,7 @@ def _copy_facts(
 def _evidence(
     bucket: str, about: TopicEvidence, ledger_id: int, look: Look, verdicts: Verdicts
 ) -> Evidence:
-    context, publication, around = look.context, look.publication, about.surroundings
+    context, publication = look.context, look.publication
     uid = None if context is None else context.uid
     record = None if look.certificate is None else look.certificate.record
     judged = ReleaseEvidence(
@@ -216,11 +216,11 @@ def _evidence(
         index_agrees=look.index_now.agrees,
         hold=about.holds.why(ledger_id, about.ml_name),
         under_replicated=look.under_replicated,
-        skips_unreadable_ledgers=around.skips_unreadable_ledgers,
-        place_differs=_place_differs(bucket, context, record, around.place_differs),
-        cannot_read=around.cannot_read,
+        skips_unreadable_ledgers=about.skips_unreadable_ledgers,
+        place_differs=_place_differs(bucket, context, record, about.place_differs),
+        cannot_read=about.cannot_read,
         never_touched=never_touched(about.ml_name, about.topic.properties),
-        shadows=around.shadows,
+        shadows=about.shadows,
         left_alone=None if about.left_alone is None else str(about.left_alone),
     )
     return Evidence(

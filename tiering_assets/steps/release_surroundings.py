@@ -28,28 +28,22 @@ from tiering_assets.tiering.topic_policy import place_differences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What brokers would do, and who else reads the ledgers. None is unknown.
-
-    `place_differs` says where brokers would look instead of our bucket; empty where they look there.
-    """
-
-    skips_unreadable_ledgers: bool | None
-    cannot_read: tuple[str, ...] | None
-    place_differs: tuple[str, ...] | None
-    shadows: tuple[str, ...]
-    evidence: Dated
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEvidence:
-    """`evidence` dates the surroundings and the holds; each ledger's look adds its own."""
+    """None is unknown. `place_differs` says where brokers would look instead of our bucket.
+
+    `brokers` are the settings of each; `evidence` dates all of it, and each ledger's look adds its
+    own.
+    """
 
     ml_name: str
     topic: ManagedLedger
     publications: Publications
     store_now: datetime
-    surroundings: Surroundings
+    brokers: tuple[BrokerSeen, ...] | None
+    skips_unreadable_ledgers: bool | None
+    cannot_read: tuple[str, ...] | None
+    place_differs: tuple[str, ...] | None
+    shadows: tuple[str, ...]
     left_alone: Wait | None
     public_keys: PublicKeys
     holds: Holds
@@ -65,39 +59,34 @@ def gather_topic(
     *,
     before: TopicEvidence | None = None,
 ) -> TopicEvidence:
-    """Everything anew, but for surroundings that were looked at `before` and are young still."""
-    around = None if before is None else before.surroundings
-    if around is None or not _are_young(stack, around.evidence):
-        around = _look_around(stack, ml_name, shadows)
-    dated = asking(stack, Kind.HOLDS, Kind.NODE)
+    """Everything anew, but for what is SLOW, was asked `before` and is young still.
+
+    Where brokers read is asked each time: it decides whether readers find the copy at all.
+    """
+    asked = asking(stack, Kind.HOLDS, Kind.NODE, Kind.POLICY, Kind.BROKERS)
+    if before is not None and is_young(stack, before.evidence, Kind.BROKERS):
+        brokers = before.brokers
+        asked = asked.and_(before.evidence.only(Kind.BROKERS))
+    else:
+        brokers = _brokers(stack)
+    shadows.renew()
+    policy = _policy(stack, ml_name)
     return TopicEvidence(
         ml_name=ml_name,
         topic=topic,
-        publications=recorded_publications(stack, ml_name),
+        # They are only ever added: what is published anew meanwhile is not counted, and waits.
+        publications=recorded_publications(stack, ml_name)
+        if before is None
+        else before.publications,
         store_now=stack.objects.server_time(),
-        surroundings=around,
-        left_alone=must_wait(stack, ml_name, seen) if before is None else before.left_alone,
-        public_keys=load_public_keys(stack.settings),
-        holds=read_holds(stack),
-        evidence=dated.and_(around.evidence),
-    )
-
-
-def _are_young(stack: Stack, evidence: Dated) -> bool:
-    return all(
-        is_young(stack, evidence, kind) for kind in (Kind.BROKERS, Kind.POLICY, Kind.SHADOWS)
-    )
-
-
-def _look_around(stack: Stack, ml_name: str, shadows: Shadows) -> Surroundings:
-    shadows.renew()
-    asked = asking(stack, Kind.BROKERS, Kind.POLICY)
-    brokers, policy = _brokers(stack), _policy(stack, ml_name)
-    return Surroundings(
+        brokers=brokers,
         skips_unreadable_ledgers=_skips_unreadable_ledgers(brokers),
         cannot_read=_cannot_read(stack, brokers, policy),
         place_differs=_place_differs(stack, policy),
         shadows=shadows.of(topic_of(ml_name)),
+        left_alone=must_wait(stack, ml_name, seen) if before is None else before.left_alone,
+        public_keys=load_public_keys(stack.settings),
+        holds=read_holds(stack),
         evidence=asked.and_(shadows.evidence),
     )
 

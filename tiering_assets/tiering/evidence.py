@@ -70,8 +70,9 @@ class Bounds:
     fast_s: float
     slow_s: float
 
-    def of(self, kind: Kind) -> float:
-        return self.slow_s if kind in SLOW else self.fast_s
+    def of(self, kind: Kind, effect: Effect | None = None) -> float:
+        """A mark deletes nothing and is taken back as it came: what it stands on may be slow."""
+        return self.slow_s if kind in SLOW or effect is Effect.MARK else self.fast_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,10 @@ class Dated:
         """What was asked again takes the place of what was asked before."""
         return Dated({**self.asked_at_s, **newer.asked_at_s})
 
+    def only(self, *kinds: Kind) -> Dated:
+        """What is known of these kinds alone."""
+        return Dated({kind: at_s for kind, at_s in self.asked_at_s.items() if kind in kinds})
+
     def is_young(self, kind: Kind, *, now_s: float, bounds: Bounds) -> bool:
         """Whether a kind may be used as it is, with half of its time still ahead."""
         asked = self.asked_at_s.get(kind)
@@ -116,6 +121,6 @@ def why_too_old(evidence: Dated, effect: Effect, *, now_s: float, bounds: Bounds
         asked = evidence.asked_at_s.get(kind)
         if asked is None:
             found.append(f"{kind} were never asked for")
-        elif now_s - asked > bounds.of(kind):
-            found.append(f"{kind}: {now_s - asked:.0f} s old, at most {bounds.of(kind):g} s")
+        elif now_s - asked > (bound := bounds.of(kind, effect)):
+            found.append(f"{kind}: {now_s - asked:.0f} s old, at most {bound:g} s")
     return "; ".join(found) or None

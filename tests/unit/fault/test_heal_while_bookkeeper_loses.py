@@ -1,0 +1,65 @@
+"""A broken context is replaced only while BookKeeper has the ledger."""
+
+from dataclasses import replace
+
+import pytest
+
+from resources.errors import RefusedError
+from tests.support.sim_scene import TOPIC
+from tiering_assets.steps import freshness, topic_change
+from tiering_assets.steps.heal import Healed, heal_topic
+from tiering_assets.steps.quarantine import quarantine
+from tiering_assets.tiering.reasons import Reason, Wait
+
+
+@pytest.fixture
+def broken(scene):
+    """Ledger 0 is published and marked, and a scrub has found its copy to be broken."""
+    record = scene.publish().certificate.record
+    scene.world.monitor.damaged.add(record.uid)
+    scene.world.rot(record.data.key)
+    quarantine(scene.stack, 0, record.uid, ml_name=TOPIC, reason="rot", previous=record.previous)
+    return record.uid
+
+
+def test_a_broken_copy_is_replaced_while_the_bookies_have_it(scene, broken):
+    result = heal_topic(scene.process(), TOPIC, {0: broken})[0]
+    assert isinstance(result, Healed), result
+    assert scene.context().uid == result.uid
+
+
+@pytest.mark.parametrize("moment", ["before the read", "between read and write"])
+def test_a_ledger_that_bookkeeper_loses_meanwhile_keeps_its_context(
+    scene, broken, moment, monkeypatch
+):
+    """The new context would say that the bookies have it."""
+
+    def lose():
+        scene.world.monitor.excused.add(("alpha", 0))
+        scene.cluster.delete_ledger(0)
+
+    if moment == "before the read":
+        really = topic_change.contexts_for
+
+        def losing(stack, wanted):
+            lose()
+            return really(stack, wanted)
+
+        monkeypatch.setattr(topic_change, "contexts_for", losing)
+    else:
+        fresh = freshness.require_fresh
+        monkeypatch.setattr(topic_change, "require_fresh", lambda *a, **k: (lose(), fresh(*a, **k)))
+    result = heal_topic(scene.process(), TOPIC, {0: broken})[0]
+    assert isinstance(result, Wait), result
+    assert result.reason is Reason.MISSING
+    assert scene.context().uid == broken
+
+
+def test_with_nodes_in_two_stores_nothing_is_healed(scene, broken):
+    stack = scene.process()
+    elsewhere = replace(stack.settings.metadata, bookkeeper_store="zk:other.example:2181")
+    stack = replace(stack, settings=replace(stack.settings, metadata=elsewhere))
+    result = heal_topic(stack, TOPIC, {0: broken})[0]
+    assert isinstance(result, RefusedError)
+    assert "one metadata store" in str(result)
+    assert scene.context().uid == broken
