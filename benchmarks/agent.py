@@ -34,7 +34,8 @@ from tiering_assets.steps.offload import CopiedAttempt, NotCopied, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, plan_ledger
 from tiering_assets.steps.publish import Published, publish_topic
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.survey import sealed_ledgers
 from tiering_assets.steps.verify import ToVerify, verify_attempts

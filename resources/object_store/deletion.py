@@ -6,21 +6,26 @@ that is locked stays, is hidden by a marker and is counted. Deleting again is sa
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from resources.errors import ObjectStoreError
-from resources.object_store.store import ObjectStore
+from resources.object_store.store import ObjectStore, ObjectVersion
 
 _UNVERSIONED = (None, "null")  # what stores call the one version of a bucket that has none
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Bytes of versions that are gone, and of those that the store would not delete, and why."""
+    """Bytes of versions that are gone, and of those that the store would not delete, and why.
+
+    `stay` are the ids of the latter.
+    """
 
     bytes_freed: int
     bytes_stay: int
     why_stay: str = ""
+    stay: tuple[str, ...] = ()
 
 
 def delete_object(store: ObjectStore, key: str) -> Deleted:
@@ -31,19 +36,40 @@ def delete_object(store: ObjectStore, key: str) -> Deleted:
     if not markers and all(version.version_id in _UNVERSIONED for version in bodies):
         store.delete(key)  # whatever was listed: absent counts as done
         return Deleted(sum(version.size for version in bodies), 0)
+    deleted = _delete_bodies(store, key, bodies)
+    if not deleted.why_stay:
+        for marker in markers:
+            store.delete(key, version_id=marker.version_id)
+    elif not markers:
+        store.delete(key)  # hidden at least, so that no listing offers it again
+    return deleted
+
+
+def delete_versions(store: ObjectStore, key: str, version_ids: Collection[str]) -> Deleted:
+    """Delete these versions of a key and no other; one that is gone already frees nothing.
+
+    A version that was written since they were named is none of theirs. "null" is the one version of
+    a bucket that keeps none.
+    """
+    versions = store.list_versions(key)
+    bodies = [version for version in versions if not version.is_marker]
+    named = [version for version in bodies if (version.version_id or "null") in version_ids]
+    if len(named) == len(bodies):
+        return delete_object(store, key)
+    return _delete_bodies(store, key, named)
+
+
+def _delete_bodies(store: ObjectStore, key: str, bodies: Collection[ObjectVersion]) -> Deleted:
     freed = stay = 0
     why = ""
+    left: list[str] = []
     for version in bodies:
         try:
             store.delete(key, version_id=version.version_id)
         except ObjectStoreError as error:
             stay += version.size
+            left.append(version.version_id or "null")
             why = why or str(error)
         else:
             freed += version.size
-    if not why:
-        for marker in markers:
-            store.delete(key, version_id=marker.version_id)
-    elif not markers:
-        store.delete(key)  # hidden at least, so that no listing offers it again
-    return Deleted(freed, stay, why)
+    return Deleted(freed, stay, why, tuple(left))

@@ -30,7 +30,8 @@ from tiering_assets.steps.holds import hold_ledger
 from tiering_assets.steps.pauses import pause, resume, topic_scope
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 

@@ -14,7 +14,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
 from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.leftovers import Collect, Leave, Note
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -18,7 +18,8 @@ from tests.support.two_checkers import tool
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.release_gate import NotYet
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

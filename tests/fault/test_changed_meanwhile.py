@@ -19,8 +19,9 @@ from tiering_assets.records.models import Quarantine, Release
 from tiering_assets.steps.give_up_copy import give_up_copy
 from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_batch import release_batch
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.scrub import scrub
 from tiering_assets.tiering.release_gate import NotYet
 

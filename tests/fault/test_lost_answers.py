@@ -11,7 +11,8 @@ from tests.support.fault_lab import certificate_of, error_of
 from tests.support.http_proxy import Do, HttpProxy, once
 from tests.support.zookeeper_proxy import MULTI, SET_DATA, ZooKeeperProxy
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

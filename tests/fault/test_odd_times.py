@@ -17,8 +17,9 @@ from tiering_assets.steps.doctor_bucket import check_bucket
 from tiering_assets.steps.give_up_copy import give_up_copy
 from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_preview import plan_release
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.scrub import scrub
 from tiering_assets.tiering.release_gate import NotYet
 

@@ -15,8 +15,9 @@ from tiering_assets.records.models import Disturbance, Publication
 from tiering_assets.steps.disturb import see
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import copies_of, prepare_publication
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_batch import release_batch
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.topic_change import make_change
 from tiering_assets.tiering.reasons import Reason
 from tiering_assets.tiering.release_gate import NotYet

@@ -12,7 +12,8 @@ from tiering_assets.records.models import Attempt, Outcome, Publication
 from tiering_assets.steps.claims import claim_ledger, read_claim
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import publish_topic
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.topic_change import undo
 from tiering_assets.tiering.reasons import Reason
 from tiering_assets.tiering.topic_edit import Copy, TopicChange, is_marked

@@ -14,8 +14,9 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
 from tiering_assets.steps import holds
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_plan import execute_plan, make_plan, read_plan, write_plan
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.sweep import sweep
 from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.topic_edit import is_marked

@@ -15,7 +15,8 @@ from tests.support.fault_lab import Lab
 from tests.support.http_proxy import HttpProxy
 from tests.support.s3_chaos import FAULTS, Chaos
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.sweep import sweep
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

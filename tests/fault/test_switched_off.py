@@ -9,7 +9,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.steps import pauses
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.own_policy import TieringMode, parse_own_policies
 from tiering_assets.tiering.reasons import Reason
 

@@ -17,7 +17,8 @@ from tests.support.zookeeper_proxy import MULTI, SET_DATA, ZooKeeperProxy
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

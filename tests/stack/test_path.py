@@ -10,7 +10,8 @@ from tests.support.tiered_cluster import ml_names, tiered_cluster
 from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, Release
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.reasons import Reason
 
 pytestmark = pytest.mark.stack

@@ -14,6 +14,7 @@ from tests.support.crash_scenarios import (
     broker_failed_before,
     copy_differs,
     copy_fails,
+    copy_replaced,
     create_lost,
     hold,
     pause,
@@ -63,7 +64,11 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     (copy_fails, "offload.abandoned offload.upload_aborted"),
     (copy_differs, "verify.quarantined"),
     (withdrawn_differs, "release.quarantined"),
-    (broker_cannot_read, "publish.unloaded publish.context_removed publish.withdrawn"),
+    (copy_replaced, "publish.quarantined"),
+    (
+        broker_cannot_read,
+        "publish.unloaded publish.withdrawal_recorded publish.context_removed publish.withdrawn",
+    ),
     (
         release,
         "release.intended release.intended:2 release.marked reload.recorded release.unloaded "

@@ -91,15 +91,16 @@ def _offload(stack: Stack, ledger_ids: list[int]) -> int:
 
 
 def _release(stack: Stack, ml_name: str, ledger_ids: list[int]) -> int:
-    from tiering_assets.steps.release import Released, release_topic
+    from tiering_assets.steps.release import release_topic
+    from tiering_assets.steps.release_work import Released
 
     results = release_topic(stack, ml_name, ledger_ids)
     return 0 if all(isinstance(r, Released) for r in results.values()) else 1
 
 
 def _execute(stack: Stack, plan: str) -> int:
-    from tiering_assets.steps.release import Released
     from tiering_assets.steps.release_plan import execute_plan, read_plan
+    from tiering_assets.steps.release_work import Released
 
     outcomes = execute_plan(stack, read_plan(Path(plan)))
     return 0 if all(isinstance(o.result, Released) for o in outcomes) else 1

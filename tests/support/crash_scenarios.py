@@ -80,6 +80,14 @@ def withdrawn_differs(shop: Shop) -> Scene:
     return _offload(shop, subject, broken=attempt.uid)
 
 
+def copy_replaced(shop: Shop) -> Scene:
+    """An earlier run certified a copy, and another object lies there since."""
+    subject = shop.work.multi_block()
+    attempt = shop.killed(subject, "verify.certified")
+    shop.damaged(attempt)
+    return _offload(shop, subject, broken=attempt.uid)
+
+
 def _blind(shop: Shop, scene: Scene) -> Scene:
     namespace = scene.subject.topic.spec.topic.rpartition("/")[0]
     shop.work.let_read(namespace, credentials=False)

@@ -21,30 +21,36 @@ from resources.object_store.records import RecordStore
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.records import keys
-from tiering_assets.records.models import Outcome
+from tiering_assets.records.models import Attempt, Outcome
 from tiering_assets.steps import (
     clean_up,
     confirm,
+    copies_now,
     guarded_delete,
+    leavings_evidence,
     leftovers,
     node_edit,
     outcome,
     pipeline,
     publish,
     release,
-    release_evidence,
+    release_finish,
+    release_look,
     survey,
     sweep,
     topic_change,
     verify,
 )
 from tiering_assets.steps.deleting import Going, delete_leavings
+from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.holds import Holds
+from tiering_assets.steps.leavings_evidence import decide_leavings
 from tiering_assets.steps.record_book import RecordBook, Stored
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tasks import copy
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tiering import publication, release_gate, topic_edit
+from tiering_assets.tiering.evidence import NEEDS, Effect
 from tiering_assets.tiering.leftovers import decide_leftover
 from tiering_assets.tiering.orphans import Sweep, decide_sweep
 
@@ -274,12 +280,13 @@ def _sweep_anything(evidence: Any, *, guard_age: Any) -> Any:
 
 def _contexts_before_listing(stack: Any, **options: Any) -> Any:
     """Metadata first, listing after: what is published in between is not seen."""
-    known = {name: sweep._contexts(stack, name) for name in stack.topics.iter_managed_ledgers()}
+    attempts = stack.book.iter_records(Attempt, "attempts/")
+    known = {attempt.key: decide_leavings(stack, attempt) for attempt in attempts}
 
-    def remembered(_stack: Any, ml_name: str) -> Any:
-        return known.get(ml_name, frozenset())
+    def remembered(stack: Any, attempt: Any) -> Any:
+        return known.get(attempt.key) or decide_leavings(stack, attempt)
 
-    with patch.object(sweep, "_contexts", remembered):
+    with patch.object(sweep, "decide_leavings", remembered):
         return _sweep(stack, **{**options, "listing": None})
 
 
@@ -309,6 +316,8 @@ def _delete_named(stack: Any, leaving: Any, intent: Any) -> Any:
         objects=leaving.objects,
         uploads=leaving.uploads,
         intent=intent.sha256,
+        effect=Effect.SWEEP,
+        evidence=asking(stack, *NEEDS[Effect.SWEEP]),
     )
     return replace(leaving, done=delete_leavings(stack, going))
 
@@ -385,9 +394,9 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "the lag is taken from our clock alone": _lag(_lag_by_our_clock),
     "the lag is taken from the store's clock alone": _lag(_lag_by_the_stores_clock),
     "ledgers are deleted without the topic's version": (
-        (release, "delete_ledgers", _delete_one_by_one),
+        (release_finish, "delete_ledgers", _delete_one_by_one),
     ),
-    "an unknown delete is taken for done": ((release, "delete_ledgers", _delete_unknown_is_done),),
+    "an unknown delete is taken for done": ((release_finish, "delete_ledgers", _delete_unknown_is_done),),
     "ledgers are deleted without a mark": (
         (release, "make_change", _without_marks),
         (guarded_delete, "is_marked", _complete_is_enough),
@@ -395,13 +404,13 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "no release intent": ((release, "_intend", _intend_silently),),
     "holds are ignored": ((Holds, "why", _nothing),),
     "quarantines are ignored": (
-        (release_evidence, "why_quarantined", _nothing),
-        (release, "why_quarantined", _nothing),
+        (release_look, "why_quarantined", _nothing),
+        (copies_now, "why_quarantined", _nothing),
     ),
     "clean-up writes no outcome": ((sweep, "win_outcome", _say_it_is_written),),
     "clean-up reads metadata before it lists": ((clean_up, "sweep", _contexts_before_listing),),
-    "clean-up knows no guard age": ((sweep, "decide_sweep", _sweep_young),),
-    "clean-up takes what is published": ((sweep, "decide_sweep", _sweep_anything),),
+    "clean-up knows no guard age": ((leavings_evidence, "decide_sweep", _sweep_young),),
+    "clean-up takes what is published": ((leavings_evidence, "decide_sweep", _sweep_anything),),
     "clean-up forgets uploads": ((sweep, "_sweep_one", _sweep_objects_alone),),
     "a slow broker is taken for dead": ((leftovers, "decide_leftover", _no_broker_is_slow),),
     "what a broker left goes while the node names it": (

@@ -16,7 +16,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Publication, Quarantine, Withdrawal
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import Released, ReleaseResult, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released, ReleaseResult
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.release_gate import NotYet
 

@@ -39,7 +39,8 @@ from tiering_assets.offload_format.decoder import Index, block_lengths, decode_i
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.walker import iter_block_entries
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.survey import LedgerView, survey
 from tiering_assets.tasks.runner import LocalRunner

@@ -231,7 +231,7 @@ def _tell_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
 
 def _result(outcome: ReleaseOutcome) -> tuple[str, int | None, str]:
     """(result, bytes, detail)"""
-    from tiering_assets.steps.release import Released
+    from tiering_assets.steps.release_work import Released
     from tiering_assets.tiering.release_gate import NotYet
 
     match outcome.result:

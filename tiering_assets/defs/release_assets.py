@@ -223,7 +223,7 @@ def _log_published(
 
 def release_row(outcome: "ReleaseOutcome") -> Row:
     """What the summary says of one ledger. A plan has done nothing, so what would go waits."""
-    from tiering_assets.steps.release import Released
+    from tiering_assets.steps.release_work import Released
 
     result, size = Result.WAITING, 0
     if isinstance(outcome.result, Released):
@@ -241,7 +241,7 @@ def release_row(outcome: "ReleaseOutcome") -> Row:
 
 
 def said_of(outcome: "ReleaseOutcome") -> str:
-    from tiering_assets.steps.release import Released
+    from tiering_assets.steps.release_work import Released
     from tiering_assets.tiering.release_gate import NotYet, Release
 
     match outcome.result:
@@ -260,7 +260,7 @@ def said_of(outcome: "ReleaseOutcome") -> str:
 def _log_released(
     context: dg.AssetExecutionContext, stack: "Stack", outcome: "ReleaseOutcome"
 ) -> None:
-    from tiering_assets.steps.release import Released
+    from tiering_assets.steps.release_work import Released
 
     records, result = outcome.records, outcome.result
     if records is None or not isinstance(result, Released):

@@ -46,12 +46,20 @@ class SweepIntent:
     previous: str
 
 
+@dataclass(frozen=True, slots=True)
+class NamedVersion:
+    """One version of an object; "null" where its bucket keeps none."""
+
+    key: str
+    version_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """Written after the uploads and objects of an attempt that is no more were deleted.
 
-    `bytes_stay` are in versions that the store would not delete (object lock); `why_stay` is its
-    answer. None for both counts where an earlier run had deleted them and died.
+    `bytes_stay` are in versions that the store would not delete (object lock), which `stay` names;
+    `why_stay` is its answer. None for both counts where an earlier run had deleted them and died.
     """
 
     kind: ClassVar[str] = "tierkeeper/swept/1"
@@ -66,11 +74,15 @@ class Swept:
     swept_at: AwareDatetime
     writer: Writer
     previous: str
+    stay: tuple[NamedVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedExpiry:
-    """A published copy whose ledger is gone. `only_copy`: a release of its bookie copy was begun."""
+    """A published copy whose ledger is gone. `only_copy`: a release of its bookie copy was begun.
+
+    `versions` are those that go: what lies there besides, or came since, stays.
+    """
 
     ledger_id: int
     uid: UUID
@@ -79,6 +91,7 @@ class PlannedExpiry:
     bytes: int
     objects: tuple[str, ...]
     only_copy: bool
+    versions: tuple[NamedVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

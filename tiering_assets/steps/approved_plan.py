@@ -15,7 +15,7 @@ from resources.errors import ObjectNotFoundError, RefusedError
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.signature import record_digest
 from tiering_assets.records.sweep_models import ExpiredPlan, ForgetPlan
-from tiering_assets.steps.holds import read_holds
+from tiering_assets.steps.holds import require_nothing_held
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 
@@ -57,7 +57,5 @@ def approved_plan(stack: Stack, kind: type[P], key: str, *, made_by: str) -> Sto
         raise RefusedError(
             f"the plan is {age} old, more than release.plan_valid_s; make a new one and look at it"
         )
-    held = read_holds(stack).all_held
-    if held is not None:
-        raise RefusedError(f"everything is held, nothing is deleted: {held}")
+    require_nothing_held(stack, "the plan")
     return stored

@@ -7,23 +7,28 @@ intent without it knows that it has to finish. A delete that fails leaves no `sw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from resources.errors import ObjectConflictError, ObjectStoreError
-from resources.object_store.deletion import Deleted, delete_object
+from resources.object_store.deletion import Deleted, delete_object, delete_versions
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
-from tiering_assets.records.sweep_models import Swept
+from tiering_assets.records.sweep_models import NamedVersion, Swept
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.evidence import Dated, Effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """Objects and unfinished uploads of one attempt; `intent` is the digest of its intent record."""
+    """Objects and unfinished uploads of one attempt; `intent` is the digest of its intent record.
+
+    `effect` and `evidence` say on what grounds they go. With `versions` only those go, of any key;
+    without, every version that `objects` have.
+    """
 
     ledger_id: int
     uid: UUID
@@ -31,6 +36,9 @@ class Going:
     objects: Sequence[str]
     uploads: Sequence[str]
     intent: str
+    effect: Effect
+    evidence: Dated
+    versions: Sequence[NamedVersion] | None = None
 
 
 def delete_leavings(stack: Stack, going: Going) -> Swept:
@@ -38,20 +46,27 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
 
     Raises:
         ObjectStoreError: something could not be deleted. The rest is; the next run goes on.
+        StaleEvidenceError: its grounds are too old; what is left stays, the next run decides anew.
     """
     failed: list[str] = []
-    freed: list[Deleted] = []
+    freed: dict[str, Deleted] = {}
     upload_key = data_key(going.uid, going.ledger_id)
     for upload_id in going.uploads:
+        _require_fresh(stack, going)
         try:
             stack.objects.abort_upload(upload_key, upload_id)
         except ObjectStoreError as error:
             failed.append(str(error))
         else:
             reach("sweep.aborted")
-    for key in going.objects:
+    for key, version_ids in _targets(going):
+        _require_fresh(stack, going)
         try:
-            freed.append(delete_object(stack.objects, key))
+            freed[key] = (
+                delete_object(stack.objects, key)
+                if version_ids is None
+                else delete_versions(stack.objects, key, version_ids)
+            )
         except ObjectStoreError as error:
             failed.append(str(error))
         else:
@@ -65,10 +80,31 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
     return record_swept(
         stack,
         going,
-        bytes_freed=sum(one.bytes_freed for one in freed),
-        bytes_stay=sum(one.bytes_stay for one in freed),
-        why_stay=next((one.why_stay for one in freed if one.why_stay), ""),
+        bytes_freed=sum(one.bytes_freed for one in freed.values()),
+        bytes_stay=sum(one.bytes_stay for one in freed.values()),
+        why_stay=next((one.why_stay for one in freed.values() if one.why_stay), ""),
+        stay=_staying(freed),
     )
+
+
+def _targets(going: Going) -> Iterator[tuple[str, list[str] | None]]:
+    """Each key, with the versions of it that go; None is all."""
+    if going.versions is None:
+        yield from ((key, None) for key in going.objects)
+        return
+    for key in sorted({one.key for one in going.versions}):
+        yield key, [one.version_id for one in going.versions if one.key == key]
+
+
+def _staying(freed: Mapping[str, Deleted]) -> tuple[NamedVersion, ...]:
+    return tuple(
+        NamedVersion(key, version_id) for key, one in freed.items() for version_id in one.stay
+    )
+
+
+def _require_fresh(stack: Stack, going: Going) -> None:
+    what = f"ledger {going.ledger_id}: attempt {going.uid}"
+    require_fresh(stack, going.effect, going.evidence, what=what)
 
 
 def record_swept(
@@ -78,6 +114,7 @@ def record_swept(
     bytes_freed: int | None,
     bytes_stay: int | None,
     why_stay: str = "",
+    stay: tuple[NamedVersion, ...] = (),
 ) -> Swept:
     """Write that an attempt's leavings are gone; what came late is added to an earlier record."""
     record = Swept(
@@ -92,34 +129,17 @@ def record_swept(
         swept_at=stack.now(),
         writer=stack.writer,
         previous=going.intent,
+        stay=stay,
     )
     found, ours = stack.book.create_or_read(keys.swept(going.ledger_id, going.uid), record)
-    if not ours and going.objects:
+    new = not set(going.objects) <= set(found.record.objects)
+    if not ours and (bytes_freed or new):
         try:
             stack.book.replace(found, _sum(found.record, record))
         except ObjectConflictError:
             stack.narrate(f"ledger {going.ledger_id}: another sweep recorded {going.uid} just now")
     reach("sweep.recorded")
     return record
-
-
-def retry_locked(stack: Stack, stored: Stored[Swept]) -> Swept | None:
-    """Try again what a lock kept; the new record if that freed anything."""
-    before = stored.record
-    again = [delete_object(stack.objects, key) for key in before.objects]
-    freed = sum(one.bytes_freed for one in again)
-    if not freed:
-        return None
-    after = replace(
-        before,
-        bytes_freed=(before.bytes_freed or 0) + freed,
-        bytes_stay=sum(one.bytes_stay for one in again),
-        why_stay=next((one.why_stay for one in again if one.why_stay), ""),
-        swept_at=stack.now(),
-        writer=stack.writer,
-    )
-    stack.book.replace(stored, after)
-    return after
 
 
 def _sum(earlier: Swept, later: Swept) -> Swept:
@@ -129,4 +149,5 @@ def _sum(earlier: Swept, later: Swept) -> Swept:
         uploads=earlier.uploads + later.uploads,
         bytes_freed=(earlier.bytes_freed or 0) + (later.bytes_freed or 0),
         bytes_stay=later.bytes_stay,
+        stay=later.stay,
     )

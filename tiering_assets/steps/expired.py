@@ -1,8 +1,9 @@
 """Published copies whose ledgers retention or a topic's deletion took: plan, then delete the objects.
 
 The order is the contract: bucket listed, metadata read, decided, the plan recorded as the intent;
-later, with a person's approval, all of that again from scratch, then the objects are deleted and the
-record `swept` is written. Brokers delete such objects themselves; these are those that they left.
+later, with a person's approval, all of that again from scratch, right before each delete, then the
+planned versions of the objects are deleted and the record `swept` is written. Versions that the store
+would not delete are tried again in the same way, by a plan that names them. Brokers delete such objects themselves; these are those that they left.
 Records stay: they are how people see what happened, and follow later (forget.py).
 """
 
@@ -12,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from resources.errors import ObjectStoreError
+from resources.errors import ObjectStoreError, StaleEvidenceError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
-from tiering_assets.records.sweep_models import ExpiredPlan, PlannedExpiry, Swept
+from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
 from tiering_assets.steps.approved_plan import RecordedPlan, approved_plan, record_plan
 from tiering_assets.steps.bucket_listing import BucketListing, Pair, list_bucket
 from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
@@ -24,13 +25,17 @@ from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.sweep import refuse_mass_delete, refuse_old_metadata
+from tiering_assets.tiering.evidence import Dated, Effect
 from tiering_assets.tiering.expired import Expired, ExpiredEvidence, decide_expired
 from tiering_assets.tiering.orphans import Keep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredCopy:
-    """A published attempt that its topic no longer lists, and the decision about it."""
+    """A published attempt that its topic no longer lists, and the decision about it.
+
+    `objects` are its keys in the bucket, and those that only hidden versions are left of.
+    """
 
     attempt: Stored[Attempt]
     outcome: Stored[Outcome]
@@ -40,6 +45,10 @@ class ExpiredCopy:
     decision: Expired | Keep
     done: Swept | None = None
     error: str = ""
+
+    @property
+    def pair(self) -> Pair:
+        return self.attempt.record.ledger.ledger_id, self.attempt.record.uid
 
 
 def find_expired(
@@ -57,15 +66,26 @@ def find_expired(
     refuse_old_metadata(stack)
     look = _Look(stack, plan)
     named = None if plan is None else {(one.ledger_id, one.uid) for one in plan.record.copies}
+    hidden = _hidden(stack)
     found = []
     for attempt in attempts:
         pair = attempt.record.ledger.ledger_id, attempt.record.uid
-        if not listing.keys_of(pair) or (named is not None and pair not in named):
+        objects = tuple(sorted({*listing.keys_of(pair), *hidden.get(pair, ())}))
+        if not objects or (named is not None and pair not in named):
             continue
-        copy = look.at(attempt, listing)
+        copy = look.at(attempt, objects, listing.bytes_of(pair))
         if copy is not None:
             found.append(copy)
     return found
+
+
+def _hidden(stack: Stack) -> Mapping[Pair, tuple[str, ...]]:
+    """Keys of swept attempts of which locked versions are left, behind a marker."""
+    return {
+        (one.record.ledger_id, one.record.uid): one.record.objects
+        for one in stack.book.iter_records(Swept, "sweeps/")
+        if one.record.bytes_stay
+    }
 
 
 def plan_expired(stack: Stack) -> tuple[RecordedPlan[ExpiredPlan] | None, list[ExpiredCopy]]:
@@ -84,7 +104,7 @@ def plan_expired(stack: Stack) -> tuple[RecordedPlan[ExpiredPlan] | None, list[E
         instance=stack.instance,
         bucket=stack.settings.store.bucket,
         planned_at=stack.now(),
-        copies=tuple(map(_planned, going)),
+        copies=tuple(_planned(stack, one) for one in going),
         fleet=fleet,
         writer=stack.writer,
     )
@@ -108,7 +128,9 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
     going = sum(isinstance(one.decision, Expired) for one in found)
     refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
     _finish(stack, plan.record, listing)
-    return [_act(stack, one) for one in found]
+    look = _Look(stack, plan)
+    planned = {(one.ledger_id, one.uid): one for one in plan.record.copies}
+    return [_act(stack, look, one, planned[one.pair]) for one in found]
 
 
 def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
@@ -126,33 +148,54 @@ def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
             objects=(),
             uploads=(),
             intent=outcome.sha256,
+            effect=Effect.EXPIRE,
+            evidence=Dated(),
         )
         record_swept(stack, going, bytes_freed=None, bytes_stay=None)
 
 
-def _act(stack: Stack, copy: ExpiredCopy) -> ExpiredCopy:
+def _act(stack: Stack, look: _Look, seen: ExpiredCopy, planned: PlannedExpiry) -> ExpiredCopy:
+    """Decide once more, right before the delete; what was decided for the whole plan may be old."""
+    if not isinstance(seen.decision, Expired):
+        return seen
+    look.renew()
+    copy = look.at(seen.attempt, seen.objects, seen.bytes)
+    if copy is None:
+        back = Keep(*seen.pair, "its topic lists the ledger again")
+        return replace(seen, decision=back)
     if not isinstance(copy.decision, Expired):
         return copy
-    record = copy.attempt.record
+    if not planned.versions:
+        said = "the plan names no versions: make a new one"
+        return replace(copy, decision=Keep(*seen.pair, said))
     going = Going(
-        ledger_id=record.ledger.ledger_id,
-        uid=record.uid,
-        ml_name=record.ml_name,
-        objects=copy.objects,
+        ledger_id=planned.ledger_id,
+        uid=planned.uid,
+        ml_name=planned.ml_name,
+        objects=planned.objects,
         uploads=(),
         intent=copy.outcome.sha256,
+        effect=Effect.EXPIRE,
+        evidence=look.evidence,
+        versions=planned.versions,
     )
     try:
         done = delete_leavings(stack, going)
-    except ObjectStoreError as error:
+    except (ObjectStoreError, StaleEvidenceError) as error:
         stack.narrate(str(error))
         return replace(copy, error=str(error))
     stack.narrate(f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone")
     return replace(copy, done=done)
 
 
-def _planned(copy: ExpiredCopy) -> PlannedExpiry:
+def _planned(stack: Stack, copy: ExpiredCopy) -> PlannedExpiry:
     record, decision = copy.attempt.record, copy.decision
+    versions = tuple(
+        NamedVersion(key, version.version_id or "null")
+        for key in copy.objects
+        for version in stack.objects.list_versions(key)
+        if not version.is_marker
+    )
     return PlannedExpiry(
         ledger_id=record.ledger.ledger_id,
         uid=record.uid,
@@ -161,6 +204,7 @@ def _planned(copy: ExpiredCopy) -> PlannedExpiry:
         bytes=copy.bytes,
         objects=copy.objects,
         only_copy=copy.only_copy,
+        versions=versions,
     )
 
 
@@ -173,7 +217,16 @@ class _Look:
         self._where = Whereabouts(stack)
         self._czxids: dict[str, Mapping[Pair, int]] = {}
 
-    def at(self, attempt: Stored[Attempt], listing: BucketListing) -> ExpiredCopy | None:
+    @property
+    def evidence(self) -> Dated:
+        return self._where.evidence
+
+    def renew(self) -> None:
+        self._where.renew()
+
+    def at(
+        self, attempt: Stored[Attempt], objects: tuple[str, ...], size: int
+    ) -> ExpiredCopy | None:
         """None for an attempt that is not published, or whose topic lists its ledger."""
         record, stack, where = attempt.record, self._stack, self._where
         ledger_id, uid, ml_name = record.ledger.ledger_id, record.uid, record.ml_name
@@ -200,8 +253,8 @@ class _Look:
         return ExpiredCopy(
             attempt=attempt,
             outcome=outcome,
-            objects=listing.keys_of((ledger_id, uid)),
-            bytes=listing.bytes_of((ledger_id, uid)),
+            objects=objects,
+            bytes=size,
             only_copy=intent is not None,
             decision=decide_expired(
                 evidence,

@@ -15,17 +15,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.errors import ObjectStoreError
+from resources.errors import ObjectStoreError, StaleEvidenceError
 from resources.object_store.deletion import delete_object
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget, Swept
 from tiering_assets.steps.approved_plan import RecordedPlan, approved_plan, record_plan
 from tiering_assets.steps.bucket_listing import BucketListing, list_bucket
+from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.gone import Whereabouts
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.sweep import refuse_mass_delete, refuse_old_metadata
+from tiering_assets.tiering.evidence import Dated, Effect
 from tiering_assets.tiering.forget import RecordsEvidence, why_records_stay
 
 LEDGERS_MAX = 10_000  # of one plan, so that it stays a record
@@ -67,8 +70,11 @@ def find_gone(stack: Stack, *, plan: Stored[ForgetPlan] | None = None) -> list[G
     Raises:
         RefusedError: metadata went backwards.
     """
-    listing = list_bucket(stack)
-    look = _Look(stack, listing, None if plan is None else plan.stored_at)
+    look = _Look(stack, list_bucket(stack), None if plan is None else plan.stored_at)
+    return _find_gone(stack, look, plan)
+
+
+def _find_gone(stack: Stack, look: _Look, plan: Stored[ForgetPlan] | None) -> list[GoneLedger]:
     named = None if plan is None else {one.ledger_id for one in plan.record.ledgers}
     attempts: dict[int, list[Attempt]] = defaultdict(list)
     for stored in stack.book.iter_records(Attempt, "attempts/"):
@@ -119,14 +125,23 @@ def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
     plan = approved_plan(
         stack, ForgetPlan, keys.forget_plan(digest), made_by="tierkeeper orphan records --plan"
     )
-    found = find_gone(stack, plan=plan)
+    look = _Look(stack, list_bucket(stack), plan.stored_at)
+    found = _find_gone(stack, look, plan)
     going = sum(len(one.uids) for one in found if not one.why_kept)
     refuse_mass_delete(stack, going, fleet=plan.record.fleet)
     planned = {one.ledger_id: frozenset(one.uids) for one in plan.record.ledgers}
-    return [_act(stack, one, planned[one.ledger_id]) for one in found]
+    return [_act(stack, look, one, planned[one.ledger_id]) for one in found]
 
 
-def _act(stack: Stack, one: GoneLedger, planned: frozenset[UUID]) -> GoneLedger:
+def _act(stack: Stack, look: _Look, seen: GoneLedger, planned: frozenset[UUID]) -> GoneLedger:
+    """Decide once more, right before the delete; what was decided for the whole plan may be old."""
+    if seen.why_kept:
+        return seen
+    look.renew()
+    attempts = [stored.record for stored in attempts_of(stack, seen.ledger_id)]
+    one = look.at(seen.ledger_id, attempts, now=True) if attempts else seen
+    if one is None:
+        return replace(seen, why_kept="its topic lists the ledger again")
     if one.why_kept:
         return one
     strangers = set(one.uids) - planned
@@ -134,8 +149,9 @@ def _act(stack: Stack, one: GoneLedger, planned: frozenset[UUID]) -> GoneLedger:
         return replace(one, why_kept=f"attempt {min(strangers)} is not in the plan")
     try:
         for key in one.records:
+            require_fresh(stack, Effect.FORGET, look.evidence, what=f"ledger {one.ledger_id}")
             delete_object(stack.objects, stack.book.prefix + key)
-    except ObjectStoreError as error:
+    except (ObjectStoreError, StaleEvidenceError) as error:
         stack.narrate(str(error))
         return replace(one, error=str(error))
     stack.narrate(f"ledger {one.ledger_id}: its {len(one.records)} records are deleted")
@@ -153,8 +169,17 @@ class _Look:
         self._locked = _bytes_locked(stack)
         self._where = Whereabouts(stack)
 
-    def at(self, ledger_id: int, attempts: list[Attempt]) -> GoneLedger | None:
-        """None where a topic of one of its attempts lists it."""
+    @property
+    def evidence(self) -> Dated:
+        return self._where.evidence
+
+    def renew(self) -> None:
+        self._where.renew()
+
+    def at(
+        self, ledger_id: int, attempts: list[Attempt], *, now: bool = False
+    ) -> GoneLedger | None:
+        """None where a topic of one of its attempts lists it; `now` asks for its objects anew."""
         where, records = self._where, self._records[ledger_id]
         pairs = [(ledger_id, one.uid) for one in attempts]
         kept = []
@@ -168,7 +193,9 @@ class _Look:
                 listed=topic.listed,
                 elsewhere=where.elsewhere(ml_name, pairs),
                 in_bookkeeper=where.in_bookkeeper(ledger_id),
-                objects=sum(len(self._listing.keys_of(pair)) for pair in pairs),
+                objects=self._objects_now(attempts)
+                if now
+                else sum(len(self._listing.keys_of(pair)) for pair in pairs),
                 uploads=sum(len(self._listing.uploads_of(pair)) for pair in pairs),
                 bytes_locked=self._locked.get(ledger_id, 0),
                 newest_record_at=max(stored_at for _key, stored_at in records),
@@ -186,6 +213,10 @@ class _Look:
             records=tuple(key for key, _stored_at in records),
             why_kept=next((why for why in kept if why is not None), ""),
         )
+
+    def _objects_now(self, attempts: list[Attempt]) -> int:
+        keys_of_all = [key for one in attempts for key in (one.data_key, one.index_key)]
+        return sum(self._stack.objects.head(key) is not None for key in keys_of_all)
 
 
 def _list_records(stack: Stack) -> Iterator[tuple[int, str, datetime]]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.freshness import asking, is_young
 from tiering_assets.steps.holds import Holds, read_holds
-from tiering_assets.steps.shadows import find_shadows
+from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.evidence import Dated, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +28,37 @@ class OwnTopic:
 
 
 class Whereabouts:
-    """Made once a run; `store_now` is when."""
+    """`store_now` and the holds are of the last `renew`, and `evidence` dates all that was asked."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
+        self._topics = Dated()
+        self._shadows = Shadows(stack)
         self._listers: dict[int, str] = {}
         self._namers: dict[Pair, str] = {}
-        for ml_name in stack.topics.iter_managed_ledgers():
-            topic = stack.topics.read(ml_name)
+        self.renew()
+
+    def renew(self) -> None:
+        """Ask again: holds each time, all topics where half of their time is over."""
+        if not is_young(self._stack, self._topics, Kind.TOPICS):
+            self._topics = asking(self._stack, Kind.TOPICS)
+            self._read_topics()
+        self._shadows.renew()
+        shadows = self._shadows.evidence.asked_at_s[Kind.SHADOWS]
+        asked = asking(self._stack, Kind.HOLDS, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
+        self.evidence = asked.and_(self._topics).and_(Dated.at(shadows, Kind.TOPICS))
+        self._holds: Holds = read_holds(self._stack)
+        self.store_now = self._stack.objects.server_time()
+
+    def _read_topics(self) -> None:
+        self._listers.clear()
+        self._namers.clear()
+        for ml_name in self._stack.topics.iter_managed_ledgers():
+            topic = self._stack.topics.read(ml_name)
             for one in () if topic is None else topic[0].ledgers:
                 self._listers[one.ledger_id] = ml_name
                 if one.offload is not None:
                     self._namers[one.ledger_id, one.offload.uid] = ml_name
-        self._shadows = find_shadows(stack)
-        self._holds: Holds = read_holds(stack)
-        self.store_now = stack.objects.server_time()
 
     def own_topic(self, ml_name: str) -> OwnTopic:
         topic = self._stack.topics.read(ml_name)

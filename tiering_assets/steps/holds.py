@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from uuid import uuid4
 
-from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundError
+from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundError, RefusedError
 from resources.pulsar.retention import Retention
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, HoldLift, ScopeHold
@@ -51,6 +51,13 @@ class Holds:
 def read_holds(stack: Stack) -> Holds:
     """Read every hold."""
     return Holds({key: _said(stack, key) for key in stack.book.keys("holds/")})
+
+
+def require_nothing_held(stack: Stack, action: str) -> None:
+    """RefusedError while somebody holds everything."""
+    held = read_holds(stack).all_held
+    if held is not None:
+        raise RefusedError(f"{action}: everything is held, nothing is deleted: {held}")
 
 
 def _said(stack: Stack, key: str) -> str:

@@ -23,9 +23,12 @@ from tiering_assets.steps.contexts import Named
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.deleting import Going, delete_leavings
 from tiering_assets.steps.disturb import must_wait, see
+from tiering_assets.steps.freshness import asking
+from tiering_assets.steps.holds import require_nothing_held
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.evidence import Effect, Kind
 from tiering_assets.tiering.leftovers import (
     Collect,
     Leave,
@@ -221,10 +224,14 @@ def _intend(stack: Stack, leaving: BrokerLeaving) -> Stored[SweepIntent]:
 def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -> BrokerLeaving:
     """Delete, if a fresh read of the node names the attempt no more, in whatever state."""
     ledger_id, uid = leaving.pair
+    held = asking(stack, Kind.HOLDS, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
     found = stack.topics.read(leaving.ml_name)
     listed = None if found is None else found[0].ledger(ledger_id)
     if listed is None or (listed.offload is not None and listed.offload.uid == uid):
         return replace(leaving, decision=Leave("its topic changed meanwhile"))
+    node = stack.ledgers.read(ledger_id)
+    if node is None or node.metadata.state is not LedgerState.CLOSED:
+        return replace(leaving, decision=Leave("BookKeeper has lost the ledger meanwhile"))
     going = Going(
         ledger_id=ledger_id,
         uid=uid,
@@ -232,8 +239,11 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
         objects=leaving.objects,
         uploads=leaving.uploads,
         intent=intent.sha256,
+        effect=Effect.SWEEP,
+        evidence=held,
     )
     try:
+        require_nothing_held(stack, "sweep")
         done = delete_leavings(stack, going)
     except TierkeeperError as error:
         stack.narrate(str(error))

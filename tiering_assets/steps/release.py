@@ -10,10 +10,9 @@ Deleting before the broker has reloaded would stall its readers for ever.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
-from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import (
@@ -21,7 +20,6 @@ from resources.errors import (
     MetadataConflictError,
     RefusedError,
     StaleEvidenceError,
-    TierkeeperError,
 )
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
@@ -32,70 +30,31 @@ from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.freshness import bounds_of, is_young
-from tiering_assets.steps.guarded_delete import delete_ledgers
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import Evidence, gather
+from tiering_assets.steps.release_finish import finish_release, record_release
 from tiering_assets.steps.release_reread import reread_before_release, reread_wanted
 from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
+from tiering_assets.steps.release_work import (
+    AT_ONCE,
+    Due,
+    Released,
+    ReleaseResult,
+    ReleaseWork,
+    copies_of,
+    decide_now,
+    gate_again,
+    refuse_old_metadata,
+)
 from tiering_assets.steps.shadows import Shadows, find_shadows
-from tiering_assets.steps.stack import REQUESTS_AT_ONCE, Stack
-from tiering_assets.steps.topic_change import make_change, undo
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_change import make_change
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
-from tiering_assets.tiering.evidence import Dated, Effect, Kind, all_of, why_too_old
-from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
-from tiering_assets.tiering.topic_edit import Copy, TopicChange
-
-_AT_ONCE = REQUESTS_AT_ONCE  # ledgers between two looks at the clock
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """The bookie copy is gone from BookKeeper's metadata. `noop` when an earlier run did it."""
-
-    bytes_released: int
-    noop: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """A ledger that the gate lets go, with its intent record written."""
-
-    evidence: Evidence
-    uid: UUID
-    intent: Stored[ReleaseIntent]
-    ledger: LedgerNode
-
-
-ReleaseResult = Released | NotYet | TierkeeperError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseWork:
-    """Ledgers of a topic to release now, and what was settled without touching the topic.
-
-    `about` is the newest evidence about the topic.
-    """
-
-    ml_name: str
-    czxid: int
-    due: Mapping[int, Due]
-    settled: Mapping[int, ReleaseResult]
-    seen: Seen
-    about: TopicEvidence
-    shadows: Shadows
-
-    @property
-    def evidence(self) -> Dated:
-        """How old the oldest of each kind is, over all due ledgers."""
-        return all_of(item.evidence.dated for item in self.due.values())
-
-
-def decide_now(stack: Stack, evidence: Evidence) -> Release | NotYet:
-    """The gate's decision, with the withdrawal window on top of the lag."""
-    window = timedelta(seconds=stack.settings.release.withdrawal_window_s)
-    return decide_release(evidence.judged, lag=stack.deletion_lag + window, now=stack.now())
+from tiering_assets.tiering.evidence import Effect, Kind, why_too_old
+from tiering_assets.tiering.release_gate import NotYet, Release
+from tiering_assets.tiering.topic_edit import TopicChange
 
 
 def release_topic(
@@ -160,7 +119,7 @@ def prepare_release(
     topic, node = found
     known = find_shadows(stack) if shadows is None else shadows
     about = gather_topic(stack, ml_name, topic, known, seen)
-    _refuse_old_metadata(about, node)
+    refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
     room = _room(stack)
@@ -224,69 +183,11 @@ def _gather_in_time(
 ) -> dict[int, Evidence]:
     """Of as many ledgers, in their order, as can be looked at before the first look gets too old."""
     found: dict[int, Evidence] = {}
-    for start in range(0, len(ledger_ids), _AT_ONCE):
+    for start in range(0, len(ledger_ids), AT_ONCE):
         if found and not is_young(stack, about.evidence, Kind.BROKERS):
             break
-        found.update(gather(stack, about, ledger_ids[start : start + _AT_ONCE]))
+        found.update(gather(stack, about, ledger_ids[start : start + AT_ONCE]))
     return found
-
-
-def gate_again(stack: Stack, work: ReleaseWork) -> ReleaseWork:
-    """The same work on new evidence; what may not go any more is settled, with its reasons."""
-    about = _look_again(stack, work)
-    judged = {i: item.evidence for i, item in work.due.items()}
-    evidence = gather(stack, about, judged, before=judged)
-    stopped = _stopped(stack, work.due, evidence)
-    due = {
-        i: replace(item, evidence=evidence[i]) for i, item in work.due.items() if i not in stopped
-    }
-    return replace(work, about=about, due=due, settled={**work.settled, **stopped})
-
-
-def _look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:
-    found = stack.topics.read(work.ml_name)
-    if found is None or found[1].stat.czxid != work.czxid:
-        raise MetadataConflictError(f"{topic_of(work.ml_name)}: the topic was deleted meanwhile")
-    topic, node = found
-    about = gather_topic(stack, work.ml_name, topic, work.shadows, work.seen, before=work.about)
-    _refuse_old_metadata(about, node)
-    return about
-
-
-def _stopped(
-    stack: Stack, due: Mapping[int, Due], evidence: Mapping[int, Evidence]
-) -> dict[int, NotYet]:
-    """Ledgers that the gate does not let go any more, or that are not those of their intents."""
-    stopped: dict[int, NotYet] = {}
-    for ledger_id, now in evidence.items():
-        item, decision = due[ledger_id], decide_now(stack, now)
-        digest = None if now.certificate is None else now.certificate.sha256
-        if isinstance(decision, NotYet):
-            stopped[ledger_id] = NotYet(
-                tuple(f"since it was begun: {reason}" for reason in decision.reasons)
-            )
-        elif (decision.uid, digest) != (item.uid, item.intent.record.certificate_sha256):
-            stopped[ledger_id] = NotYet(
-                (f"since it was begun: attempt {decision.uid} took its place",)
-            )
-    return stopped
-
-
-def _refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
-    """A store restored from an old snapshot knows less than our records: nothing is deleted."""
-    recorded = max(
-        (
-            stored.record.node_version
-            for stored in about.publications.records
-            if stored.record.node_czxid == node.stat.czxid
-        ),
-        default=0,
-    )
-    if node.stat.version < recorded:
-        raise RefusedError(
-            f"{topic_of(about.ml_name)}: node version {node.stat.version} is below the recorded "
-            f"{recorded}: the metadata store went back in time; nothing is released"
-        )
 
 
 def _room(stack: Stack) -> int:
@@ -308,7 +209,7 @@ def _finished_before(
     if intent is None:
         return None
     if stack.book.read(ReleaseRecord, keys.release(ledger_id, intent.record.uid)) is None:
-        _record(stack, ml_name, intent, notes=("found deleted by an earlier run",))
+        record_release(stack, ml_name, intent, notes=("found deleted by an earlier run",))
     return Released(bytes_released=intent.record.ledger.length, noop=True)
 
 
@@ -369,111 +270,3 @@ def _intend(
 def _without_password(ledger: LedgerNode) -> str:
     """The node's bytes, so that a person could undo the delete until bookies collect; no secret."""
     return encode_ledger_metadata(replace(ledger.metadata, password=b"")).hex()
-
-
-def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
-    """Delete marked ledgers that the broker has just read from their objects, and record it.
-
-    They go in groups that can be looked at within half of the evidence's age; each is proven again
-    from scratch right before. Where that took too long it is tried once more with fewer at once,
-    and then the marks are taken back.
-    """
-    results: dict[int, ReleaseResult] = {}
-    left, at_once = sorted(work.due), _AT_ONCE
-    while left:
-        group = _gate_group(stack, work, left, at_once)
-        results.update(_take_back(stack, work, _stopped(stack, work.due, group)))
-        going = [i for i in group if i not in results]
-        try:
-            if going:
-                results.update(_delete(stack, work, {i: group[i] for i in going}))
-        except StaleEvidenceError as error:
-            if at_once > 1:
-                at_once = 1
-                left = [i for i in left if i not in results]
-                continue
-            late = NotYet((f"the marks were taken back: {error}",))
-            results.update(_take_back(stack, work, {i: late for i in left if i not in results}))
-            return results
-        except TierkeeperError as error:
-            if not any(isinstance(one, Released) for one in results.values()):
-                raise
-            return {**dict.fromkeys(left, error), **results}  # an earlier group is gone already
-        left = [i for i in left if i not in results]
-    return results
-
-
-def _gate_group(
-    stack: Stack, work: ReleaseWork, left: Sequence[int], at_once: int
-) -> dict[int, Evidence]:
-    """New evidence of as many of the ledgers as can be looked at in time; of one at least."""
-    about = _look_again(stack, work)
-    before = {i: work.due[i].evidence for i in left}
-    group: dict[int, Evidence] = {}
-    for start in range(0, len(left), at_once):
-        if group and (at_once == 1 or not is_young(stack, about.evidence, Kind.HOLDS)):
-            break
-        some = left[start : start + at_once]
-        group.update(gather(stack, about, some, before=before))
-    return group
-
-
-def _delete(
-    stack: Stack, work: ReleaseWork, group: Mapping[int, Evidence]
-) -> dict[int, ReleaseResult]:
-    items = {i: work.due[i] for i in group}
-    delete_ledgers(
-        stack,
-        work.ml_name,
-        {i: (item.uid, item.intent.record.ledger) for i, item in items.items()},
-        czxid=work.czxid,
-        evidence=all_of(one.dated for one in group.values()),
-    )
-    reach("release.deleted")
-    results: dict[int, ReleaseResult] = {}
-    for ledger_id, item in items.items():
-        _record(stack, work.ml_name, item.intent)
-        results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
-    stack.narrate(f"{topic_of(work.ml_name)}: {len(items)} ledgers released")
-    return results
-
-
-def _take_back(
-    stack: Stack, work: ReleaseWork, stopped: Mapping[int, NotYet]
-) -> Mapping[int, NotYet]:
-    """Take the marks of these ledgers back; their bookie copies stay."""
-    if stopped:
-        marks = copies_of({i: work.due[i] for i in stopped})
-        why = "; ".join(f"ledger {i}: {reason}" for i, reason in sorted(stopped.items()))
-        undo(stack, work.ml_name, TopicChange(marks=marks), czxid=work.czxid, why=why)
-    return stopped
-
-
-def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
-    """What a change of the topic needs to know of these ledgers."""
-    return {i: Copy(item.uid, item.ledger.metadata.last_entry_id) for i, item in due.items()}
-
-
-def _record(
-    stack: Stack,
-    ml_name: str,
-    intent: Stored[ReleaseIntent],
-    *,
-    notes: tuple[str, ...] = (),
-) -> None:
-    record = intent.record
-    stack.book.create_or_read(
-        keys.release(record.ledger.ledger_id, record.uid),
-        ReleaseRecord(
-            ledger_id=record.ledger.ledger_id,
-            uid=record.uid,
-            ml_name=ml_name,
-            ml_version=record.ml_version,
-            bytes_released=record.ledger.length,
-            released_at=stack.now(),
-            writer=stack.writer,
-            previous=intent.sha256,
-            notes=notes,
-        ),
-    )
-    reach("release.recorded")

@@ -16,8 +16,9 @@ from tiering_assets.records.models import Certificate, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.steps.publish import Published
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import Released, ReleaseResult, release_topic
+from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_preview import plan_release
+from tiering_assets.steps.release_work import Released, ReleaseResult
 from tiering_assets.steps.resume import Certified, find_resumable
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack

@@ -13,7 +13,7 @@ from resources.errors import TierkeeperError
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.steps.disturb import see
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import decide_now, intent_of_finished
+from tiering_assets.steps.release import intent_of_finished
 from tiering_assets.steps.release_evidence import (
     Evidence,
     Looked,
@@ -21,6 +21,7 @@ from tiering_assets.steps.release_evidence import (
     look_at_ledgers,
 )
 from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
+from tiering_assets.steps.release_work import decide_now
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of

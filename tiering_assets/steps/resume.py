@@ -80,6 +80,14 @@ def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
     return complete
 
 
+def newest_certified(stack: Stack, ledger_id: int) -> Stored[Attempt] | None:
+    """The attempt whose publication is the next: proven, not given up and not doubted."""
+    for attempt in reversed(attempts_of(stack, ledger_id)):
+        if find_certified(stack, ledger_id, attempt.record.uid) is not None:
+            return attempt
+    return None
+
+
 def find_unfinished(stack: Stack, wanted: Work) -> Unfinished | None:
     """The newest attempt at exactly this work that nobody gave up and that left something to go on with."""
     for attempt in reversed(attempts_of(stack, wanted.ledger.ledger_id)):

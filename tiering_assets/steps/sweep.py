@@ -1,37 +1,32 @@
 """Delete what abandoned attempts left. design section 6.4.
 
 The order is the contract: list the bucket's attempts first, read metadata after, decide, win the
-outcome `abandon`, abort unfinished uploads, delete data and index objects, write `swept`. Records
-stay: they are how people see what happened. Dry run is a mode of the same code.
+outcome `abandon`, decide again from scratch right before the delete, abort unfinished uploads, delete
+data and index objects, write `swept`. Records stay: they are how people see what happened. Dry run is
+a mode of the same code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from uuid import UUID
 
-from resources.errors import ObjectStoreError, RefusedError
+from resources.errors import ObjectStoreError, RefusedError, StaleEvidenceError
 from tiering_assets.records import keys
-from tiering_assets.records.models import (
-    Attempt,
-    Certificate,
-    Outcome,
-    Publication,
-    ReleaseIntent,
-)
+from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.bucket_listing import BucketListing, list_bucket
-from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.deleting import Going, delete_leavings, record_swept, retry_locked
-from tiering_assets.steps.holds import read_holds
+from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
+from tiering_assets.steps.freshness import asking
+from tiering_assets.steps.holds import require_nothing_held
+from tiering_assets.steps.leavings_evidence import decide_leavings
+from tiering_assets.steps.locked_leavings import retry_locked_leavings
 from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.publications import replaced_at
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
-from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
+from tiering_assets.tiering.evidence import Dated, Effect, Kind
+from tiering_assets.tiering.orphans import Keep, Sweep
 
 SMALL_RUN = 100  # below this many deletes the share of the fleet is not looked at
 
@@ -57,8 +52,6 @@ def find_leavings(stack: Stack, listing: BucketListing | None = None) -> list[Le
     listing = listing or list_bucket(stack)
     attempts = list(stack.book.iter_records(Attempt, "attempts/"))
     # Metadata is read after the listings: what was published in between is seen, never deleted.
-    store_now = stack.objects.server_time()
-    contexts: dict[str, frozenset[UUID]] = {}
     found: list[Leaving] = []
     for attempt in attempts:
         record = attempt.record
@@ -66,26 +59,17 @@ def find_leavings(stack: Stack, listing: BucketListing | None = None) -> list[Le
         objects, uploads = listing.keys_of(pair), listing.uploads_of(pair)
         if not objects and not uploads:
             continue
-        if record.ml_name not in contexts:
-            contexts[record.ml_name] = _contexts(stack, record.ml_name)
+        decision, _dated = decide_leavings(stack, attempt)
         found.append(
             Leaving(
                 attempt=attempt,
                 objects=objects,
                 uploads=uploads,
-                decision=_decide(stack, attempt, contexts[record.ml_name], store_now),
+                decision=decision,
                 bytes=listing.bytes_of(pair),
             )
         )
     return found
-
-
-def _contexts(stack: Stack, ml_name: str) -> frozenset[UUID]:
-    """Every attempt that the topic's node names now, complete or not."""
-    topic = stack.topics.read(ml_name)
-    if topic is None:
-        return frozenset()
-    return frozenset(i.offload.uid for i in topic[0].ledgers if i.offload is not None)
 
 
 def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) -> list[Leaving]:
@@ -103,82 +87,64 @@ def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) 
     refuse_old_metadata(stack)
     if not execute:
         return leavings
-    held = read_holds(stack).all_held
-    if held is not None:
-        raise RefusedError(f"sweep: everything is held, nothing is deleted: {held}")
+    require_nothing_held(stack, "sweep")
     _finish(stack, listing)
-    return [_act(stack, leaving) for leaving in leavings]
+    acted = [_act(stack, leaving) for leaving in leavings]
+    retry_locked_leavings(stack)
+    return acted
 
 
 def _act(stack: Stack, leaving: Leaving) -> Leaving:
     try:
         if isinstance(leaving.decision, Sweep):
-            return replace(leaving, done=_sweep_one(stack, leaving))
+            return _sweep_one(stack, leaving)
         if leaving.uploads:
             _abort_if_certified(stack, leaving)
-    except ObjectStoreError as error:
+    except (ObjectStoreError, StaleEvidenceError) as error:
         stack.narrate(str(error))
         return replace(leaving, error=str(error))
     return leaving
 
 
 def _finish(stack: Stack, listing: BucketListing) -> None:
-    """Write what runs that died had no time to write, and try locked versions again."""
+    """Write what runs that died had no time to write."""
     book = stack.book
     decided = book.pairs("attempts/") & book.pairs("outcomes/")
     for pair in sorted(decided - book.pairs("sweeps/") - listing.pairs()):
         outcome = book.read(Outcome, keys.outcome(*pair))
         if outcome is not None and outcome.record.outcome == "abandon":
             attempt = book.require(Attempt, keys.attempt(*pair))
-            nothing = _going(attempt, (), (), outcome.sha256)
+            nothing = _going(attempt, (), (), outcome.sha256, Dated())
             record_swept(stack, nothing, bytes_freed=None, bytes_stay=None)
-    for stored in book.iter_records(Swept, "sweeps/"):
-        if stored.record.bytes_stay:
-            retry_locked(stack, stored)
 
 
-def _decide(
-    stack: Stack, attempt: Stored[Attempt], contexts: frozenset[UUID], store_now: datetime
-) -> Sweep | Keep:
-    record = attempt.record
-    ledger_id, uid = record.ledger.ledger_id, record.uid
-    outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
-    intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
-    claim = read_claim(stack, ledger_id)
-    return decide_sweep(
-        LeavingsEvidence(
-            ledger_id=ledger_id,
-            uid=uid,
-            attempt_stored_at=attempt.stored_at,
-            store_now=store_now,
-            contexts=contexts,
-            outcome=None if outcome is None else outcome.record.outcome,
-            release_intended=intent is not None,
-            claimed_live=claim is not None and claim.record.expires_at > store_now,
-            replaced_at=replaced_at(stack, record, contexts),
-        ),
-        guard_age=timedelta(seconds=stack.settings.release.guard_age_s),
-    )
-
-
-def _sweep_one(stack: Stack, leaving: Leaving) -> Swept | None:
+def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     record = leaving.attempt.record
+    ledger_id, uid = record.ledger.ledger_id, record.uid
     if isinstance(leaving.decision, Sweep) and leaving.decision.replaced:
-        key = keys.outcome(record.ledger.ledger_id, record.uid)
-        won: Stored[Outcome] | None = stack.book.require(Outcome, key)
+        won: Stored[Outcome] | None = stack.book.require(Outcome, keys.outcome(ledger_id, uid))
     else:
         won = win_outcome(stack, leaving.attempt, "abandon", reason="swept: nothing refers to it")
     if won is None:
-        return None  # somebody publishes it after all
+        return leaving  # somebody publishes it after all
     reach("sweep.abandoned")
-    going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256)
+    held = asking(stack, Kind.HOLDS)
+    require_nothing_held(stack, "sweep")
+    decision, dated = decide_leavings(stack, leaving.attempt)
+    if isinstance(decision, Keep):
+        return replace(leaving, decision=decision)
+    going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256, dated.and_(held))
     done = delete_leavings(stack, going)
-    stack.narrate(f"ledger {record.ledger.ledger_id}: swept attempt {record.uid}")
-    return done
+    stack.narrate(f"ledger {ledger_id}: swept attempt {uid}")
+    return replace(leaving, done=done)
 
 
 def _going(
-    attempt: Stored[Attempt], objects: Sequence[str], uploads: Sequence[str], intent: str
+    attempt: Stored[Attempt],
+    objects: Sequence[str],
+    uploads: Sequence[str],
+    intent: str,
+    evidence: Dated,
 ) -> Going:
     record = attempt.record
     return Going(
@@ -188,6 +154,8 @@ def _going(
         objects=objects,
         uploads=uploads,
         intent=intent,
+        effect=Effect.SWEEP,
+        evidence=evidence,
     )
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
-from tiering_assets.steps import publish, release
+from tiering_assets.steps import publish, release, release_finish, release_work
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.publish import Certificates, PublicationWork, PublishResult
-from tiering_assets.steps.release import ReleaseResult, ReleaseWork
+from tiering_assets.steps.release_work import ReleaseResult, ReleaseWork
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
@@ -163,10 +163,10 @@ def _release_half(
         return None
     return _Half(
         czxid=work.czxid,
-        change=TopicChange(marks=release.copies_of(work.due)),
+        change=TopicChange(marks=release_work.copies_of(work.due)),
         evidence=work.evidence,
-        renew=lambda: _release_half(stack, release.gate_again(stack, work), results, fail),
-        finish=lambda _confirmed: results.update(release.finish_release(stack, work)),
+        renew=lambda: _release_half(stack, release_work.gate_again(stack, work), results, fail),
+        finish=lambda _confirmed: results.update(release_finish.finish_release(stack, work)),
         fail=fail,
     )
 

@@ -2,7 +2,8 @@
 
 Owns: only objects with an attempt record of this instance, that no context names in metadata read
 after the listing, whose outcome we won with `abandon`, older than the guard age, and never one whose
-chain holds a release intent: those may be the only copy.
+chain holds a release intent: those may be the only copy. A proven copy whose publication waits is no
+leftover, nor is any of a ledger that its topic lists and BookKeeper does not have.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ class LeavingsEvidence:
 
     `replaced_at` is when the store took the record of the confirmed publication of another attempt
     in this one's place, where this one is quarantined; None where nothing took its place.
+    `never_stood_since` is when the store took the quarantine of an attempt that won the right to be
+    published and of which no record confirms a publication; None for any other. `listed`: the very
+    topic that it was made for lists the ledger; `in_bookkeeper`: BookKeeper has it, closed.
+    `waits` is the newest of the ledger's proven attempts that nobody doubts, and none is published;
+    `served` says that the topic reads another attempt, complete and not doubted.
     """
 
     ledger_id: int
@@ -28,7 +34,12 @@ class LeavingsEvidence:
     outcome: str | None
     release_intended: bool
     claimed_live: bool
+    listed: bool
+    in_bookkeeper: bool
+    waits: bool
+    served: bool
     replaced_at: datetime | None = None
+    never_stood_since: datetime | None = None
 
 
 REPLACED_KEPT = timedelta(hours=1)  # a broker that opened the old object may still be reading it
@@ -36,7 +47,7 @@ REPLACED_KEPT = timedelta(hours=1)  # a broker that opened the old object may st
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`replaced`: it was published once, and a sound attempt has taken its place since."""
+    """`replaced`: its outcome is `publish`; a sound attempt took its place, or it never stood."""
 
     ledger_id: int
     uid: UUID
@@ -67,12 +78,18 @@ def _reason_to_keep(evidence: LeavingsEvidence, guard_age: timedelta) -> str | N
         return "the topic's metadata could not be read"
     if evidence.uid in evidence.contexts:
         return "an offload context names it"
+    if evidence.listed and not evidence.in_bookkeeper and not evidence.served:
+        return "its topic lists the ledger and BookKeeper does not have it: it may be the only copy"
     if evidence.outcome == "publish":
-        if evidence.replaced_at is None:
+        ended = evidence.replaced_at or evidence.never_stood_since
+        if ended is None:
             return "it won the right to be published"
-        since = evidence.store_now - evidence.replaced_at
+        since = evidence.store_now - ended
         if since <= (kept := max(guard_age, REPLACED_KEPT)):
-            return f"replaced {since} ago; brokers may still read it for {kept}"
+            what = "replaced" if evidence.replaced_at is not None else "quarantined, never read,"
+            return f"{what} {since} ago; brokers may still read it for {kept}"
+    elif evidence.outcome is None and evidence.listed and evidence.waits:
+        return "it is proven, and its publication waits"
     if evidence.claimed_live:
         return "a run holds a live claim on the ledger"
     if age <= guard_age:

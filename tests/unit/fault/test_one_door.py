@@ -28,7 +28,7 @@ def callers(name):
         ("release_batch", {"steps.release_plan"}),
         ("release_topic", {"steps.release_batch"}),
         ("tier_topic", {"steps.release_batch"}),
-        ("delete_ledgers", {"steps.release"}),
+        ("delete_ledgers", {"steps.release_finish"}),
     ],
 )
 def test_nothing_but_the_plan_releases(inner, only):

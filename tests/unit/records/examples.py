@@ -171,6 +171,13 @@ EXAMPLES: tuple[models.Record, ...] = (
         confirmed_at=AT,
         writer=WRITER,
     ),
+    models.Withdrawal(
+        ml_name=ML_NAME,
+        ledgers=(models.WithdrawnLedger(ledger_id=42, uid=UID),),
+        why="the broker cannot read it",
+        withdrawn_at=AT,
+        writer=WRITER,
+    ),
     models.Canary(
         namespace="public/default",
         policy_digest="f" * 64,

@@ -17,7 +17,8 @@ from tiering_assets.steps.backlog import explain_ledger
 from tiering_assets.steps.pauses import EVERYTHING, Scope, namespace_scope, topic_scope
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.policies import check_policies
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.verify import verify_attempts
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.tiering.reasons import Reason

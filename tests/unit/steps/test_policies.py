@@ -24,7 +24,8 @@ from tiering_assets.steps.policies import (
     select_from_topic,
     user_topics,
 )
-from tiering_assets.steps.release import Released, release_topic
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.tiering.policy import effective_policy
 from tiering_assets.tiering.selection import NotSelected, selected_ids

@@ -23,12 +23,19 @@ READY = LeavingsEvidence(
     outcome=None,
     release_intended=False,
     claimed_live=False,
+    listed=True,
+    in_bookkeeper=True,
+    waits=False,
+    served=False,
 )
+ONLY_COPY = "its topic lists the ledger and BookKeeper does not have it: it may be the only copy"
 SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"release_intended": True}, "a release was intended from it: it may be the only copy"),
     ({"contexts": None}, "the topic's metadata could not be read"),
     ({"contexts": frozenset({OTHER, UID})}, "an offload context names it"),
+    ({"in_bookkeeper": False}, ONLY_COPY),
     ({"outcome": "publish"}, "it won the right to be published"),
+    ({"waits": True}, "it is proven, and its publication waits"),
     ({"claimed_live": True}, "a run holds a live claim on the ledger"),
     (
         {"attempt_stored_at": NOW - GUARD},  # exactly the guard age
@@ -39,6 +46,9 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
         "younger than the guard age (-1 day, 0:00:00 of 1 day, 0:00:00)",
     ),
 ]
+
+
+LET_GO = {"listed", "served", "replaced_at", "never_stood_since"}  # and never keep by themselves
 
 
 def decide(evidence):
@@ -59,7 +69,28 @@ def test_one_condition_is_enough_to_keep(change, reason):
 def test_every_field_of_the_evidence_can_keep():
     assert {name for change, _reason in SINGLE_CHANGES for name in change} == {
         field.name for field in fields(LeavingsEvidence)
-    } - {"ledger_id", "uid", "replaced_at"}  # which lets go and never keeps
+    } - {"ledger_id", "uid", *LET_GO}
+
+
+def test_a_ledger_that_bookkeeper_lost_may_go_once_its_topic_has_let_go_or_is_served():
+    lost = replace(READY, in_bookkeeper=False)
+    assert decide(replace(lost, listed=False)) == Sweep(42, UID)
+    assert decide(replace(lost, served=True)) == Sweep(42, UID)
+
+
+@pytest.mark.parametrize(
+    "change", [{"listed": False}, {"outcome": "abandon"}], ids=["trimmed", "given up"]
+)
+def test_a_proven_copy_waits_only_while_it_may_be_published(change):
+    assert decide(replace(READY, waits=True, **change)) == Sweep(42, UID)
+
+
+def test_what_won_and_never_stood_goes_an_hour_or_the_guard_age_after_its_quarantine():
+    def at(age):
+        return decide(replace(READY, outcome="publish", never_stood_since=NOW - age))
+
+    assert at(GUARD + TICK) == Sweep(42, UID, replaced=True)
+    assert at(GUARD).reason.startswith("quarantined, never read, 1 day, 0:00:00 ago")
 
 
 def test_the_moment_after_the_guard_age_sweeps():
@@ -109,7 +140,9 @@ def test_a_replaced_attempt_goes_an_hour_or_the_guard_age_after_its_replacement(
 
 
 @pytest.mark.parametrize(
-    "change", [change for change, _reason in SINGLE_CHANGES if "outcome" not in change], ids=str
+    "change",
+    [change for change, _reason in SINGLE_CHANGES if not change.keys() & {"outcome", "waits"}],
+    ids=str,
 )
 def test_nothing_but_the_outcome_is_forgiven_a_replaced_attempt(change):
     evidence = replace(PUBLISHED_ONCE, replaced_at=NOW - 2 * GUARD)

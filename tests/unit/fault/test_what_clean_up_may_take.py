@@ -1,0 +1,234 @@
+"""Every delete, a retried one too, is decided from scratch right before it; a waiting proof is no leftover."""
+
+from dataclasses import replace
+
+import pytest
+
+from resources.errors import ObjectStoreError
+from resources.metastore.topic_names import managed_ledger_path
+from tests.support.sim_scene import TOPIC, Scene, is_released
+from tiering_assets.records import keys
+from tiering_assets.records.sweep_models import Swept
+from tiering_assets.steps.clean_up import clean_up
+from tiering_assets.steps.expired import execute_expired, plan_expired
+from tiering_assets.tiering.orphans import Keep, Sweep
+
+
+@pytest.fixture
+def scene():
+    """A bucket that keeps versions."""
+    scene = next(s for s in map(Scene, range(50)) if s.world.objects._versioning)
+    yield scene
+    assert scene.world.monitor.found == []
+
+
+class Lock:
+    """Refuses to delete versions while it is on, as an object lock does."""
+
+    def __init__(self, scene):
+        self.on, self.refused = True, []
+        really = scene.world.objects.delete
+
+        def delete(key, *, version_id=None):
+            if self.on and version_id is not None and "-ledger-" in key:
+                self.refused.append(version_id)
+                raise ObjectStoreError(f"{key}: version {version_id} is locked")
+            return really(key, version_id=version_id)
+
+        scene.world.objects.delete = delete
+
+
+def retention_takes_ledger_0(scene):
+    """Released, then trimmed; returns the nodes of the metadata store as they were before that."""
+    scene.fill(TOPIC)
+    scene.publish()
+    scene.past_the_lag()
+    assert is_released(scene.release())
+    scene.broker.load(TOPIC)
+    backup = dict(scene.cluster.metadata.nodes)
+    scene.cluster.collect()
+    return backup
+
+
+def trim(scene):
+    """As retention does, by a broker that cannot delete the objects."""
+    really, scene.broker.objects.delete = scene.broker.objects.delete, lambda _key: None
+    assert scene.broker.trim(TOPIC) == 0
+    scene.broker.objects.delete = really
+
+
+def swept_record(scene, uid):
+    return scene.stack.book.read(Swept, keys.swept(0, uid))
+
+
+def test_locked_versions_of_a_restored_topic_stay_whatever_was_swept_before(scene):
+    """Released, trimmed, expired by an approved plan whose deletes were refused; then a backup."""
+    backup = retention_takes_ledger_0(scene)
+    uid = scene.context().uid
+    trim(scene)
+    scene.wait(3 * 86400)
+    lock = Lock(scene)
+    plan, _found = plan_expired(scene.process())
+    scene.wait(2 * 3600)
+    execute_expired(scene.process(), plan.digest)
+    assert lock.refused
+    assert swept_record(scene, uid).record.bytes_stay
+    # A backup of the metadata store comes back, and a person takes the delete markers away.
+    lock.on = False
+    scene.world.restore(scene.site, backup)
+    for key in [k for k in scene.world.objects._objects if k.startswith(str(uid))]:
+        for version in scene.world.objects.list_versions(key):
+            if version.is_marker:
+                scene.world.objects.delete(key, version_id=version.version_id)
+    scene.site.restored = False
+    topic = "persistent://t/ns/orders"
+    assert scene.stack.broker.read_entry(topic, 0, 0) == b"first"
+    clean_up(scene.process(), execute=True)
+    assert scene.stack.broker.read_entry(topic, 0, 0) == b"first"
+    # Nor does the plan, approved and in date, take what is listed again.
+    [copy] = execute_expired(scene.process(), plan.digest) or [None]
+    assert copy is None or isinstance(copy.decision, Keep)
+    assert scene.stack.broker.read_entry(topic, 0, 0) == b"first"
+
+
+def test_locked_versions_go_by_another_plan_once_the_lock_is_gone(scene):
+    retention_takes_ledger_0(scene)
+    uid = scene.context().uid
+    trim(scene)
+    scene.wait(3 * 86400)
+    lock = Lock(scene)
+    plan, _found = plan_expired(scene.process())
+    scene.wait(2 * 3600)
+    execute_expired(scene.process(), plan.digest)
+    lock.on = False
+    clean_up(scene.process(), execute=True)
+    assert swept_record(scene, uid).record.bytes_stay, "a sweep has no leave to take them"
+    again, _found = plan_expired(scene.process())
+    [planned] = again.plan.copies
+    named = {version.key for version in planned.versions}
+    assert len(named) == 2
+    scene.wait(2 * 3600)
+    stranger = next(iter(named))
+    scene.world.objects.put(stranger, b"came since", metadata={})
+    execute_expired(scene.process(), again.digest)
+    assert not swept_record(scene, uid).record.bytes_stay
+    assert scene.world.objects.peek(stranger)[0] == b"came since"
+
+
+def abandoned(scene):
+    """An attempt that nobody goes on with, a guard age old."""
+    outcome = scene.certify()
+    record = outcome.certificate.record
+    scene.stack.book._objects.delete(scene.stack.book.prefix + keys.certificate(0, record.uid))
+    scene.wait(3 * 86400)
+    return record
+
+
+def test_locked_versions_of_a_leftover_are_tried_again_by_the_next_sweep(scene):
+    record = abandoned(scene)
+    lock = Lock(scene)
+    clean_up(scene.process(), execute=True)
+    stays = swept_record(scene, record.uid).record
+    assert {one.key for one in stays.stay} == {record.data.key, record.index.key}
+    lock.on = False
+    clean_up(scene.process(), execute=True)
+    gone = swept_record(scene, record.uid).record
+    assert (gone.bytes_stay, gone.stay) == (0, ())
+    assert scene.world.objects.list_versions(record.data.key) == []
+
+
+def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
+    """Between the decision about all and the delete of one, its topic comes to name it."""
+    record = abandoned(scene)
+    path = managed_ledger_path(TOPIC)
+
+    def restored(*_args):
+        from tiering_assets.steps.topic_change import contexts_for
+
+        found = scene.stack.topics.read(TOPIC)
+        context = contexts_for(scene.stack, {0: record.uid})
+        from resources.metastore.ledger_info import encode_managed_ledger
+        from resources.metastore.offload_context import publish_contexts
+
+        scene.cluster.metadata.put(path, encode_managed_ledger(publish_contexts(found[0], context)))
+        scene.broker.restart()
+
+    monkeypatch.setattr("tiering_assets.steps.sweep.refuse_mass_delete", lambda *a, **k: restored())
+    [kept] = clean_up(scene.process(), execute=True).attempts
+    assert isinstance(kept.decision, Keep)
+    assert kept.decision.reason == "an offload context names it"
+    assert scene.world.objects.peek(record.data.key) is not None
+
+
+def decision_about(scene, uid):
+    found = clean_up(scene.process(), execute=True).attempts
+    return next((one.decision for one in found if one.attempt.record.uid == uid), None)
+
+
+def test_a_proven_copy_whose_publication_waits_is_no_leftover(scene):
+    record = scene.certify().certificate.record
+    scene.wait(10 * 86400)
+    decision = decision_about(scene, record.uid)
+    assert decision == Keep(0, record.uid, "it is proven, and its publication waits")
+    assert scene.publish().certificate.record.uid == record.uid
+
+
+def test_of_several_proven_copies_the_newest_waits(scene, monkeypatch):
+    older = scene.certify().certificate.record
+    scene.wait(5)
+    with monkeypatch.context() as patch:
+        patch.setattr("tiering_assets.steps.pipeline.find_resumable", lambda *_a: None)
+        newer = scene.certify().certificate.record
+    assert newer.uid != older.uid
+    scene.wait(10 * 86400)
+    found = {
+        one.attempt.record.uid: one.decision
+        for one in clean_up(scene.process(), execute=True).attempts
+    }
+    assert isinstance(found[older.uid], Sweep)
+    assert isinstance(found[newer.uid], Keep)
+
+
+@pytest.mark.parametrize("end", ["published by another", "topic made again", "quarantined"])
+def test_a_proven_copy_that_cannot_be_published_any_more_goes_after_the_guard_age(
+    scene, monkeypatch, end
+):
+    record = scene.certify().certificate.record
+    if end == "published by another":
+        assert scene.broker.offload(TOPIC)
+    elif end == "topic made again":
+        scene.broker.delete_topic(TOPIC)
+        scene.broker.create_topic(TOPIC)
+    else:
+        from tiering_assets.steps.quarantine import quarantine
+
+        quarantine(
+            scene.stack, 0, record.uid, ml_name=TOPIC, reason="rot", previous=record.previous
+        )
+    assert isinstance(decision_about(scene, record.uid), Keep)
+    scene.wait(2 * 86400)
+    assert isinstance(decision_about(scene, record.uid), Sweep)
+
+
+def test_the_last_copy_of_a_listed_ledger_is_never_a_leftover(scene):
+    record = abandoned(scene)
+    scene.world.monitor.excused.add(("alpha", 0))
+    scene.cluster.delete_ledger(0)
+    decision = decision_about(scene, record.uid)
+    assert isinstance(decision, Keep)
+    assert "it may be the only copy" in decision.reason
+
+
+def test_a_decision_that_got_too_old_deletes_nothing(scene, monkeypatch):
+    record = abandoned(scene)
+    really = scene.world.objects.list_versions
+    slow = replace(scene.stack.settings.evidence, age_max_s=60.0)
+
+    def listed(key):
+        scene.wait(slow.age_max_s + 1)
+        return really(key)
+
+    scene.world.objects.list_versions = listed
+    [left] = clean_up(scene.process(), execute=True).attempts
+    assert "too long ago to sweep on it" in left.error
+    assert scene.world.objects.peek(record.index.key) is not None or left.error

@@ -1,0 +1,80 @@
+"""Everything that decides whether one attempt's leavings may go, asked now. Reads only.
+
+Owns: it is asked right before each delete, a retried one too, whatever an earlier look found.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from resources.bookkeeper.ledger import LedgerState
+from resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt, Outcome, Quarantine, ReleaseIntent
+from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.freshness import asking
+from tiering_assets.steps.publications import recorded_publications, replaced_at
+from tiering_assets.steps.quarantine import why_quarantined
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import newest_certified
+from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.evidence import Dated, Kind
+from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
+
+
+def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:
+    """The decision about an attempt, and how old what it stands on is. Ages are by the store's clock."""
+    dated = asking(stack, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
+    evidence = _gather(stack, attempt, stack.objects.server_time())
+    guard_age = timedelta(seconds=stack.settings.release.guard_age_s)
+    return decide_sweep(evidence, guard_age=guard_age), dated
+
+
+def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> LeavingsEvidence:
+    record = attempt.record
+    ledger_id, uid = record.ledger.ledger_id, record.uid
+    topic = stack.topics.read(record.ml_name)
+    infos = () if topic is None else topic[0].ledgers
+    contexts = frozenset(i.offload.uid for i in infos if i.offload is not None)
+    listed = None if topic is None else topic[0].ledger(ledger_id)
+    same_topic = topic is not None and topic[1].stat.czxid == record.ml_czxid
+    node = stack.ledgers.read(ledger_id)
+    outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
+    claim = read_claim(stack, ledger_id)
+    served = _is_served(stack, listed, uid)
+    newest = newest_certified(stack, ledger_id)
+    return LeavingsEvidence(
+        ledger_id=ledger_id,
+        uid=uid,
+        attempt_stored_at=attempt.stored_at,
+        store_now=store_now,
+        contexts=contexts,
+        outcome=None if outcome is None else outcome.record.outcome,
+        release_intended=stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
+        is not None,
+        claimed_live=claim is not None and claim.record.expires_at > store_now,
+        listed=same_topic and listed is not None,
+        in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
+        waits=newest is not None and newest.record.uid == uid and not served,
+        served=served,
+        replaced_at=replaced_at(stack, record, contexts),
+        never_stood_since=_never_stood_since(stack, record, contexts),
+    )
+
+
+def _is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
+    """Whether the topic reads the ledger from another attempt that nobody doubts."""
+    context = None if listed is None else listed.offload
+    if listed is None or context is None or not context.complete or context.uid == uid:
+        return False
+    return why_quarantined(stack, listed.ledger_id, context.uid) is None
+
+
+def _never_stood_since(stack: Stack, record: Attempt, contexts: frozenset[UUID]) -> datetime | None:
+    ledger_id, uid = record.ledger.ledger_id, record.uid
+    doubt = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
+    if doubt is None or uid in contexts:
+        return None
+    published = recorded_publications(stack, record.ml_name).of(ledger_id, uid)
+    return None if published else doubt.stored_at

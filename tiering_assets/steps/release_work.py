@@ -1,0 +1,140 @@
+"""A release under way: which ledgers of a topic, on what evidence, and the same proven once more.
+
+Owns: what the gate let go is gated again before each effect; what may not go any more is settled
+with its reasons, and nothing of an earlier look is believed but what cannot have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from resources.errors import MetadataConflictError, RefusedError, TierkeeperError
+from resources.metastore.ledgers import LedgerNode
+from resources.metastore.store import Node
+from tiering_assets.records.models import ReleaseIntent
+from tiering_assets.steps.disturb import Seen
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.release_evidence import Evidence, gather
+from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
+from tiering_assets.steps.shadows import Shadows
+from tiering_assets.steps.stack import REQUESTS_AT_ONCE, Stack
+from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.tiering.evidence import Dated, all_of
+from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
+from tiering_assets.tiering.topic_edit import Copy
+
+AT_ONCE = REQUESTS_AT_ONCE  # ledgers between two looks at the clock
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The bookie copy is gone from BookKeeper's metadata. `noop` when an earlier run did it."""
+
+    bytes_released: int
+    noop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """A ledger that the gate lets go, with its intent record written."""
+
+    evidence: Evidence
+    uid: UUID
+    intent: Stored[ReleaseIntent]
+    ledger: LedgerNode
+
+
+ReleaseResult = Released | NotYet | TierkeeperError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseWork:
+    """Ledgers of a topic to release now, and what was settled without touching the topic.
+
+    `about` is the newest evidence about the topic.
+    """
+
+    ml_name: str
+    czxid: int
+    due: Mapping[int, Due]
+    settled: Mapping[int, ReleaseResult]
+    seen: Seen
+    about: TopicEvidence
+    shadows: Shadows
+
+    @property
+    def evidence(self) -> Dated:
+        """How old the oldest of each kind is, over all due ledgers."""
+        return all_of(item.evidence.dated for item in self.due.values())
+
+
+def decide_now(stack: Stack, evidence: Evidence) -> Release | NotYet:
+    """The gate's decision, with the withdrawal window on top of the lag."""
+    window = timedelta(seconds=stack.settings.release.withdrawal_window_s)
+    return decide_release(evidence.judged, lag=stack.deletion_lag + window, now=stack.now())
+
+
+def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
+    """What a change of the topic needs to know of these ledgers."""
+    return {i: Copy(item.uid, item.ledger.metadata.last_entry_id) for i, item in due.items()}
+
+
+def gate_again(stack: Stack, work: ReleaseWork) -> ReleaseWork:
+    """The same work on new evidence; what may not go any more is settled, with its reasons."""
+    about = look_again(stack, work)
+    judged = {i: item.evidence for i, item in work.due.items()}
+    evidence = gather(stack, about, judged, before=judged)
+    stopped = stopped_since(stack, work.due, evidence)
+    due = {
+        i: replace(item, evidence=evidence[i]) for i, item in work.due.items() if i not in stopped
+    }
+    return replace(work, about=about, due=due, settled={**work.settled, **stopped})
+
+
+def look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:
+    found = stack.topics.read(work.ml_name)
+    if found is None or found[1].stat.czxid != work.czxid:
+        raise MetadataConflictError(f"{topic_of(work.ml_name)}: the topic was deleted meanwhile")
+    topic, node = found
+    about = gather_topic(stack, work.ml_name, topic, work.shadows, work.seen, before=work.about)
+    refuse_old_metadata(about, node)
+    return about
+
+
+def stopped_since(
+    stack: Stack, due: Mapping[int, Due], evidence: Mapping[int, Evidence]
+) -> dict[int, NotYet]:
+    """Ledgers that the gate does not let go any more, or that are not those of their intents."""
+    stopped: dict[int, NotYet] = {}
+    for ledger_id, now in evidence.items():
+        item, decision = due[ledger_id], decide_now(stack, now)
+        digest = None if now.certificate is None else now.certificate.sha256
+        if isinstance(decision, NotYet):
+            stopped[ledger_id] = NotYet(
+                tuple(f"since it was begun: {reason}" for reason in decision.reasons)
+            )
+        elif (decision.uid, digest) != (item.uid, item.intent.record.certificate_sha256):
+            stopped[ledger_id] = NotYet(
+                (f"since it was begun: attempt {decision.uid} took its place",)
+            )
+    return stopped
+
+
+def refuse_old_metadata(about: TopicEvidence, node: Node) -> None:
+    """A store restored from an old snapshot knows less than our records: nothing is deleted."""
+    recorded = max(
+        (
+            stored.record.node_version
+            for stored in about.publications.records
+            if stored.record.node_czxid == node.stat.czxid
+        ),
+        default=0,
+    )
+    if node.stat.version < recorded:
+        raise RefusedError(
+            f"{topic_of(about.ml_name)}: node version {node.stat.version} is below the recorded "
+            f"{recorded}: the metadata store went back in time; nothing is released"
+        )
