@@ -110,7 +110,11 @@ def run_planned_release(process: Process) -> None:
     written = process.site.release_plan
     if written is None:
         return
-    if _tell(process, execute_plan(process.stack(), written)):
+    along: dict[int, PublishedAlong] = {}
+    done = execute_plan(process.stack(), written, publish_waiting=True, along=along)
+    if along:
+        process.world.faults.strike("published along with a release")
+    if _tell(process, done):
         process.world.faults.strike("released by an approved plan")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from resources.metastore.ledger_info import LedgerInfo
+from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import parse_topic_name
 from tests.support.sim_evidence import node_of, object_at
 from tests.support.sim_object_judge import ObjectJudge
@@ -164,6 +165,7 @@ class Monitor(ReleaseJudge, ObjectJudge):
             has = info.offload
             if has == had:
                 continue
+            self._judge_unmarked(process, path, info, had)
             if had is not None and self.attempt_of(ours, info.ledger_id, had.uid) is None:
                 taken_out = has is None and not had.complete
                 healed = (
@@ -202,6 +204,16 @@ class Monitor(ReleaseJudge, ObjectJudge):
                 "I4", f"{ml_name}: {uid} complete, its objects are not those of ledger {ledger_id}"
             )
         self.damaged.add(uid)
+
+    def _judge_unmarked(
+        self, process: Process, path: str, info: LedgerInfo, had: OffloadContext | None
+    ) -> None:
+        """Without its mark a ledger is looked for on bookies, which must have it."""
+        marked = info.offload is not None and info.offload.bookkeeper_deleted
+        if had is None or not had.bookkeeper_deleted or marked:
+            return
+        if not process.site.cluster.has_node(info.ledger_id):
+            self.report("I1", f"{path}: mark of {info.ledger_id} taken off, bookies lost it")
 
     def _is_broken(self, process: Process, uid: UUID, info: LedgerInfo) -> bool:
         """A copy of a broker's own that a sound one may take the place of."""

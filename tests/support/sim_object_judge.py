@@ -84,6 +84,33 @@ class ObjectJudge(Truth):
         abandoned = outcome is not None and outcome["outcome"] == "abandon"
         if not abandoned and not self._is_replaced(site, uid, ledger_id):
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
+        if self._is_waiting(site, uid, ledger_id):
+            self.report("waste", f"{key} deleted, a proven copy that waits to be published")
+
+    def _is_waiting(self, site: Site, uid: UUID, ledger_id: int) -> bool:
+        """The newest proven copy of a ledger that its topic lists and nobody else offloaded."""
+        instance = site.cluster.instance
+        attempt = self.attempt_of(instance, ledger_id, uid)
+        stored = site.cluster.metadata.nodes.get(managed_ledger_path(site.cluster.owner[ledger_id]))
+        topic = self.topic(site, site.cluster.owner[ledger_id])
+        listed = None if topic is None else topic.ledger(ledger_id)
+        if attempt is None or stored is None or listed is None or listed.offload is not None:
+            return False
+        if attempt["ml_czxid"] != stored.stat.czxid or not self.is_good(site, uid, ledger_id):
+            return False
+        if self.record(instance, keys.quarantine(ledger_id, uid)) is not None:
+            return False
+        prefix = f"tierkeeper/{instance}/"
+        at = {
+            key: put_at
+            for key, put_at in self.put_at.items()
+            if key.startswith(f"{prefix}{keys.certificates_of(ledger_id)}")
+        }
+        proven_at = at.get(f"{prefix}{keys.certificate(ledger_id, uid)}")
+        decided_at = self.put_at.get(f"{prefix}{keys.outcome(ledger_id, uid)}")
+        if proven_at is None or (decided_at is not None and decided_at < proven_at):
+            return False  # it was given up before it was proven
+        return proven_at == max(at.values())
 
     def _judge_record(self, process: Process, key: str) -> None:
         """Of our records only failures and pauses end, and what a person approved to be forgotten."""

@@ -78,7 +78,9 @@ def schedule(world: World, site: Site) -> None:
         offloads.append(offloads[0] + rng.uniform(0, 0.5))
     if first:
         offloads.append(rng.uniform(600, FAULTS_S))
-    releases = [offloads[0] + rng.uniform(60, 1200), rng.uniform(1500, FAULTS_S)]
+    planned, copied = rng.random() < 0.6, rng.random() < 0.6
+    soonest = 700 if planned or copied else 60  # something is due then
+    releases = [offloads[0] + rng.uniform(soonest, 1300), rng.uniform(1500, FAULTS_S)]
     if rng.random() < 0.4:
         world.faults.strike("duplicate run")
         releases.append(releases[0] + rng.uniform(0, 0.5))
@@ -87,8 +89,7 @@ def schedule(world: World, site: Site) -> None:
         sweeps.append(offloads[-1] + rng.uniform(0, 1.0))
     if rng.random() < 0.3:
         sweeps.append(sweeps[0] + rng.uniform(1800.0, 3000.0))
-    planned = rng.random() < 0.35
-    copies = [] if planned or rng.random() < 0.3 else [at - rng.uniform(20, 50) for at in releases]
+    copies = [at - rng.uniform(20, 50) for at in releases] if copied else []
     for at in copies:
         spawn_broker(world, site, f"{site.cluster.instance}-traffic", at - 30.0, "traffic")
     kinds: tuple[tuple[str, list[float], Callable[[Process], None]], ...] = (
