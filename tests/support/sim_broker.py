@@ -45,6 +45,7 @@ from tests.support.sim_offloader import DRIVER, Offloader
 
 NAME = "127.0.0.1:8080"
 STATS_AGE_S = 60.0
+_SHADOW = "-shadow"
 
 
 @dataclass(slots=True)
@@ -86,7 +87,6 @@ class SimBroker:
         self.blind_until = -1.0  # its offloader cannot reach the bucket
         self.unregistered_until = -1.0  # its session expired: it serves on, and nobody lists it
         self.offloader = Offloader(objects.bucket)
-        self.shadows: dict[str, str] = {}  # managed ledger of a shadow -> its source's
         self._now, self._pause, self._new_uid, self._told = now, pause, new_uid, told
         self._metadata = cluster.metadata.client(now)
 
@@ -196,17 +196,21 @@ class SimBroker:
 
     def make_shadow(self, ml_name: str) -> str:
         """A topic that reads this one's ledgers, from their bookie copies alone."""
-        shadow = f"{ml_name}-shadow"
+        shadow = f"{ml_name}{_SHADOW}"
         message = ml_pb2.ManagedLedgerInfo()
         message.properties.add(key=SHADOW_SOURCE_PROPERTY, value=_topic_of(ml_name))
         self.cluster.metadata.put(managed_ledger_path(shadow), message.SerializeToString())
-        self.shadows[shadow] = ml_name
         return shadow
+
+    @property
+    def shadows(self) -> dict[str, str]:
+        """Managed ledgers of shadows, as metadata has them now, and their sources'."""
+        found = [name for name in self._managed_ledgers() if name.endswith(_SHADOW)]
+        return {name: name.removesuffix(_SHADOW) for name in found}
 
     def drop_shadows(self) -> None:
         for shadow in self.shadows:
             self.cluster.metadata.nodes.pop(managed_ledger_path(shadow), None)
-        self.shadows.clear()
 
     def trim(self, ml_name: str, *, leaves: bool = False) -> int | None:
         """Let retention take the oldest sealed ledger; its objects and bookie copy go with it.
@@ -341,10 +345,12 @@ class SimBroker:
 
     def names(self) -> list[str]:
         """Managed ledgers that write ledgers of their own: no shadows."""
+        return [name for name in self._managed_ledgers() if not name.endswith(_SHADOW)]
+
+    def _managed_ledgers(self) -> list[str]:
         prefix = "/managed-ledgers/"
         nodes = self.cluster.metadata.nodes
-        found = [p.removeprefix(prefix) for p in nodes if p.startswith(prefix)]
-        return [name for name in found if name.count("/") == 3 and name not in self.shadows]
+        return [p.removeprefix(prefix) for p in nodes if p.startswith(prefix) and p.count("/") == 5]
 
     def load(self, ml_name: str) -> _Loaded:
         found = self.topics.get(ml_name)

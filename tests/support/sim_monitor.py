@@ -180,7 +180,8 @@ class Monitor(ReleaseJudge, ObjectJudge):
             marked = has is not None and has.bookkeeper_deleted
             if has is not None and marked and not (had is not None and had.bookkeeper_deleted):
                 self.judge_mark(process, ml_name, has.uid, info.ledger_id)
-            gains = gains or marked or (has is not None and had is None)
+            anew = has is not None and (had is None or had.uid != has.uid)
+            gains = gains or anew or (marked and not (had is not None and had.bookkeeper_deleted))
             if has is None or not has.complete or (had is not None and had.uid == has.uid):
                 continue
             self._judge_publication(process, ml_name, has.uid, info.ledger_id)

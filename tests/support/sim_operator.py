@@ -41,12 +41,12 @@ def restore(world: World, site: Site, nodes: Mapping[str, Any]) -> None:
             process.seen_zxid = 0
     world.forget_history()
     site.restored = True
-    site.changed_at["restored"] = world.scheduler.now
+    site.changed_at.update(dict.fromkeys(("restored", "shadow", "bookies"), world.scheduler.now))
     site.broker.restart()
     monitor, now = world.monitor, world.scheduler.now
     for uid in _named(world, site) - named:
         monitor.named_since[uid] = now
-    site.set_back |= _set_back(world, site)
+    site.set_back |= set_back(world, site)
     excuse(world, site)
 
 
@@ -59,7 +59,7 @@ def _named(world: World, site: Site) -> set[UUID]:
     }
 
 
-def _set_back(world: World, site: Site) -> set[str]:
+def set_back(world: World, site: Site) -> set[str]:
     """Topics whose node is older than one that a publication was confirmed in: a person must look."""
     prefix = f"tierkeeper/{site.cluster.instance}/publications/"
     found = set()

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from resources.errors import MetadataError, RefusedError, TierkeeperError
+from resources.errors import MetadataError, TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from tests.support.sim_acts import run_offload, run_release_along, run_sweep
 from tests.support.sim_clients import Process
 from tests.support.sim_disasters import put_right
+from tests.support.sim_operator import set_back
 from tiering_assets.offload_format.keys import ObjectKey, data_key, parse_key
 from tiering_assets.records import keys
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tests.support.sim_world import World
 
 _PASSING = re.compile(r"^tierkeeper/[^/]+/(claims|disturbances|failures|pause-lifts)/")
+_BACK_IN_TIME = "the metadata store went back in time"
 ROUNDS_MAX = 6  # a copy that rotted is withdrawn, then quarantined, then made again and released
 
 
@@ -32,6 +34,7 @@ def settle(world: World) -> None:
     world.scheduler.now += 2 * 86400.0 + 3600.0
     for site in world.sites:
         put_right(world, site)
+        site.set_back |= set_back(world, site)
         site.cluster.collect()
         _finish_broker_offloads(site)
     offload, release, clean = (
@@ -75,8 +78,8 @@ def _round(world: World, name: str, kinds: Sequence[Kind]) -> None:
             try:
                 act(process)
             except TierkeeperError as error:
-                if site.restored and isinstance(error, RefusedError):
-                    continue  # metadata went back in time: a person must look
+                if site.set_back and _BACK_IN_TIME in str(error):
+                    continue  # a person must look
                 world.monitor.report("progress", f"{process.name}: {type(error).__name__}: {error}")
             world.scheduler.now += 1300.0
 
@@ -98,7 +101,9 @@ def _finish_broker_offloads(site: Site) -> None:
 
 def _judge_progress(world: World, site: Site) -> None:
     monitor = world.monitor
-    for ml_name, topic in () if site.restored else monitor.topics_of(site):
+    for ml_name, topic in monitor.topics_of(site):
+        if ml_name in site.set_back:
+            continue  # its node was older than a publication: a person must look
         for info in topic.ledgers:
             reason = _unfinished(world, site, info)
             if reason is not None:
