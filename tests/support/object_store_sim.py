@@ -33,6 +33,7 @@ from resources.object_store.store import (
 
 T = TypeVar("T")
 PART_BYTES_MIN = 5 * 1024 * 1024
+ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})  # a GET answers only after a restore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class _Version:
     metadata: Mapping[str, str]
     sha256: bytes | None
     deleted: bool = False
+    storage_class: str | None = None
+    expiration: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,6 +101,7 @@ class SimulatedObjectStore:
         self._uploads: dict[str, _Upload] = {}
         self._count = 0
         self._lock = threading.RLock()
+        self.refuses_version_deletes = False  # as a lock on its versions does
 
     @property
     def bucket(self) -> str:
@@ -153,6 +157,42 @@ class SimulatedObjectStore:
         """Other bytes under the same ETag and times: a disk that lies."""
         self._objects[key][-1] = replace(self._objects[key][-1], body=body)
 
+    def served(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
+        """As `peek`, but of an object in an archive nobody gets a byte."""
+        found = self._current(key)
+        if found is None or found.storage_class in ARCHIVES:
+            return None
+        return found.body, found.metadata
+
+    def move(self, key: str, storage_class: str | None) -> None:
+        """What a lifecycle rule does: another class; bytes, ETag and times stay."""
+        self._objects[key][-1] = replace(self._objects[key][-1], storage_class=storage_class)
+
+    def expire(self, key: str, expiration: str | None) -> None:
+        """Let a lifecycle rule announce that it will delete the object."""
+        self._objects[key][-1] = replace(self._objects[key][-1], expiration=expiration)
+
+    def take_markers(self, key: str) -> bool:
+        """Remove the delete markers that hide a version of a key; False where none does."""
+        versions = self._objects.get(key, [])
+        kept = [v for v in versions if not v.deleted]
+        hidden = bool(kept) and versions[-1].deleted
+        if hidden:
+            versions[:] = kept
+        return hidden
+
+    def peek_version(self, key: str, version_id: str | None) -> bytes | None:
+        """A version's bytes, hidden by a marker or not."""
+        found = [v for v in self._objects.get(key, []) if v.version_id == version_id]
+        return found[0].body if found and not found[0].deleted else None
+
+    def peek_hidden(self) -> list[str]:
+        """Keys that a delete marker hides."""
+        return [key for key, found in self._objects.items() if found and found[-1].deleted]
+
+    def keep_versions(self) -> None:
+        self._versioning = True
+
     def peek_keys(self) -> list[str]:
         return [key for key in self._objects if self._current(key) is not None]
 
@@ -195,6 +235,7 @@ class SimulatedObjectStore:
     def get(self, key: str, *, version_id: str | None = None) -> StoredObject | None:
         def apply() -> StoredObject | None:
             head, found = self._head(key, version_id), self._find(key, version_id)
+            self._refuse_archived(key, found)
             return None if head is None or found is None else StoredObject(head, found.body)
 
         return self._call("get", key, apply)
@@ -209,6 +250,7 @@ class SimulatedObjectStore:
             found = self._find(key, version_id)
             if found is None:
                 raise ObjectNotFoundError(f"bucket {self._bucket!r}: GET of {key!r}: not there")
+            self._refuse_archived(key, found)
             return found.body[start : start + length]
 
         body = self._call("get_range", key, apply)
@@ -229,6 +271,9 @@ class SimulatedObjectStore:
         def apply() -> None:
             versions = self._objects.get(key, [])
             if version_id is not None:
+                named = [v for v in versions if v.version_id == version_id]
+                if self.refuses_version_deletes and named and not named[0].deleted:
+                    raise ObjectStoreError(f"DELETE of {key!r}, version {version_id}: denied")
                 versions[:] = [v for v in versions if v.version_id != version_id]
             elif self._versioning:
                 self._store(key, b"", etag="", metadata={}, sha256=None, deleted=True)
@@ -384,8 +429,14 @@ class SimulatedObjectStore:
             server_date=self._stamp(),
             version_id=found.version_id,
             metadata=dict(found.metadata),
+            storage_class=found.storage_class,
+            expiration=found.expiration,
             sha256=found.sha256,
         )
+
+    def _refuse_archived(self, key: str, found: _Version | None) -> None:
+        if found is not None and found.storage_class in ARCHIVES:
+            raise ObjectStoreError(f"GET of {key!r}: InvalidObjectState: it is archived")
 
     def _check_conditions(self, key: str, *, if_absent: bool, if_match: str | None) -> None:
         current = self._current(key)

@@ -30,17 +30,22 @@ from resources.metastore.ledger_info import (
 )
 from resources.metastore.offload_context import OffloadContext, driver_properties
 from resources.metastore.store import NodeStat
-from resources.metastore.topic_names import managed_ledger_path, parse_topic_name
+from resources.metastore.topic_names import (
+    SHADOW_SOURCE_PROPERTY,
+    managed_ledger_path,
+    parse_topic_name,
+)
 from resources.pulsar.activity import TopicActivity
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_cluster import SimCluster
 from tests.support.sim_objects import entries_of, write_pair
+from tests.support.sim_offloader import DRIVER, Offloader
 
 NAME = "127.0.0.1:8080"
-DRIVER = "aws-s3"
 STATS_AGE_S = 60.0
+_SHADOW = "-shadow"
 
 
 @dataclass(slots=True)
@@ -80,17 +85,15 @@ class SimBroker:
         self.loading: set[str] = set()
         self.owned_until = -1.0
         self.blind_until = -1.0  # its offloader cannot reach the bucket
+        self.unregistered_until = -1.0  # its session expired: it serves on, and nobody lists it
+        self.offloader = Offloader(objects.bucket)
         self._now, self._pause, self._new_uid, self._told = now, pause, new_uid, told
         self._metadata = cluster.metadata.client(now)
 
     # ----- BrokerAdmin
 
     def runtime_config(self) -> Mapping[str, str]:
-        return {
-            "autoSkipNonRecoverableData": "false",
-            "clusterName": "sim",
-            "managedLedgerOffloadDriver": DRIVER,
-        }
+        return self.offloader.runtime_config()
 
     def runtime_configs(self) -> Mapping[str, Mapping[str, str]]:
         return {NAME: self.runtime_config()}
@@ -109,6 +112,8 @@ class SimBroker:
 
     def locate(self, topic: str) -> TopicPlace:
         name = _ml_name(topic)
+        if self._now() < self.unregistered_until:
+            return TopicPlace(TopicLoad.NOT_LOADED)  # by what is registered
         loaded = self.topics.get(name)
         if loaded is not None:
             if self._now() - loaded.loaded_at > STATS_AGE_S:
@@ -163,15 +168,8 @@ class SimBroker:
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         self.owned_until = self._now() + STATS_AGE_S
-        return EffectiveOffloadPolicies(
-            driver=DRIVER,
-            bucket=self.objects.bucket,
-            endpoint="",
-            region="us-east-1",
-            deletion_lag_ms=None if self.lag_s is None else int(self.lag_s * 1000),
-            threshold_bytes=None,
-            threshold_seconds=None,
-            read_priority="bookkeeper-first" if self.bookkeeper_first else None,
+        return self.offloader.effective(
+            _namespace(_ml_name(topic)), lag_s=self.lag_s, bookkeeper_first=self.bookkeeper_first
         )
 
     # ----- what it does unasked
@@ -189,15 +187,36 @@ class SimBroker:
     def roll_over(self, ml_name: str) -> None:
         """Seal the open ledger and write to a new one."""
         loaded = self.load(ml_name)
-        if not self.cluster.written[loaded.open_id]:
-            return
+        if self.cluster.is_short or not self.cluster.written[loaded.open_id]:
+            return  # it goes on with the ledger that it has
         self.cluster.close_ledger(loaded.open_id)
         self._seal(loaded.message, loaded.open_id)
         loaded.open_id = self._add_open(loaded.message, ml_name)
         self._store(ml_name, loaded)
 
-    def trim(self, ml_name: str) -> int | None:
-        """Let retention take the oldest sealed ledger; its objects and bookie copy go with it."""
+    def make_shadow(self, ml_name: str) -> str:
+        """A topic that reads this one's ledgers, from their bookie copies alone."""
+        shadow = f"{ml_name}{_SHADOW}"
+        message = ml_pb2.ManagedLedgerInfo()
+        message.properties.add(key=SHADOW_SOURCE_PROPERTY, value=_topic_of(ml_name))
+        self.cluster.metadata.put(managed_ledger_path(shadow), message.SerializeToString())
+        return shadow
+
+    @property
+    def shadows(self) -> dict[str, str]:
+        """Managed ledgers of shadows, as metadata has them now, and their sources'."""
+        found = [name for name in self._managed_ledgers() if name.endswith(_SHADOW)]
+        return {name: name.removesuffix(_SHADOW) for name in found}
+
+    def drop_shadows(self) -> None:
+        for shadow in self.shadows:
+            self.cluster.metadata.nodes.pop(managed_ledger_path(shadow), None)
+
+    def trim(self, ml_name: str, *, leaves: bool = False) -> int | None:
+        """Let retention take the oldest sealed ledger; its objects and bookie copy go with it.
+
+        `leaves` is a broker that dies before it deletes the objects.
+        """
         loaded = self.load(ml_name)
         sealed = sorted(i.ledgerId for i in loaded.message.ledgerInfo if i.timestamp)
         if len(sealed) < 2:
@@ -211,7 +230,10 @@ class SimBroker:
         if not self._store(ml_name, loaded):
             return None
         self._pause(0.05)
-        self._delete_all(gone)
+        if leaves:
+            self.cluster.delete_ledger(gone.ledgerId)
+        else:
+            self._delete_all(gone)
         self._told("trimmed", ml_name)
         return gone.ledgerId
 
@@ -227,7 +249,7 @@ class SimBroker:
             if i.timestamp and not i.offloadContext.complete
         )
         info = loaded.info(ids[0]) if ids else None
-        if info is None or not self.cluster.has_node(ids[0]):
+        if info is None or not self.cluster.has_node(ids[0]) or not self.reads_ours(ids[0]):
             return False
         uid = self._new_uid()
         info.offloadContext.Clear()
@@ -308,16 +330,24 @@ class SimBroker:
             if not self.cluster.has_node(info.ledgerId):
                 return None
             return self.cluster.bookies.get(info.ledgerId)
-        if self._now() < self.blind_until:
+        if self._now() < self.blind_until or not self.reads_ours(info.ledgerId):
             return None
         try:
             return entries_of(self.objects, _uid(info), info.ledgerId)
         except FormatError:
             return None
 
+    def reads_ours(self, ledger_id: int) -> bool:
+        """Whether its offloader is set to our bucket where this ledger's topic is."""
+        return self.offloader.reads_ours(_namespace(self.cluster.owner[ledger_id]))
+
     # ----- how it is done
 
     def names(self) -> list[str]:
+        """Managed ledgers that write ledgers of their own: no shadows."""
+        return [name for name in self._managed_ledgers() if not name.endswith(_SHADOW)]
+
+    def _managed_ledgers(self) -> list[str]:
         prefix = "/managed-ledgers/"
         nodes = self.cluster.metadata.nodes
         return [p.removeprefix(prefix) for p in nodes if p.startswith(prefix) and p.count("/") == 5]
@@ -336,6 +366,8 @@ class SimBroker:
             self.owned_until = self._now() + STATS_AGE_S
 
     def _load_anew(self, ml_name: str) -> _Loaded:
+        if self.cluster.is_short:
+            raise BrokerError(f"{ml_name}: NotEnoughBookiesException: no ledger can be made")
         node = self._metadata.get(managed_ledger_path(ml_name))
         if node is None:
             raise BrokerNotFoundError(f"{ml_name}: no such topic")

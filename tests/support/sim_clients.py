@@ -24,10 +24,12 @@ from resources.object_store.store import ObjectStore
 from resources.pulsar.admin import BrokerAdmin, TopicLoad
 from resources.settings import BookieSettings, Settings
 from tests.support.sim_cluster import BOOKIE, SimCluster
+from tests.support.sim_evidence import Question
 from tests.support.sim_faults import Fate
 from tests.support.sim_judge import judge, judge_ledgers
 from tests.support.sim_scheduler import Actor
 from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.steps.release_plan import Written
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
 from tiering_assets.tasks.rates import Rates
@@ -76,6 +78,9 @@ class Process:
         # What the monitor remembers of this process: numbers of calls, and what it asked a broker.
         self.listed_at = -1
         self.read_at: dict[str, int] = {}
+        self.asked: dict[Question, float] = {}  # true time of the last answer
+        self.call_began = 0.0
+        self.misled = False  # bytes that it read were others than those that lie there
         self.located: dict[str, TopicLoad] = {}
         self.rehearsed: set[tuple[int, int]] = set()
 
@@ -112,6 +117,10 @@ class Process:
             in_parallel=lambda act, items: [act(item) for item in items],
         )
 
+    def quiet_book(self) -> RecordBook:
+        """The records as they lie there: for the simulation, no remote call of this process."""
+        return RecordBook(self.world.objects, self.site.cluster.instance)
+
     @contextmanager
     def open_lengths(
         self, _settings: BookieSettings, source: LedgerSource
@@ -135,7 +144,12 @@ class Site:
 
     def __init__(self, cluster: SimCluster, broker: SimBroker) -> None:
         self.cluster, self.broker = cluster, broker
+        self.bookkeeper_first = broker.bookkeeper_first  # as it was set up
         self.restored = False  # its metadata went back in time
+        self.set_back: set[str] = set()  # topics older than a publication of them
+        self.release_plan: Written | None = None  # made, and not carried out yet
+        self.plans: dict[str, str] = {}  # digest of the newest recorded plan of a kind
+        self.changed_at: dict[str, float] = {}  # when people last changed a setting around topics
 
 
 class Runner(LocalRunner):

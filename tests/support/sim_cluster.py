@@ -32,6 +32,19 @@ class SimCluster:
         self.owner: dict[int, str] = {}
         self._next_id = 0
 
+    @property
+    def is_short(self) -> bool:
+        """Fewer writable bookies than a new ledger needs; those that are there still answer reads."""
+        return f"{ROOT}/available/{BOOKIE}" not in self.metadata.nodes
+
+    def be_short(self, short: bool) -> None:
+        """Let the bookie turn read-only, or writable again."""
+        writable, readonly = (f"{ROOT}/available/{sub}{BOOKIE}" for sub in ("", "readonly/"))
+        gone, there = (writable, readonly) if short else (readonly, writable)
+        self.metadata.nodes.pop(gone, None)
+        if there not in self.metadata.nodes:
+            self.metadata.put(there, b"")
+
     @staticmethod
     def path(ledger_id: int) -> str:
         return f"{ROOT}/L{ledger_id:010d}"

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tiering_assets.offload_format.keys import parse_key
+
+if TYPE_CHECKING:
+    from tests.support.sim_clients import Site
 
 # Struck at single remote calls.
 AT_CALLS: Final = (
@@ -55,7 +58,42 @@ BY_SCHEDULE: Final = (
     "foreign object",
     "object damaged after publication",
 )
-NAMES: Final = (*AT_CALLS, *BY_SCHEDULE)
+# Worlds that people make: struck by sim_disasters.py and the schedules of sim_stories.py.
+WORLDS: Final = (
+    "objects lost before publication",
+    "objects replaced before publication",
+    "object lost after publication",
+    "metadata restored to before a publication",
+    "metadata restored to after a publication",
+    "delete markers removed",
+    "version deletes refused",
+    "offload policy names another driver",
+    "offload policy names another bucket",
+    "offload policy names another endpoint",
+    "offload policy names no driver",
+    "broker driver removed",
+    "autoSkip switched on",
+    "shadow made",
+    "bookies short",
+    "broker restarts with other settings",
+    "broker serves on after its session",
+    "objects moved to a readable class",
+    "objects moved to an archive",
+    "objects expire",
+    "paused",
+)
+# Processes of ours that destroy, counted where they did something.
+DONE: Final = (
+    "scrub",
+    "heal tried",
+    "healed",
+    "expired copies deleted",
+    "records forgotten",
+    "locked versions met again",
+    "released by an approved plan",
+    "published along with a release",
+)
+NAMES: Final = (*AT_CALLS, *BY_SCHEDULE, *WORLDS, *DONE)
 
 WRITES = frozenset(
     {
@@ -101,12 +139,27 @@ class Fate:
         return room == self.room and method in self.methods and self.naming in str(args[:1])
 
 
+@dataclass(slots=True)
+class Ambush:
+    """What happens right after the nth call of a kind; `act` says whether it struck.
+
+    It is told the caller's site and what the call was about, and strikes at a later call otherwise.
+    """
+
+    room: str
+    method: str
+    naming: str
+    act: Callable[[Site, str], bool]
+    nth: int = 1
+
+
 class Faults:
     """`on` is off while a world is laid out and after the faults have stopped."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.on = False
+        self.at_calls = True  # False: nothing strikes but what a schedule has laid
         self.counts: Counter[str] = Counter()
         scale = rng.choice((0.3, 1.0, 1.0, 2.5))
         self._write_p = 0.02 * scale
@@ -120,6 +173,8 @@ class Faults:
 
     def pick(self, room: str, method: str, args: Sequence[Any]) -> str | None:
         """The fault of this call, not yet counted, or None."""
+        if not self.at_calls:
+            return None
         writes = method in WRITES
         p = self._write_p if writes else self._read_p
         p *= _EAGER.get((room, method), 1)

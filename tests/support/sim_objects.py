@@ -22,7 +22,8 @@ BLOCK_BYTES = 400
 
 def entries_of(objects: SimulatedObjectStore, uid: UUID, ledger_id: int) -> list[bytes]:
     """Every entry of an attempt's two objects. FormatError when one is missing or damaged."""
-    data, index = objects.peek(data_key(uid, ledger_id)), objects.peek(index_key(uid, ledger_id))
+    data = objects.served(data_key(uid, ledger_id))
+    index = objects.served(index_key(uid, ledger_id))
     if data is None or index is None:
         raise FormatError(f"attempt {uid} of ledger {ledger_id}: an object is missing")
     for _body, metadata in (data, index):

@@ -22,7 +22,8 @@ from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_broker import SimBroker
 from tests.support.sim_clients import Process, Site, settings_of_simulation
 from tests.support.sim_cluster import BOOKIE, SimCluster
-from tests.support.sim_faults import WRITES, Fate, Faults
+from tests.support.sim_evidence import question_of
+from tests.support.sim_faults import WRITES, Ambush, Fate, Faults
 from tests.support.sim_monitor import Monitor
 from tests.support.sim_scheduler import Killed, Scheduler
 from tiering_assets.offload_format.keys import parse_key
@@ -65,6 +66,7 @@ class World:
         self.monitor = Monitor(self)
         self.calls = 0
         self.trace: list[str] | None = [] if traced else None
+        self.ambushes: dict[tuple[str, str], list[Ambush]] = {}
         self._history: dict[int, list[tuple[float, str, Any]]] = {}
 
     # ----- clocks, ids, notes
@@ -161,6 +163,7 @@ class World:
         """One remote call of ours, with whatever goes wrong with it."""
         faults, rng = self.faults, self.rng
         fault = faults.pick(room, method, args) if faults.on and not process.steady else None
+        process.call_began = self.scheduler.now
         wait_s = rng.random() * 0.02
         if fault == "delay":
             wait_s = rng.uniform(0.5, 15.0)
@@ -184,6 +187,7 @@ class World:
         self._fail_before(process, room, method, fault)
         if fault == "stale metadata read" and (old := self._older(process, args[0])) is not None:
             faults.strike(fault)
+            self._heard(process, room, method, args, self.scheduler.now - SESSION_S)
             return old
         self.monitor.before(process, room, method, args, kwargs)
         if room == "metadata" and method in WRITES:
@@ -191,8 +195,12 @@ class World:
         answer = apply(*args, **kwargs)
         if method in WRITES:
             self.monitor.after(process, room, method, args, kwargs)
+        if (room, method) in self.ambushes:
+            self._spring(process, room, method, args)
         if fault is not None:
             answer = self._after(process, room, method, fault, answer, args)
+        if method not in WRITES:
+            self._heard(process, room, method, args, self.scheduler.now)
         if method == "locate":
             process.located[args[0]] = answer.load
         elif method == "read_entry":
@@ -200,6 +208,26 @@ class World:
         if isinstance(answer, Node):
             process.seen_zxid = max(process.seen_zxid, answer.stat.mzxid)
         return answer
+
+    @staticmethod
+    def _heard(process: Process, room: str, method: str, args: tuple[Any, ...], at: float) -> None:
+        """Remember what the process was told, and how things stood at that time."""
+        question = question_of(room, method, args)
+        if question is not None:
+            process.asked[question] = max(at, process.asked.get(question, at))
+
+    def lie_in_wait(self, ambush: Ambush) -> None:
+        """Let something happen right after a call of ours, whoever makes it."""
+        self.ambushes.setdefault((ambush.room, ambush.method), []).append(ambush)
+
+    def _spring(self, process: Process, room: str, method: str, args: tuple[Any, ...]) -> None:
+        if not self.faults.on:
+            return
+        waiting = self.ambushes[room, method]
+        for ambush in [one for one in waiting if one.naming in str(args[:1])]:
+            ambush.nth -= 1
+            if ambush.nth <= 0 and ambush.act(process.site, str(args[0]) if args else ""):
+                waiting.remove(ambush)
 
     def _fail_before(self, process: Process, room: str, method: str, fault: str | None) -> None:
         match fault:
@@ -234,11 +262,13 @@ class World:
                 kept = self._part(items) if fault == "partial listing" else self._stale(items)
                 if len(kept) < len(items):
                     strike(fault)
+                    process.misled = True
                 if isinstance(answer, list) or answer is None:
                     return kept if answer is not None else None
                 return iter(kept)
             case "corrupted read-back" if answer:
                 strike(fault)
+                process.misled = True
                 at = self.rng.randrange(len(answer))
                 return answer[:at] + bytes([answer[at] ^ 1]) + answer[at + 1 :]
             case "bits rot before verification" if parse_key(args[0]) is not None:
@@ -265,7 +295,8 @@ class World:
         raise Killed
 
     def runner_fault(self, process: Process) -> str | None:
-        if not self.faults.on or self.rng.random() > 0.06:
+        faults = self.faults
+        if not (faults.on and faults.at_calls) or self.rng.random() > 0.06:
             return None
         fault = self.rng.choice(("row lost", "task run twice"))
         self.note(process.name, f"runner <<{fault}>>")
@@ -306,31 +337,9 @@ class World:
                 )
         return None
 
-    # ----- disasters
-
-    def snapshot(self, site: Site) -> dict[str, Any]:
-        return dict(site.cluster.metadata.nodes)
-
-    def restore(self, site: Site, nodes: dict[str, Any]) -> None:
-        """Metadata goes back in time; every session ends and the broker starts anew."""
-        self.note("operator", f"metadata of {site.cluster.instance} restored")
-        site.cluster.metadata.nodes = dict(nodes)
-        for process in self.processes:
-            if process.site is site:
-                process.metadata.drop_session()
-                process.seen_zxid = 0
+    def forget_history(self) -> None:
+        """After a restore no server lags behind with what was there before."""
         self._history.clear()
-        site.restored = True
-        site.broker.restart()
-        for _ml_name, topic in self.monitor.topics_of(site):
-            for info in topic.ledgers:
-                context = info.offload
-                if context is not None and not self.monitor.is_good(
-                    site, context.uid, info.ledger_id
-                ):
-                    self.monitor.damaged.add(context.uid)  # retention took what is named again
-                if not self.monitor.readable(site, info):
-                    self.monitor.excused.add((site.cluster.instance, info.ledger_id))
 
 
 _ERRORS: dict[str, type[TierkeeperError]] = {
