@@ -107,6 +107,11 @@ class DisturbSettings:
     transactions_max: int = _setting(
         0, "leave a loaded topic with more transactions alone: ongoing, committed and aborted"
     )
+    bookies_enough: int = _setting(
+        0,
+        "writable bookies that do to reload any topic where the brokers' bookie placement cannot be "
+        "computed (regions, racks enforced, isolation groups); 0 lets such topics wait",
+    )
     per_topic_hour_max: int = _setting(12, "reloads of one topic in any hour")
     per_broker_hour_max: int = _setting(600, "reloads of topics of one broker in any hour")
     per_cluster_hour_max: int = _setting(2000, "reloads of topics in any hour")

@@ -74,6 +74,15 @@ class BrokerAdmin(Protocol):
     def list_brokers(self) -> list[str]:
         """`host:port` of each live broker of the cluster, sorted: brokers tell them in any order."""
 
+    def answers(self, broker: str) -> bool:
+        """Whether this one broker of the cluster answers now."""
+
+    def namespace_ensemble(self, namespace: str) -> int | None:
+        """Bookies of a data ledger by the namespace's persistence policy; None where it sets none."""
+
+    def topic_ensemble(self, topic: str) -> int | None:
+        """The same by the policy in force for the topic. Makes a broker own its bundle."""
+
     def list_namespaces(self) -> list[str]:
         """`tenant/namespace`, of all tenants."""
 
@@ -159,6 +168,26 @@ class HttpBrokerAdmin:
         for broker in brokers:
             self._http.trust(broker)
         return brokers
+
+    def answers(self, broker: str) -> bool:
+        try:
+            self._http.send("GET", "/brokers/version", base=self._http.base_of(broker))
+        except BrokerError:
+            return False
+        return True
+
+    def namespace_ensemble(self, namespace: str) -> int | None:
+        path = f"{namespace_path(namespace)}/persistence"
+        return _ensemble_in(self._policies(path), path)
+
+    def topic_ensemble(self, topic: str) -> int | None:
+        name = parse_topic(topic).whole
+        path = f"{name.path}/persistence"
+        found = self._policies(path, params={"applied": "true"}, none_on=405)
+        if found is None:
+            path = f"{name.namespace_path}/persistence"
+            found = self._policies(path)
+        return _ensemble_in(found, path)
 
     def list_namespaces(self) -> list[str]:
         tenants = self._strings("/tenants")
@@ -308,6 +337,17 @@ class HttpBrokerAdmin:
 
 def _settings_in(found: Mapping[str, Any]) -> Mapping[str, str]:
     return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def _ensemble_in(policy: Mapping[str, Any] | None, path: str) -> int | None:
+    found = None if policy is None else policy.get("bookkeeperEnsemble")
+    if found is None:
+        return None
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise BrokerError(
+            f"GET {path}: bookkeeperEnsemble: expected a number, found {found!r:.100}"
+        )
+    return found
 
 
 def _as_object(found: object, path: str) -> Mapping[str, Any]:

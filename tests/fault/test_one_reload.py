@@ -19,7 +19,7 @@ from tiering_assets.steps.publish import copies_of, prepare_publication
 from tiering_assets.steps.release import Released, release_topic
 from tiering_assets.steps.release_batch import release_batch
 from tiering_assets.steps.shadows import find_shadows
-from tiering_assets.steps.topic_change import make_change
+from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.tiering.reasons import Reason
 from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.topic_edit import TopicChange
@@ -248,6 +248,7 @@ def test_a_topic_loaded_after_it_was_seen_unloaded_is_reloaded(lab, namespace):
         )
         change = TopicChange(contexts=copies_of(work.won))
         confirmed = make_change(stack, topic.ml_name, change, czxid=work.czxid, seen=seen)
+        assert isinstance(confirmed, Confirmed)
         assert confirmed.by == "unload acknowledged"
         assert disturbances(stack, topic) == ["1 ledgers published"]
     lab.readable(topic)

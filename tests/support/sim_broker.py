@@ -89,6 +89,7 @@ class SimBroker:
         return {
             "autoSkipNonRecoverableData": "false",
             "clusterName": "sim",
+            "managedLedgerDefaultEnsembleSize": "1",
             "managedLedgerOffloadDriver": DRIVER,
         }
 
@@ -100,6 +101,15 @@ class SimBroker:
 
     def list_brokers(self) -> list[str]:
         return [NAME]
+
+    def answers(self, broker: str) -> bool:
+        return broker == NAME
+
+    def namespace_ensemble(self, namespace: str) -> int | None:
+        return None
+
+    def topic_ensemble(self, topic: str) -> int | None:
+        return None
 
     def list_namespaces(self) -> list[str]:
         return sorted({_namespace(ml_name) for ml_name in self.names()})

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
+from tiering_assets.records.broker_models import BrokerGone, BrokersSeen, Undo, UndoConfirmed
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
@@ -394,4 +395,8 @@ Record = (
     | Pause
     | PauseLift
     | ReleasePlan
+    | BrokersSeen
+    | BrokerGone
+    | Undo
+    | UndoConfirmed
 )

@@ -19,6 +19,7 @@ from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.undos import require_confirmed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +38,10 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
     """Delete all of it, and say what that freed. Safe to run again.
 
     Raises:
+        RefusedError: an undo of its topic is unconfirmed, so a broker may still read them.
         ObjectStoreError: something could not be deleted. The rest is; the next run goes on.
     """
+    require_confirmed(stack, going.ml_name)
     failed: list[str] = []
     freed: list[Deleted] = []
     upload_key = data_key(going.uid, going.ledger_id)

@@ -16,6 +16,7 @@ from resources.pulsar.activity import TopicActivity
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
+from tiering_assets.steps.bookies import why_not_reloadable
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
@@ -102,9 +103,15 @@ def see(stack: Stack, ml_name: str) -> Seen:
 
 
 def must_wait(stack: Stack, ml_name: str, seen: Seen) -> Wait | None:
-    """Why the topic may not be reloaded now. One that nobody has loaded is not disturbed at all."""
+    """Why the topic may not be reloaded now. One that nobody has loaded is not disturbed at all.
+
+    Bookies come first: asking what a topic is busy with loads it where nobody has.
+    """
     if seen.place.load is TopicLoad.NOT_LOADED:
         return None
+    short = why_not_reloadable(stack, ml_name, owner=seen.place.broker)
+    if short is not None:
+        return short
     return why_left_alone(
         _activity(stack, topic_of(ml_name)),
         _recent(stack, ml_name, seen.place.broker),

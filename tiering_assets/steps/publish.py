@@ -26,6 +26,7 @@ from tiering_assets.records.models import (
     Publication,
     PublishedLedger,
 )
+from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, must_wait, see
 from tiering_assets.steps.outcome import win_outcome
@@ -39,7 +40,7 @@ from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
 from tiering_assets.tiering.brokers import not_skipping
 from tiering_assets.tiering.publication import plan_publication
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
-from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.reasons import Reason, Wait
 from tiering_assets.tiering.topic_edit import Copy, TopicChange
 from tiering_assets.tiering.topic_policy import place_digest
 
@@ -150,7 +151,7 @@ def prepare_publication(
     open_ids = [i for i in (*plan.write, *plan.already) if i not in settled]
     won: dict[int, Won] = {}
     if open_ids:
-        wait = must_wait(stack, ml_name, seen)
+        wait = settle_undos(stack, ml_name) or must_wait(stack, ml_name, seen)
         if wait is None:
             won, lost = _win_all(stack, {i: certificates[i] for i in open_ids})
             settled.update(lost)
@@ -206,11 +207,12 @@ def publish_canary(
         first = min(work.won, key=lambda i: (work.won[i].certificate.record.data.size, i))
         done = _publish(stack, work, {first: work.won[first]})
         results.update(done)
-        work = replace(
-            work,
-            won={i: won for i, won in work.won.items() if i != first},
-            proven=isinstance(done[first], Published),
-        )
+        left = {i: won for i, won in work.won.items() if i != first}
+        result = done[first]
+        if isinstance(result, Wait) and result.reason is Reason.BOOKIES_SHORT:
+            results.update(dict.fromkeys(left, result))  # the topic waits, not the ledger
+            left = {}
+        work = replace(work, won=left, proven=isinstance(result, Published))
     return results, work
 
 
@@ -225,6 +227,8 @@ def _publish(
         seen=work.seen,
         rehearse_unloaded=not work.proven,
     )
+    if isinstance(confirmed, Wait):
+        return dict.fromkeys(batch, confirmed)
     return finish_publication(stack, work, batch, confirmed)
 
 

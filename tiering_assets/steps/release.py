@@ -28,6 +28,7 @@ from resources.metastore.store import Node
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
+from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.guarded_delete import delete_ledgers
@@ -47,6 +48,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import make_change, undo
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
+from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
 from tiering_assets.tiering.topic_edit import Copy, TopicChange
 
@@ -110,8 +112,12 @@ def release_topic(
     results = {**work.settled}
     if work.due:
         marks = TopicChange(marks=copies_of(work.due))
-        make_change(stack, ml_name, marks, czxid=work.czxid, seen=work.seen)
-        results.update(finish_release(stack, work))
+        confirmed = make_change(stack, ml_name, marks, czxid=work.czxid, seen=work.seen)
+        results.update(
+            dict.fromkeys(work.due, NotYet((str(confirmed),)))
+            if isinstance(confirmed, Wait)
+            else finish_release(stack, work)
+        )
     return results
 
 
@@ -135,6 +141,15 @@ def prepare_release(
     if found is None:
         raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
     topic, node = found
+    wait = settle_undos(stack, ml_name)
+    if wait is not None:
+        return ReleaseWork(
+            ml_name=ml_name,
+            czxid=node.stat.czxid,
+            due={},
+            settled=dict.fromkeys(ledger_ids, NotYet((str(wait),))),
+            seen=seen,
+        )
     about = gather_topic(stack, ml_name, topic, _known(stack, shadows), seen)
     _refuse_old_metadata(about, node)
     results: dict[int, ReleaseResult] = {}

@@ -40,6 +40,7 @@ from tiering_assets.records.writer import Writer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.steps.run_memory import RunMemory
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
@@ -86,6 +87,7 @@ class Stack:
     open_lengths: OpenLengths = stored_lengths
     new_uid: Callable[[], UUID] = uuid4
     rates: Rates | None = None
+    memory: RunMemory = field(default_factory=RunMemory)
 
     @property
     def writer(self) -> Writer:

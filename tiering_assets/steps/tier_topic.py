@@ -19,6 +19,8 @@ from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.tiering.approval import Approval
+from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.topic_edit import TopicChange
 
 
@@ -38,6 +40,7 @@ class _Half:
     change: TopicChange
     finish: Callable[[Confirmed], None]
     fail: Callable[[TierkeeperError], None]
+    wait: Callable[[Wait], None]
 
 
 def tier_topic(
@@ -102,6 +105,7 @@ def _to_publish(
             publish.finish_publication(stack, work, work.won, confirmed)
         ),
         fail=fail,
+        wait=lambda wait: results.update(dict.fromkeys(work.won, wait)),
     )
 
 
@@ -136,6 +140,7 @@ def _to_release(
         change=TopicChange(marks=release.copies_of(work.due)),
         finish=lambda _confirmed: results.update(release.finish_release(stack, work)),
         fail=fail,
+        wait=lambda wait: results.update(dict.fromkeys(work.due, NotYet((str(wait),)))),
     )
 
 
@@ -159,6 +164,9 @@ def _make(stack: Stack, ml_name: str, halves: Sequence[_Half], seen: Seen) -> No
     else:
         for half in halves:
             try:
-                half.finish(confirmed)
+                if isinstance(confirmed, Wait):
+                    half.wait(confirmed)
+                else:
+                    half.finish(confirmed)
             except TierkeeperError as error:
                 half.fail(error)

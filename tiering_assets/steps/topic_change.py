@@ -11,18 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import RefusedError
+from resources.errors import RefusedError, TierkeeperError
 from resources.metastore.cas import EditResult
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext, driver_properties
 from resources.metastore.store import VersionedPath
+from tiering_assets.steps.bookies import why_not_reloadable
 from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.undos import Noted, waits_for_undo
 from tiering_assets.tiering.publication import plan_publication
 from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.topic_edit import TopicChange, apply_change, is_applied, undo_change
@@ -45,10 +47,13 @@ def make_change(
     czxid: int,
     seen: Seen,
     rehearse_unloaded: bool = False,
-) -> Confirmed:
+) -> Confirmed | Wait:
     """Bring a change about and prove it; safe to run again after a crash anywhere.
 
-    A topic that nobody has loaded is not loaded for a rehearsal, unless `rehearse_unloaded`.
+    A topic that nobody has loaded is not loaded for a rehearsal, unless `rehearse_unloaded`. A Wait
+    where the topic could not be loaded again: nothing was written, or what was is unconfirmed, and
+    the next run goes on. Asked before the write, as a loaded topic reloads at its broker's next
+    update, and again before the unload.
 
     Raises:
         RefusedError: the broker cannot read a ledger of the change; all of it was undone.
@@ -71,16 +76,21 @@ def make_change(
         )  # while our answer was lost, another may have taken a ledger's place
         return is_applied(topic_info, change)
 
+    if rehearse_unloaded or seen.idle_version is None:
+        short = why_not_reloadable(stack, ml_name, owner=seen.place.broker)
+        if short is not None:
+            return short
     edited = edit_topic(stack, ml_name, edit, czxid=czxid, applied=applied)
     going = change.without(waiting)
     _reach(going, publish="publish.context_set", release="release.marked")
     if not going:
         return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting)
     stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
-    if seen.still_idle(edited):
-        confirmed_by = NOT_LOADED
-    else:
-        confirmed_by = reload_topic(stack, ml_name, why=_said(going))
+    confirmed_by = (
+        NOT_LOADED if seen.still_idle(edited) else reload_topic(stack, ml_name, why=_said(going))
+    )
+    if isinstance(confirmed_by, Wait):
+        return confirmed_by
     if confirmed_by != NOT_LOADED:
         _reach(going, publish="publish.unloaded", release="release.unloaded")
     if confirmed_by != NOT_LOADED or rehearse_unloaded:
@@ -93,21 +103,26 @@ def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid:
     try:
         rehearse(stack, topic_of(ml_name), change.last_entry_ids)
     except RefusedError as error:
-        undo(stack, ml_name, change, czxid=czxid)
+        waits = undo(stack, ml_name, change, czxid=czxid)
+        readers = "readers are back on the bookies" if waits is None else f"{waits}"
         raise RefusedError(
             f"{error}; the change was taken back ({_said(change)}), nothing was deleted, and "
-            f"readers are back on the bookies. Check the broker's offloader: driver, bucket, "
-            f"credentials and its log"
+            f"{readers}. Check the broker's offloader: driver, bucket, credentials and its log"
         ) from error
 
 
-def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
+def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> Wait | None:
     """Take our contexts and marks out of the node again and make the broker see it.
+
+    It always writes. Its unload waits where the topic could not be loaded again: then the undo
+    stays listed as unconfirmed, nothing of the topic is deleted, and the answer says why.
 
     What BookKeeper does not have any more stays as it is: another run was faster and deleted it, and
     the object is what readers have. The write holds only while the other ledgers are still there.
     """
     nodes: dict[int, LedgerNode] = {}
+    why = f"taken back: {_said(change)}"
+    noted = Noted(stack, ml_name, czxid=czxid, ledger_ids=tuple(change.last_entry_ids), why=why)
 
     def edit(info: ManagedLedger) -> ManagedLedger | None:
         nodes.clear()
@@ -126,8 +141,17 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None
         guards=lambda: [VersionedPath(n.path, n.stat.version) for n in nodes.values()],
     )
     _reach(change, publish="publish.context_removed", release="release.marks_removed")
-    reload_topic(stack, ml_name, why=f"taken back: {_said(change)}")
+    try:
+        confirmed_by = reload_topic(stack, ml_name, why=why)
+    except TierkeeperError:
+        noted.stays()
+        raise
+    if isinstance(confirmed_by, Wait):
+        noted.stays()
+        return waits_for_undo([], str(confirmed_by))
+    noted.confirm(by=confirmed_by)
     _reach(change, publish="publish.withdrawn", release="release.unmarked")
+    return None
 
 
 def contexts_for(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:
