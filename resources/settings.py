@@ -64,6 +64,11 @@ class BrokerSettings:
     admin_url: str = _setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
     token: str = _setting("", "bearer token for the admin API", secret=True)
     timeout_s: float = _setting(30.0, "seconds to wait for an admin answer")
+    memory_s: float = _setting(
+        7 * 86400.0,
+        "seconds since a broker was last registered in which it is asked all the same whether it "
+        "serves a topic; one that then does not answer is asked until it does, or is said to be gone",
+    )
     ask_each: bool = _setting(
         True,
         "ask every live broker for its settings before publish and release; false where only one "

@@ -70,3 +70,6 @@ class UndoConfirmed:
     confirmed_by: str
     confirmed_at: AwareDatetime
     writer: Writer
+
+
+BrokerRecord = BrokersSeen | BrokerGone | Undo | UndoConfirmed

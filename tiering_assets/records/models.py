@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
-from tiering_assets.records.broker_models import BrokerGone, BrokersSeen, Undo, UndoConfirmed
+from tiering_assets.records.broker_models import BrokerRecord
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
@@ -395,8 +395,5 @@ Record = (
     | Pause
     | PauseLift
     | ReleasePlan
-    | BrokersSeen
-    | BrokerGone
-    | Undo
-    | UndoConfirmed
+    | BrokerRecord
 )
