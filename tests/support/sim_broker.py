@@ -9,7 +9,7 @@ a ledger that memory has on bookies and metadata has not is a reader that stalls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -117,7 +117,9 @@ class SimBroker:
     def list_topics(self, namespace: str) -> list[str]:
         return [_topic_of(n) for n in self.names() if _namespace(n) == namespace]
 
-    def locate(self, topic: str) -> TopicPlace:
+    def locate(
+        self, topic: str, *, remembered: Sequence[str] = (), quiet_s: float = 0.0
+    ) -> TopicPlace:
         name = _ml_name(topic)
         loaded = self.topics.get(name)
         if loaded is not None:

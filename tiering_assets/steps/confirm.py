@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from resources.errors import BrokerError, RefusedError
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.steps.bookies import why_not_reloadable
+from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import record_disturbance
 from tiering_assets.steps.stack import Stack
@@ -33,7 +34,7 @@ def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str | Wait:
             unconfirmed and the next run repeats the unload.
     """
     topic = topic_of(ml_name)
-    place = stack.broker.locate(topic)
+    place = locate(stack, ml_name, stack.topics.read(ml_name))
     if place.load is TopicLoad.NOT_LOADED:
         return NOT_LOADED
     short = why_not_reloadable(stack, ml_name, owner=place.broker)

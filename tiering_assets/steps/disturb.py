@@ -17,6 +17,7 @@ from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
 from tiering_assets.steps.bookies import why_not_reloadable
+from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
@@ -95,7 +96,7 @@ class Seen:
 def see(stack: Stack, ml_name: str) -> Seen:
     """Look whether a topic is loaded. To be called before anything else is asked of its broker."""
     found = stack.topics.read(ml_name)
-    place = stack.broker.locate(topic_of(ml_name))
+    place = locate(stack, ml_name, found)
     # The broker does not write the node of a terminated topic when it loads it.
     idle = found is not None and found[0].terminated_at is None
     idle = idle and place.load is TopicLoad.NOT_LOADED

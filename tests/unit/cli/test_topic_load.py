@@ -172,7 +172,7 @@ def test_a_topic_that_somebody_changed_meanwhile_is_left_alone(cluster, monkeypa
 def place(monkeypatch, cluster, *answers):
     """What locate says of every topic, first to last."""
     said = iter(answers)
-    monkeypatch.setattr(cluster.trimmer, "locate", lambda _topic: next(said), raising=False)
+    monkeypatch.setattr(cluster.trimmer, "locate", lambda _topic, **_: next(said), raising=False)
 
 
 OWNED = TopicPlace(TopicLoad.UNKNOWN, "127.0.0.1:8080")
