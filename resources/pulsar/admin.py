@@ -83,7 +83,7 @@ class BrokerAdmin(Protocol):
         """`host:port` of each live broker of the cluster, sorted: brokers tell them in any order."""
 
     def answers(self, broker: str) -> bool:
-        """Whether this one broker of the cluster answers now."""
+        """Whether this one broker, which is or was registered in the cluster, answers now."""
 
     def namespace_ensemble(self, namespace: str) -> int | None:
         """Bookies of a data ledger by the namespace's persistence policy; None where it sets none."""
@@ -192,6 +192,7 @@ class HttpBrokerAdmin:
         return brokers
 
     def answers(self, broker: str) -> bool:
+        self._http.trust(broker)
         try:
             self._http.send("GET", "/brokers/version", base=self._http.base_of(broker))
         except BrokerError:

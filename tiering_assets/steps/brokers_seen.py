@@ -54,12 +54,17 @@ def locate(stack: Stack, ml_name: str, found: Found | None) -> TopicPlace:
 
 def known_brokers(stack: Stack) -> KnownBrokers:
     """Registered and remembered ones; looked at anew every LOOK_EVERY_S, and written down."""
-    return stack.memory.ask(
-        "brokers", lambda: _look(stack), now=stack.monotonic, age_max_s=LOOK_EVERY_S
-    )
+
+    def look() -> KnownBrokers:
+        known, stored = look_at_brokers(stack)
+        _write(stack, known, answered=set(), stored=stored)
+        return known
+
+    return stack.memory.ask("brokers", look, now=stack.monotonic, age_max_s=LOOK_EVERY_S)
 
 
-def _look(stack: Stack) -> KnownBrokers:
+def look_at_brokers(stack: Stack) -> tuple[KnownBrokers, Stored[BrokersSeen] | None]:
+    """The same now, and the record that tells of those remembered. Writes nothing."""
     registered = tuple(stack.broker.list_brokers())
     store_now, looked_at = stack.objects.server_time(), stack.monotonic()
     stored = stack.book.read(BrokersSeen, keys.BROKERS_SEEN)
@@ -77,8 +82,7 @@ def _look(stack: Stack) -> KnownBrokers:
         store_now=store_now,
         looked_at=looked_at,
     )
-    _write(stack, known, answered=set(), stored=stored)
-    return known
+    return known, stored
 
 
 def _said_gone(stack: Stack) -> dict[str, datetime]:

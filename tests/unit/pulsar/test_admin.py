@@ -317,7 +317,7 @@ def stats_asked(simulator):
 
 
 def test_a_broker_that_is_not_registered_any_more_may_have_the_topic(broker, admin, away):
-    bundle = {"0x0_0xf": {"persistent": {TOPIC: {}}}}
+    bundle: dict[str, object] = {"0x0_0xf": {"persistent": {TOPIC: {}}}}
     away.get("/broker-stats/topics", {"public/default": bundle})
     assert admin.locate(TOPIC).load is TopicLoad.NOT_LOADED
     place = admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S)
