@@ -93,6 +93,10 @@ def make_change(
         return confirmed_by
     if confirmed_by != NOT_LOADED:
         _reach(going, publish="publish.unloaded", release="release.unloaded")
+    elif rehearse_unloaded:
+        short = why_not_reloadable(stack, ml_name, owner=None)
+        if short is not None:
+            return short
     if confirmed_by != NOT_LOADED or rehearse_unloaded:
         _rehearse_or_undo(stack, ml_name, going, czxid=czxid)
     _reach(going, publish="publish.confirmed", release="release.rehearsed")

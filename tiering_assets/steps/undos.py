@@ -71,15 +71,20 @@ class Noted:
 
 
 def unconfirmed_of(stack: Stack, ml_name: str) -> list[Stored[Undo]]:
-    """Undos of one topic that brokers may not know of: one listing."""
-    listed = stack.book.keys(keys.undos_of(ml_name))
-    return [stack.book.require(Undo, key) for key in keys.unconfirmed_undos(listed)]
+    """Undos of one topic that brokers may not know of: one listing. A deleted topic has none."""
+    return list(_unconfirmed(stack, keys.undos_of(ml_name)))
 
 
 def list_unconfirmed(stack: Stack) -> Iterator[Stored[Undo]]:
     """The same of all topics."""
-    for key in keys.unconfirmed_undos(stack.book.keys(keys.UNDOS)):
-        yield stack.book.require(Undo, key)
+    yield from _unconfirmed(stack, keys.UNDOS)
+
+
+def _unconfirmed(stack: Stack, prefix: str) -> Iterator[Stored[Undo]]:
+    for key in keys.unconfirmed_undos(stack.book.keys(prefix)):
+        stored = stack.book.require(Undo, key)
+        if stack.topics.read(stored.record.ml_name) is not None:
+            yield stored
 
 
 def confirm_undos(stack: Stack, undos: Iterable[Stored[Undo]], *, by: str) -> None:

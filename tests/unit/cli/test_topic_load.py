@@ -57,6 +57,14 @@ def test_a_dry_run_names_the_topic_and_changes_nothing(cluster, capsys):
     assert {name: cluster.version(name) for name in before} == before
 
 
+def test_nothing_is_loaded_while_bookies_are_short(cluster, capsys):
+    cluster.stack.broker.namespace_ensemble = lambda _namespace: 2
+    [one] = loaded(capsys, "--execute").values()
+    assert one["state"] == "left alone"
+    assert "bookies short: 1 writable bookies" in one["detail"]
+    assert (cluster.trimmer.asked, records(cluster)) == ([], [])
+
+
 def test_the_overdue_topic_is_loaded_and_trimmed_and_no_other(cluster, capsys):
     first, second, last = cluster.ids(ORDERS)
     untouched = cluster.version(PLAIN)

@@ -241,6 +241,28 @@ def test_an_undo_writes_and_its_unload_waits_for_the_bookies(stack, world, site,
     assert [*list_unconfirmed(stack)] == []
 
 
+def test_an_undo_of_a_topic_that_is_gone_holds_nothing_up(stack, world, site, process):
+    site.broker.blind_until = float("inf")
+    process.fates.append(After("read_entry", lambda: stop_bookies(site)))
+    offload(stack)
+    assert len([*list_unconfirmed(stack)]) == 1
+    site.broker.delete_topic(TOPIC)
+    assert [*list_unconfirmed(stack)] == []
+
+
+def test_bookies_that_stop_before_a_canary_of_an_idle_topic_is_read_are_missed(
+    stack, world, site, told, process
+):
+    site.broker.restart()
+    world.scheduler.now += MINUTES
+    process.fates.append(After("set", lambda: stop_bookies(site)))
+    assert offload(stack).wait.reason is Reason.BOOKIES_SHORT
+    assert told == []
+    assert not site.broker.topics
+    start_bookies(site)
+    assert offload(stack).state == "published"
+
+
 def attempt_key(stack):
     [key] = stack.book.keys(keys.attempts_of(0))
     return key

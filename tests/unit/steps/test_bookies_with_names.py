@@ -34,7 +34,7 @@ class Stack:
 
     def __init__(self, ledgers):
         self.ledgers = ledgers
-        self.narrate = [].append
+        self.narrate = lambda _line: None
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -177,15 +179,11 @@ def test_what_is_quiet_is_counted_from_the_nodes_last_write(first_run, world):
 
 def test_nothing_is_quiet_about_a_topic_whose_load_leaves_no_trace(first_run, world):
     world.scheduler.now += 500.0
-    topic, node = first_run.topics.read(TOPIC)
-
-    class Terminated:
-        terminated_at = (1, 2)
-
-    brokers_seen.locate(first_run, TOPIC, (Terminated(), node))
+    _topic, node = first_run.topics.read(TOPIC)
+    terminated: Any = SimpleNamespace(terminated_at=(1, 2))
+    brokers_seen.locate(first_run, TOPIC, (terminated, node))
     brokers_seen.locate(first_run, TOPIC, None)
     assert [quiet_s for _remembered, quiet_s in first_run.broker.asked] == [0.0, 0.0]
-    del topic
 
 
 def test_the_slower_of_two_clocks_says_how_long_it_was_quiet(first_run, world):
