@@ -11,15 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from resources.errors import ObjectConflictError, ObjectStoreError
+from resources.errors import (
+    BrokerError,
+    ObjectConflictError,
+    ObjectStoreError,
+    RefusedError,
+)
 from resources.object_store.deletion import Deleted, delete_object
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Swept
+from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.undos import require_confirmed
+from tiering_assets.steps.topic_evidence import topic_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +47,7 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
         RefusedError: an undo of its topic is unconfirmed, so a broker may still read them.
         ObjectStoreError: something could not be deleted. The rest is; the next run goes on.
     """
-    require_confirmed(stack, going.ml_name)
+    _require_settled(stack, going.ml_name)
     failed: list[str] = []
     freed: list[Deleted] = []
     upload_key = data_key(going.uid, going.ledger_id)
@@ -72,6 +78,16 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
         bytes_stay=sum(one.bytes_stay for one in freed),
         why_stay=next((one.why_stay for one in freed if one.why_stay), ""),
     )
+
+
+def _require_settled(stack: Stack, ml_name: str) -> None:
+    """Have the topic's broker forget what was taken back: nobody else may ever come to do it."""
+    try:
+        wait = settle_undos(stack, ml_name)
+    except BrokerError as error:
+        raise RefusedError(f"{topic_of(ml_name)}: undo unconfirmed: {error}") from error
+    if wait is not None:
+        raise RefusedError(f"{topic_of(ml_name)}: {wait}")
 
 
 def record_swept(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from resources.errors import ObjectStoreError
+from resources.errors import ObjectStoreError, RefusedError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
 from tiering_assets.records.sweep_models import ExpiredPlan, PlannedExpiry, Swept
@@ -144,7 +144,7 @@ def _act(stack: Stack, copy: ExpiredCopy) -> ExpiredCopy:
     )
     try:
         done = delete_leavings(stack, going)
-    except ObjectStoreError as error:
+    except (ObjectStoreError, RefusedError) as error:
         stack.narrate(str(error))
         return replace(copy, error=str(error))
     stack.narrate(f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone")

@@ -116,7 +116,7 @@ def _act(stack: Stack, leaving: Leaving) -> Leaving:
             return replace(leaving, done=_sweep_one(stack, leaving))
         if leaving.uploads:
             _abort_if_certified(stack, leaving)
-    except ObjectStoreError as error:
+    except (ObjectStoreError, RefusedError) as error:
         stack.narrate(str(error))
         return replace(leaving, error=str(error))
     return leaving

@@ -241,6 +241,19 @@ def test_an_undo_writes_and_its_unload_waits_for_the_bookies(stack, world, site,
     assert [*list_unconfirmed(stack)] == []
 
 
+def test_a_sweep_confirms_an_undo_that_nobody_else_comes_back_to(stack, world, site, told, process):
+    site.broker.blind_until = float("inf")
+    process.fates.append(After("read_entry", lambda: stop_bookies(site)))
+    offload(stack)
+    with pytest.raises(RefusedError, match="undo unconfirmed"):
+        delete_the_copy(stack)
+    start_bookies(site)
+    told.clear()
+    delete_the_copy(stack)
+    assert told[0] == "unloaded"
+    assert [*list_unconfirmed(stack)] == []
+
+
 def test_an_undo_of_a_topic_that_is_gone_holds_nothing_up(stack, world, site, process):
     site.broker.blind_until = float("inf")
     process.fates.append(After("read_entry", lambda: stop_bookies(site)))
