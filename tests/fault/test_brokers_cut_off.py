@@ -16,9 +16,10 @@ from tests.support.untame import UNTAME, move, namespace
 from tests.support.zookeeper_proxy import ZooKeeperProxy
 from tiering_assets.steps.broker_list import say_gone
 from tiering_assets.steps.brokers_seen import locate
-from tiering_assets.steps.disturb import see
+from tiering_assets.steps.disturb import must_wait, see
 from tiering_assets.steps.doctor_brokers import check_away
 from tiering_assets.steps.stack import open_stack
+from tiering_assets.tiering.reasons import Reason
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault, pytest.mark.timeout(900)]
 
@@ -93,6 +94,10 @@ def _assert_only_memory_tells(
     )
     assert place_of(settings, ml_name) == TopicPlace(TopicLoad.LOADED, zombie)
     with open_stack(settings) as stack:
-        assert see(stack, ml_name).idle_version is None
+        seen = see(stack, ml_name)
+        assert seen.idle_version is None
+        wait = must_wait(stack, ml_name, seen)
+        assert wait is not None
+        assert wait.reason is Reason.LEFT_ALONE
         [found] = check_away(stack)
         assert (found.check, found.level) == (f"broker {zombie}", "warn")

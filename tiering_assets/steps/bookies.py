@@ -107,13 +107,20 @@ def _read_affinity(stack: Stack, namespace: str) -> str | None:
 
 
 def _why_silent(stack: Stack, owner: str | None) -> str | None:
-    """Why no broker that may own the topic is there: the owner where one is known, else anyone."""
+    """Why no broker that may own the topic is there: the owner where one is known, else anyone.
+
+    An owner that is not registered keeps what it has in memory, whoever is asked to unload it.
+    """
     registered = stack.broker.list_brokers()
     if not registered:
         return "no broker is registered"
+    if owner is not None and owner not in registered:
+        return (
+            f"{owner} has it in memory and is not registered, so no unload reaches it; restart it"
+        )
     if not stack.settings.broker.ask_each:
         return None  # one address answers for all, and it just did
-    asked = [owner] if owner in registered and owner is not None else registered
+    asked = registered if owner is None else [owner]
     if any(stack.broker.answers(broker) for broker in asked):
         return None
     return f"{', '.join(asked)} registered, and not answering"

@@ -46,7 +46,8 @@ class BookieSight:
     """Bookies as registered now, and what loading one topic takes.
 
     `data_ensemble` is that of the policy in force, None where none sets one. `cookies` are all
-    bookies that ever started here. `silent` says why no broker that may own the topic is there.
+    bookies that ever started here. `silent` says why no broker that may own the topic would
+    unload it and load it again.
     """
 
     writable: tuple[str, ...]
@@ -94,10 +95,7 @@ def why_bookies_short(seen: BookieSight, *, enough: int) -> Wait | None:
     0 for nobody's word.
     """
     if seen.silent is not None:
-        return Wait(
-            Reason.BOOKIES_SHORT,
-            f"no broker could load the topic again: {seen.silent}. It goes on when one answers",
-        )
+        return Wait(Reason.LEFT_ALONE, f"the topic cannot be reloaded: {seen.silent}")
     unknown = (*seen.placement.unknown, *([seen.affinity] if seen.affinity else ()))
     if unknown and not enough:
         return Wait(

@@ -211,9 +211,22 @@ def test_a_persistence_policy_counts(stack, site, told, method):
 def test_an_owner_that_is_registered_and_does_not_answer_waits(stack, site, told):
     site.broker.answers = lambda _broker: False
     wait = offload(stack).wait
-    assert wait.reason is Reason.BOOKIES_SHORT
+    assert wait.reason is Reason.LEFT_ALONE
     assert "registered, and not answering" in wait.detail
     assert told == []
+
+
+def test_an_unload_that_would_not_reach_the_broker_that_has_the_topic_is_not_asked_for(
+    stack, site, told
+):
+    """Its session expired: another would load the topic, and it would serve what it remembers."""
+    before = version_of(site)
+    site.broker.list_brokers = lambda: ["10.0.0.9:8080"]
+    wait = offload(stack).wait
+    assert wait.reason is Reason.LEFT_ALONE
+    assert "is not registered, so no unload reaches it" in wait.detail
+    assert told == []
+    assert version_of(site) == before
 
 
 def test_an_undo_writes_and_its_unload_waits_for_the_bookies(stack, world, site, told, process):
