@@ -64,6 +64,11 @@ class BrokerSettings:
     admin_url: str = _setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
     token: str = _setting("", "bearer token for the admin API", secret=True)
     timeout_s: float = _setting(30.0, "seconds to wait for an admin answer")
+    memory_s: float = _setting(
+        7 * 86400.0,
+        "seconds since a broker was last registered in which it is asked all the same whether it "
+        "serves a topic; one that then does not answer is asked until it does, or is said to be gone",
+    )
     ask_each: bool = _setting(
         True,
         "ask every live broker for its settings before publish and release; false where only one "
@@ -106,6 +111,11 @@ class DisturbSettings:
     )
     transactions_max: int = _setting(
         0, "leave a loaded topic with more transactions alone: ongoing, committed and aborted"
+    )
+    bookies_enough: int = _setting(
+        0,
+        "writable bookies that do to reload any topic where the brokers' bookie placement cannot be "
+        "computed (regions, racks enforced, isolation groups); 0 lets such topics wait",
     )
     per_topic_hour_max: int = _setting(12, "reloads of one topic in any hour")
     per_broker_hour_max: int = _setting(600, "reloads of topics of one broker in any hour")

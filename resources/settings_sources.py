@@ -52,6 +52,7 @@ _MAY_BE_ZERO = frozenset(
         "budget.topic_upload_bytes_per_s",
         "budget.topic_bookie_read_bytes_per_s",
         "budget.topic_store_requests_per_s",
+        "disturb.bookies_enough",
         "publish.pending_bytes",
         "publish.pending_age_s",
         "release.deletion_lag_s",

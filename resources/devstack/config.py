@@ -114,7 +114,13 @@ def zookeeper_conf(*, port: int, data_dir: str) -> str:
 
 
 def bookie_changes(
-    options: StackOptions, *, zookeeper: str, port: int, http_port: int, data_dir: str
+    options: StackOptions,
+    name: str = "bookie1",
+    *,
+    zookeeper: str,
+    port: int,
+    http_port: int,
+    data_dir: str,
 ) -> dict[str, str | None]:
     """Return what a bookie changes in the shipped bookkeeper.conf; options.bookie_conf has the last word."""
     return {
@@ -126,7 +132,10 @@ def bookie_changes(
         "journalDirectories": f"{data_dir}/journal",
         "journalDirectory": None,
         "ledgerDirectories": f"{data_dir}/ledgers",
-        **options.bookie_conf,
+        **{
+            key: None if value is None else value.replace("{server}", name)
+            for key, value in options.bookie_conf.items()
+        },
     }
 
 

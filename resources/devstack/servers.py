@@ -174,6 +174,7 @@ def _bookie(plan: Plan, name: str) -> Server:
     http_port = plan.ports[f"{name}.http"]
     changes = bookie_changes(
         plan.options,
+        name,
         zookeeper=plan.zookeeper,
         port=plan.ports[name],
         http_port=http_port,

@@ -111,6 +111,10 @@ class LedgerDirectory:
         writable = tuple(name for name in names if name != _READONLY)
         return AvailableBookies(writable, tuple(readonly))
 
+    def known_bookies(self) -> tuple[str, ...]:
+        """Every bookie that ever started here, by its cookie; decommissioning takes that away."""
+        return tuple(self._store.children(f"{self._root}/cookies"))
+
     def bookie_addresses(self) -> dict[str, Address]:
         """RPC address of every registered bookie, by bookie id."""
         bookies = self.available_bookies()

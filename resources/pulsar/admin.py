@@ -9,14 +9,16 @@ Source: Pulsar admin/v2 resources (Brokers, BrokerStats, Namespaces, PersistentT
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from resources.errors import BrokerError, FormatError
 from resources.pulsar.activity import TopicActivity, parse_topic_stats
+from resources.pulsar.broker_stats import BrokerStats
 from resources.pulsar.http import AdminHttp
 from resources.pulsar.offload_policies import (
     EffectiveOffloadPolicies,
@@ -32,6 +34,8 @@ from resources.pulsar.retention import (
 from resources.pulsar.topic import TopicName, bundle_holds, namespace_path, parse_topic
 from resources.settings import BrokerSettings
 
+SETTLED_S = 120.0  # broker-stats are up to a minute old, and clocks up to a minute apart
+
 _RUNTIME_CONFIG = "/brokers/configuration/runtime"
 
 
@@ -45,10 +49,14 @@ class TopicLoad(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TopicPlace:
-    """Whether a broker has a topic in memory and, where it is known, which: `host:port`."""
+    """Whether a broker has a topic in memory and, where it is known, which: `host:port`.
+
+    `silent` are brokers that were asked and did not tell.
+    """
 
     load: TopicLoad
     broker: str | None = None
+    silent: tuple[str, ...] = field(default=(), compare=False)
 
 
 class BrokerAdmin(Protocol):
@@ -74,17 +82,37 @@ class BrokerAdmin(Protocol):
     def list_brokers(self) -> list[str]:
         """`host:port` of each live broker of the cluster, sorted: brokers tell them in any order."""
 
+    def answers(self, broker: str) -> bool:
+        """Whether this one broker, which is or was registered in the cluster, answers now."""
+
+    def namespace_ensemble(self, namespace: str) -> int | None:
+        """Bookies of a data ledger by the namespace's persistence policy; None where it sets none."""
+
+    def topic_ensemble(self, topic: str) -> int | None:
+        """The same by the policy in force for the topic. Makes a broker own its bundle."""
+
     def list_namespaces(self) -> list[str]:
         """`tenant/namespace`, of all tenants."""
 
     def list_topics(self, namespace: str) -> list[str]:
         """Persistent topics that admin lists, each partition by itself; no system topics."""
 
-    def locate(self, topic: str) -> TopicPlace:
+    def locate(
+        self, topic: str, *, remembered: Sequence[str] = (), quiet_s: float = 0.0
+    ) -> TopicPlace:
         """Whether a broker has the topic in memory and which, without loading it.
 
         Brokers are asked one after the other, so a bundle that moves meanwhile can be missed: what
         depends on NOT_LOADED must itself fail when a broker writes the topic's node.
+
+        `remembered` are brokers that need not be registered any more: one whose session expired may
+        go on serving. `quiet_s` is for how long nobody has written the topic's node, read before.
+        A broker that loads a topic writes that node, so one that had the topic in memory at any
+        moment of that time had it before the time began, and its stats, which are up to a minute
+        old, show it once SETTLED_S of it have passed. So an answer without the topic that was given
+        in that rest of the time is as good as a new one, and is not asked for again; of a remembered
+        broker, whose bundles nobody tells, no other answer proves that it has not the topic. Who
+        owns a bundle is asked anew of those registered, as that changes without a write.
         """
 
     def unload_topic(self, topic: str) -> None:
@@ -121,9 +149,12 @@ class BrokerAdmin(Protocol):
 class HttpBrokerAdmin:
     """BrokerAdmin by HTTP. Not shared between threads, as its session is not."""
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(
+        self, settings: BrokerSettings, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._http = AdminHttp(settings)
         self._settings = settings
+        self._stats = BrokerStats(self._http, monotonic=monotonic)
 
     def close(self) -> None:
         self._http.close()
@@ -160,6 +191,27 @@ class HttpBrokerAdmin:
             self._http.trust(broker)
         return brokers
 
+    def answers(self, broker: str) -> bool:
+        self._http.trust(broker)
+        try:
+            self._http.send("GET", "/brokers/version", base=self._http.base_of(broker))
+        except BrokerError:
+            return False
+        return True
+
+    def namespace_ensemble(self, namespace: str) -> int | None:
+        path = f"{namespace_path(namespace)}/persistence"
+        return _ensemble_in(self._policies(path), path)
+
+    def topic_ensemble(self, topic: str) -> int | None:
+        name = parse_topic(topic).whole
+        path = f"{name.path}/persistence"
+        found = self._policies(path, params={"applied": "true"}, none_on=405)
+        if found is None:
+            path = f"{name.namespace_path}/persistence"
+            found = self._policies(path)
+        return _ensemble_in(found, path)
+
     def list_namespaces(self) -> list[str]:
         tenants = self._strings("/tenants")
         return [
@@ -171,24 +223,38 @@ class HttpBrokerAdmin:
     def list_topics(self, namespace: str) -> list[str]:
         return self._strings(namespace_path(namespace).replace("/namespaces/", "/persistent/", 1))
 
-    def locate(self, topic: str) -> TopicPlace:
+    def locate(
+        self, topic: str, *, remembered: Sequence[str] = (), quiet_s: float = 0.0
+    ) -> TopicPlace:
         name, cluster = parse_topic(topic), self._cluster()
         brokers = self.list_brokers()
         if not brokers:
             # some broker answered us, so the list is not the truth
             return TopicPlace(TopicLoad.UNKNOWN)
         owner: str | None = None
-        doubt = False
+        silent: list[str] = []
+        age_max_s = quiet_s - SETTLED_S
         for broker in brokers:
             try:
-                if name in self._listed_topics(broker, name):
+                if self._stats.lists(broker, str(name), age_max_s=age_max_s):
                     return TopicPlace(TopicLoad.LOADED, broker)
                 if owner is None and self._owns_bundle(cluster, broker, name):
                     owner = broker
             except (BrokerError, FormatError):
-                doubt = True  # this broker may be the owner; another may still say "loaded"
-        known_idle = owner is None and not doubt
-        return TopicPlace(TopicLoad.NOT_LOADED if known_idle else TopicLoad.UNKNOWN, owner)
+                silent.append(broker)  # it may be the owner; another may still say "loaded"
+        away = [broker for broker in remembered if broker not in brokers]
+        for broker in away:
+            self._http.trust(broker)
+            has_it = self._stats.of_one_away(broker, str(name), age_max_s=age_max_s)
+            if has_it:
+                return TopicPlace(TopicLoad.LOADED, broker)
+            if has_it is None:
+                silent.append(broker)
+        settled = quiet_s >= SETTLED_S or not away
+        known_idle = owner is None and not silent and settled
+        return TopicPlace(
+            TopicLoad.NOT_LOADED if known_idle else TopicLoad.UNKNOWN, owner, tuple(silent)
+        )
 
     def unload_topic(self, topic: str) -> None:
         self._http.send("PUT", f"{parse_topic(topic).path}/unload")
@@ -256,18 +322,6 @@ class HttpBrokerAdmin:
             raise BrokerError("GET /brokers/configuration/runtime: no clusterName in the answer")
         return cluster
 
-    def _listed_topics(self, broker: str, topic: TopicName) -> set[TopicName]:
-        """Topics of the namespace in {namespace: {bundle: {"persistent": {topic: stats}}}}."""
-        path = "/broker-stats/topics"
-        stats = _as_object(self._http.json(path, base=self._http.base_of(broker)) or {}, path)
-        bundles = _as_object(stats.get(f"{topic.tenant}/{topic.namespace}", {}), path)
-        return {
-            parse_topic(full)
-            for bundle in bundles.values()
-            for full in _as_object(_as_object(bundle, path).get("persistent", {}), path)
-            if full == str(topic)
-        }
-
     def _owns_bundle(self, cluster: str, broker: str, topic: TopicName) -> bool:
         path = f"/brokers/{quote(cluster, safe='')}/{quote(broker, safe='')}/ownedNamespaces"
         return any(bundle_holds(bundle, topic) for bundle in self._object(path))
@@ -308,6 +362,17 @@ class HttpBrokerAdmin:
 
 def _settings_in(found: Mapping[str, Any]) -> Mapping[str, str]:
     return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def _ensemble_in(policy: Mapping[str, Any] | None, path: str) -> int | None:
+    found = None if policy is None else policy.get("bookkeeperEnsemble")
+    if found is None:
+        return None
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise BrokerError(
+            f"GET {path}: bookkeeperEnsemble: expected a number, found {found!r:.100}"
+        )
+    return found
 
 
 def _as_object(found: object, path: str) -> Mapping[str, Any]:

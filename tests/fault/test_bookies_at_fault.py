@@ -9,9 +9,14 @@ import pytest
 
 from resources.metastore.ledgers import LedgerDirectory
 from tests.support.bookie_proxy import BookieProxy
-from tests.support.fault_lab import certificate_of, error_of
+from tests.support.fault_lab import certificate_of, error_of, wait_of
+from tests.support.tiered_cluster import wait_until
 from tiering_assets.records.models import Certificate
+from tiering_assets.steps.doctor_cluster import check_bookies
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
+from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_work import Released
+from tiering_assets.tiering.release_gate import NotYet
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 
@@ -94,6 +99,44 @@ def test_bookies_stopped_one_by_one(lab, namespace, stopped):
         assert lab.context_uid(stack, lost) is None
         lab.assert_only_collectable(stack, lost.ledger_id)
     lab.readable(read_by_failover)
+
+
+def test_a_loaded_topic_is_not_reloaded_while_bookies_are_short(lab, namespace):
+    """Two of three away: an unload would take from its readers what they still get."""
+    published, waiting = lab.topic(namespace), lab.topic(namespace)
+    with lab.open() as stack:
+        assert offload_batch(stack, [published.ledger_id])[0].state == "published"
+        assert offload_batch(stack, [waiting.ledger_id], publish=False)[0].verified
+        kept = replicas_of(stack, waiting.ledger_id)[0]
+        away = {b: name for b, name in lab.endpoints.bookie_names.items() if b != kept}
+        before = {t: stack.topics.read(t.ml_name)[1].stat.version for t in (published, waiting)}
+        try:
+            for name in away.values():
+                lab.running.stop_server(name)
+            wait_until(lambda: stack.ledgers.available_bookies().writable == (kept,), "stopped")
+            lab.readable(waiting)
+            [outcome] = offload_batch(stack, [waiting.ledger_id])
+            [kept_back] = release_topic(stack, published.ml_name, [published.ledger_id]).values()
+            for said in (str(wait_of(outcome)), str(kept_back)):
+                assert "bookies short: 1 writable bookies" in said
+                assert "a reload needs 2" in said
+                assert all(bookie in said for bookie in away)
+            assert isinstance(kept_back, NotYet)
+            found = {f.check: f for f in check_bookies(stack.settings, stack.ledgers)}
+            assert {b: found[f"bookie {b}"].level for b in away} == dict.fromkeys(away, "fail")
+            lab.readable(waiting)  # loaded as it was
+            for topic, version in before.items():
+                assert stack.topics.read(topic.ml_name)[1].stat.version == version
+        finally:
+            for name in away.values():
+                lab.running.start_server(name)
+        wait_until(lambda: len(stack.ledgers.available_bookies().writable) == 3, "back")
+        [outcome] = offload_batch(stack, [waiting.ledger_id])
+        assert outcome.state == "published", outcome
+        [released] = release_topic(stack, published.ml_name, [published.ledger_id]).values()
+        assert isinstance(released, Released)
+    lab.readable(waiting, reloaded=True)
+    lab.readable(published)
 
 
 def test_after_the_bookies_are_back_the_same_ledger_is_published(lab, namespace):

@@ -18,7 +18,7 @@ from tiering_assets.steps.publish import copies_of, prepare_publication
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_batch import release_batch
 from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.topic_change import make_change
+from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.tiering.reasons import Reason
 from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.topic_edit import TopicChange
@@ -229,6 +229,7 @@ def test_a_topic_loaded_after_it_was_seen_unloaded_is_reloaded(lab, namespace):
         confirmed = make_change(
             stack, topic.ml_name, change, czxid=work.czxid, seen=seen, evidence=work.evidence
         )
+        assert isinstance(confirmed, Confirmed)
         assert confirmed.by == "unload acknowledged"
         assert disturbances(stack, topic) == ["1 ledgers published"]
     lab.readable(topic)

@@ -21,6 +21,7 @@ from tests.support.broker_truncation import (
 from tests.support.cli_shell import Shell
 from tests.support.request_count import counted_requests
 from tests.support.tiered_cluster import tiered_cluster, wait_until
+from tiering_assets.steps.brokers_seen import known_brokers
 from tiering_assets.steps.budget import set_budget
 from tiering_assets.tasks.rate_budget import NAMES
 
@@ -54,6 +55,7 @@ def test_the_estimate_is_what_the_offload_then_does(cluster, shell, budget):
     namespace = f"public/tour-{uuid4().hex[:6]}"
     cluster.make_namespace(namespace)
     spec = TopicSpec(topic=f"{namespace}/orders", messages=130, payload_bytes=100 * KIB)
+    known_brokers(cluster.steps)  # their record is written once an hour
     cluster.fill(spec, TopicSpec(topic=spec.topic, messages=20, payload_bytes=KIB, seed=1))
     ids = cluster.ledger_ids(spec)
     told = shell.document("topic", "offload", spec.topic, "--dry-run")

@@ -45,6 +45,7 @@ def tell_broker(admin: AdminSimulator, settings: Settings) -> None:
         "/brokers/configuration/runtime",
         {
             "clusterName": "c1",
+            "managedLedgerDefaultEnsembleSize": "1",
             "managedLedgerOffloadDriver": settings.offload.driver,
             "managedLedgerOffloadBucket": store.bucket,
             "managedLedgerOffloadRegion": store.region,

@@ -67,7 +67,7 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     (copy_replaced, "publish.quarantined"),
     (
         broker_cannot_read,
-        "publish.unloaded publish.withdrawal_recorded publish.context_removed publish.withdrawn",
+        "publish.unloaded publish.context_removed publish.withdrawn",
     ),
     (
         release,

@@ -155,7 +155,7 @@ def _either_outcome(stack: Any, after: Any, wanted: Any, *, reason: str) -> Any:
 _win_outcome = outcome.win_outcome
 
 
-def _take_for_unloaded(stack: Any, ml_name: str, *, why: str) -> str:
+def _take_for_unloaded(stack: Any, ml_name: str, *, why: str) -> Any:
     place = stack.broker.locate(topic_of(ml_name))
     if place.load is not TopicLoad.LOADED:
         return confirm.NOT_LOADED

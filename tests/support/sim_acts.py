@@ -13,7 +13,6 @@ from tiering_assets.steps.expired import execute_expired, plan_expired
 from tiering_assets.steps.forget import execute_forget, plan_forget
 from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import Released
 from tiering_assets.steps.release_batch import (
     PublishedAlong,
     ReleaseOutcome,
@@ -21,6 +20,7 @@ from tiering_assets.steps.release_batch import (
     release_batch,
 )
 from tiering_assets.steps.release_plan import execute_plan, make_plan
+from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.scrub import scrub
 
 

@@ -9,7 +9,7 @@ a ledger that memory has on bookies and metadata has not is a reader that stalls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -104,13 +104,24 @@ class SimBroker:
     def list_brokers(self) -> list[str]:
         return [NAME]
 
+    def answers(self, broker: str) -> bool:
+        return broker == NAME
+
+    def namespace_ensemble(self, namespace: str) -> int | None:
+        return None
+
+    def topic_ensemble(self, topic: str) -> int | None:
+        return None
+
     def list_namespaces(self) -> list[str]:
         return sorted({_namespace(ml_name) for ml_name in self.names()})
 
     def list_topics(self, namespace: str) -> list[str]:
         return [_topic_of(n) for n in self.names() if _namespace(n) == namespace]
 
-    def locate(self, topic: str) -> TopicPlace:
+    def locate(
+        self, topic: str, *, remembered: Sequence[str] = (), quiet_s: float = 0.0
+    ) -> TopicPlace:
         name = _ml_name(topic)
         if self._now() < self.unregistered_until:
             return TopicPlace(TopicLoad.NOT_LOADED)  # by what is registered

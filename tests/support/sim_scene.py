@@ -13,7 +13,8 @@ from tests.support.sim_clients import Process
 from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
 from tiering_assets.records import keys
-from tiering_assets.records.models import Publication, Quarantine, Withdrawal
+from tiering_assets.records.broker_models import Undo
+from tiering_assets.records.models import Publication, Quarantine
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import release_topic
@@ -87,8 +88,11 @@ class Scene:
     def publications(self) -> list[Stored[Publication]]:
         return list(self.stack.book.iter_records(Publication, keys.publications_of(TOPIC)))
 
-    def withdrawals(self) -> list[Withdrawal]:
-        return [one.record for one in self.stack.book.iter_records(Withdrawal, "withdrawals/")]
+    def withdrawals(self) -> list[Undo]:
+        """What was taken back that was published."""
+        keys_of_undos = [k for k in self.stack.book.keys(keys.UNDOS) if "confirmed" not in k]
+        undos = [self.stack.book.require(Undo, key).record for key in keys_of_undos]
+        return [one for one in undos if one.withdrawn]
 
     def is_quarantined(self, ledger_id: int, uid: Any) -> bool:
         return self.stack.book.read(Quarantine, keys.quarantine(ledger_id, uid)) is not None

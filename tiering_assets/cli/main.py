@@ -22,6 +22,7 @@ from resources.errors import TierkeeperError
 from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     audit_cmd,
     auto_cmd,
+    broker_cmd,
     budget_cmd,
     config_cmd,
     dagster_cmd,
@@ -87,6 +88,7 @@ for group in (
     object_cmd,
     audit_cmd,
     hold_cmd,
+    broker_cmd,
     orphan_cmd,
     policy_cmd,
     tiering_cmd,

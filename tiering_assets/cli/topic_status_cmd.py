@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.command import command
-from tiering_assets.cli.output import human_bytes, print_document, print_facts, print_table
+from tiering_assets.cli.output import (
+    human_bytes,
+    print_document,
+    print_facts,
+    print_line,
+    print_table,
+)
 from tiering_assets.cli.selection import managed_ledgers
 from tiering_assets.cli.session import Session
 from tiering_assets.cli.topic_cmd import app
 
 if TYPE_CHECKING:
+    from tiering_assets.steps.stack import Stack
     from tiering_assets.tiering.offload_status import TopicStatus
 
 AnyTopic = Annotated[
@@ -47,12 +54,28 @@ def offload_status(session: Session, *, topic: AnyTopic) -> None:
         for ml_name in names:
             require_topic(stack, ml_name)
         found = {topic_of(ml_name): status for ml_name, status in read_status(stack, names)}
+        undone = {topic_of(ml_name): _unconfirmed(stack, ml_name) for ml_name in names}
     if session.as_json:
-        documents = [_status_document(name, status) for name, status in found.items()]
+        documents = [
+            _status_document(name, status) | {"undo_unconfirmed": undone[name]}
+            for name, status in found.items()
+        ]
         print_document("topic-offload-status", {"topics": documents})
         return
     for name, status in found.items():
         _print_status(name, status)
+        if undone[name]:
+            print_line(
+                f"undo unconfirmed: its broker may not know that ledgers "
+                f"{', '.join(map(str, undone[name]))} were taken back; nothing of it is deleted"
+            )
+
+
+def _unconfirmed(stack: Stack, ml_name: str) -> list[int]:
+    """Ledgers that were taken back, and whose broker may not know."""
+    from tiering_assets.steps.undos import unconfirmed_of
+
+    return sorted({i for one in unconfirmed_of(stack, ml_name) for i in one.record.ledger_ids})
 
 
 def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:

@@ -6,6 +6,7 @@ the keys of one ledger share a prefix, so that one listing finds its whole histo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
@@ -92,10 +93,6 @@ def publications_of(ml_name: str) -> str:
 def publication(ml_name: str, number: int) -> str:
     """Ten digits, so that a listing comes in the order of writing."""
     return f"{publications_of(ml_name)}{number:010d}.json"
-
-
-def withdrawal(ml_name: str, uid: UUID) -> str:
-    return f"withdrawals/{topic_hash(ml_name)}/{uid}.json"
 
 
 def releases_of(ledger_id: int) -> str:
@@ -190,3 +187,35 @@ def pause_lift(uid: UUID) -> str:
 
 def release_plan(digest: str) -> str:
     return f"plans/{digest}.json"
+
+
+BROKERS_SEEN = "brokers/seen.json"
+BROKERS_GONE = "brokers-gone/"
+
+
+def broker_gone(uid: UUID) -> str:
+    return f"{BROKERS_GONE}{uid}.json"
+
+
+UNDOS = "undos/"
+_CONFIRMED = ".confirmed.json"
+
+
+def undos_of(ml_name: str) -> str:
+    return f"{UNDOS}{topic_hash(ml_name)}/"
+
+
+def undo(ml_name: str, uid: UUID) -> str:
+    return f"{undos_of(ml_name)}{uid}.json"
+
+
+def undo_confirmed(undo_key: str) -> str:
+    """Beside the undo, so that one listing tells which of them are confirmed."""
+    return f"{undo_key.removesuffix('.json')}{_CONFIRMED}"
+
+
+def unconfirmed_undos(listed: Iterable[str]) -> list[str]:
+    """Of keys below `undos/`: the undos without a confirmation."""
+    found = {*listed}
+    undos = (key for key in found if not key.endswith(_CONFIRMED))
+    return sorted(key for key in undos if undo_confirmed(key) not in found)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
+from tiering_assets.records.broker_models import BrokerRecord
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
@@ -193,29 +194,6 @@ class Publication:
     node_czxid: int
     confirmed_by: str
     confirmed_at: AwareDatetime
-    writer: Writer
-
-
-@dataclass(frozen=True, slots=True)
-class WithdrawnLedger:
-    """A context that is taken out: of which ledger and attempt."""
-
-    ledger_id: int
-    uid: UUID
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawal:
-    """Written before contexts are taken out of a topic's node again, and why.
-
-    A context that another run had taken out, or whose ledger BookKeeper has no more, is named, too.
-    """
-
-    kind: ClassVar[str] = "tierkeeper/withdrawal/1"
-    ml_name: str
-    ledgers: tuple[WithdrawnLedger, ...]
-    why: str
-    withdrawn_at: AwareDatetime
     writer: Writer
 
 
@@ -410,7 +388,6 @@ Record = (
     | Outcome
     | CleanUpRecord
     | Publication
-    | Withdrawal
     | Canary
     | Disturbance
     | ReleaseIntent
@@ -423,4 +400,5 @@ Record = (
     | Pause
     | PauseLift
     | ReleasePlan
+    | BrokerRecord
 )

@@ -11,26 +11,35 @@ from collections.abc import Mapping
 
 from resources.errors import BrokerError, RefusedError
 from resources.pulsar.admin import TopicLoad
+from tiering_assets.steps.bookies import why_not_reloadable
+from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import record_disturbance
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.undos import confirm_undos, unconfirmed_of, waits_for_undo
+from tiering_assets.tiering.reasons import Wait
 
 RETRY_S = 1.0
 NOT_LOADED = "not loaded by any broker"
 
 
-def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str:
+def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str | Wait:
     """Unload the topic unless it is known to be unloaded; return how the reload was confirmed.
+
+    A Wait when it could not be loaded again: it stays loaded, and the change unconfirmed.
 
     Raises:
         BrokerError: no acknowledgement within publish.confirm_timeout_s; the change stays
             unconfirmed and the next run repeats the unload.
     """
     topic = topic_of(ml_name)
-    place = stack.broker.locate(topic)
+    place = locate(stack, ml_name, stack.topics.read(ml_name))
     if place.load is TopicLoad.NOT_LOADED:
         return NOT_LOADED
+    short = why_not_reloadable(stack, ml_name, owner=place.broker)
+    if short is not None:
+        return short
     record_disturbance(stack, ml_name, place.broker, why)
     reach("reload.recorded")
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
@@ -48,6 +57,22 @@ def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str:
                 ) from error
             stack.sleep(RETRY_S)
     return "unload acknowledged"
+
+
+def settle_undos(stack: Stack, ml_name: str) -> Wait | None:
+    """Make the broker forget what earlier runs took back; why the topic waits where it may not yet.
+
+    Raises:
+        BrokerError: no unload was acknowledged.
+    """
+    undos = unconfirmed_of(stack, ml_name)
+    if not undos:
+        return None
+    confirmed_by = reload_topic(stack, ml_name, why="what was taken back is not confirmed")
+    if isinstance(confirmed_by, Wait):
+        return waits_for_undo(undos, str(confirmed_by))
+    confirm_undos(stack, undos, by=confirmed_by)
+    return None
 
 
 def rehearse(stack: Stack, topic: str, last_entry_ids: Mapping[int, int]) -> None:

@@ -40,7 +40,6 @@ POINTS: Final = (
     "publish.confirmed",
     "publish.recorded",
     "publish.canary_recorded",
-    "publish.withdrawal_recorded",  # only where the broker could not read what was published
     "publish.context_removed",  # only where the broker could not read what was published
     "publish.withdrawn",
     "offload.claim_dropped",

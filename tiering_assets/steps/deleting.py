@@ -11,14 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from resources.errors import ObjectConflictError, ObjectStoreError
+from resources.errors import (
+    BrokerError,
+    ObjectConflictError,
+    ObjectStoreError,
+    RefusedError,
+)
 from resources.object_store.deletion import Deleted, delete_object, delete_versions
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
+from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.evidence import Dated, Effect
 
 
@@ -45,9 +52,11 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
     """Delete all of it, and say what that freed. Safe to run again.
 
     Raises:
+        RefusedError: an undo of its topic is unconfirmed, so a broker may still read them.
         ObjectStoreError: something could not be deleted. The rest is; the next run goes on.
         StaleEvidenceError: its grounds are too old; what is left stays, the next run decides anew.
     """
+    _require_settled(stack, going.ml_name)
     failed: list[str] = []
     freed: dict[str, Deleted] = {}
     upload_key = data_key(going.uid, going.ledger_id)
@@ -105,6 +114,16 @@ def _staying(freed: Mapping[str, Deleted]) -> tuple[NamedVersion, ...]:
 def _require_fresh(stack: Stack, going: Going) -> None:
     what = f"ledger {going.ledger_id}: attempt {going.uid}"
     require_fresh(stack, going.effect, going.evidence, what=what)
+
+
+def _require_settled(stack: Stack, ml_name: str) -> None:
+    """Have the topic's broker forget what was taken back: nobody else may ever come to do it."""
+    try:
+        wait = settle_undos(stack, ml_name)
+    except BrokerError as error:
+        raise RefusedError(f"{topic_of(ml_name)}: undo unconfirmed: {error}") from error
+    if wait is not None:
+        raise RefusedError(f"{topic_of(ml_name)}: {wait}")
 
 
 def record_swept(

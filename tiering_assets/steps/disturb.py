@@ -16,6 +16,8 @@ from resources.pulsar.activity import TopicActivity
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
+from tiering_assets.steps.bookies import why_not_reloadable
+from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
@@ -94,7 +96,7 @@ class Seen:
 def see(stack: Stack, ml_name: str) -> Seen:
     """Look whether a topic is loaded. To be called before anything else is asked of its broker."""
     found = stack.topics.read(ml_name)
-    place = stack.broker.locate(topic_of(ml_name))
+    place = locate(stack, ml_name, found)
     # The broker does not write the node of a terminated topic when it loads it.
     idle = found is not None and found[0].terminated_at is None
     idle = idle and place.load is TopicLoad.NOT_LOADED
@@ -102,9 +104,15 @@ def see(stack: Stack, ml_name: str) -> Seen:
 
 
 def must_wait(stack: Stack, ml_name: str, seen: Seen) -> Wait | None:
-    """Why the topic may not be reloaded now. One that nobody has loaded is not disturbed at all."""
+    """Why the topic may not be reloaded now. One that nobody has loaded is not disturbed at all.
+
+    Bookies come first: asking what a topic is busy with loads it where nobody has.
+    """
     if seen.place.load is TopicLoad.NOT_LOADED:
         return None
+    short = why_not_reloadable(stack, ml_name, owner=seen.place.broker)
+    if short is not None:
+        return short
     return why_left_alone(
         _activity(stack, topic_of(ml_name)),
         _recent(stack, ml_name, seen.place.broker),

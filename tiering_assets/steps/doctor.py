@@ -72,6 +72,7 @@ def examine(
     `read_only` writes nothing and loads nothing, and says what was not tried for it.
     """
     from tiering_assets.steps import (
+        doctor_brokers,
         doctor_bucket,
         doctor_cluster,
         doctor_machine,
@@ -133,5 +134,6 @@ def examine(
             "policies",
             lambda: doctor_policies.check_policies(settings, topics, read_only=read_only),
         )
+        yield from asked("brokers seen", lambda: doctor_brokers.check_memory(settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")

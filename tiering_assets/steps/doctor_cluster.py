@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from resources.bookkeeper.address_map import AddressMap
@@ -20,6 +21,8 @@ from tiering_assets.tiering.brokers import (
     names,
     without_driver,
 )
+
+LOOKED_AT_MAX = 500
 
 
 def check_metadata(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Finding]:
@@ -39,6 +42,7 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
     yield ok(
         "bookies", f"{len(bookies.writable)} writable, {len(bookies.readonly)} read-only registered"
     )
+    yield from check_absent(ledgers, {*registered})
     if bookies.readonly:
         yield warn("bookies", f"read-only: {', '.join(bookies.readonly)}", "look at their disks")
     timeout_s = settings.bookies.connect_timeout_s
@@ -55,6 +59,29 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
             continue
         http = ledgers.http_endpoint(bookie)
         yield _bookie_http(bookie, http and ways.dialled(http), timeout_s)
+
+
+def check_absent(ledgers: LedgerDirectory, registered: set[str]) -> Iterator[Finding]:
+    """Bookies that started here once, or hold ledgers, and are not there. Reads LOOKED_AT_MAX ledgers."""
+    cookies = {*ledgers.known_bookies()} - registered
+    ids = ledgers.list_ledger_ids()
+    sample = ids[:: max(1, -(-len(ids) // LOOKED_AT_MAX))]
+    holding: Counter[str] = Counter()
+    for node in map(ledgers.read, sample):
+        if node is not None:
+            holding.update({b for s in node.metadata.segments for b in s.bookies} - registered)
+    for bookie in sorted(cookies | {*holding}):
+        what = [f"in the ensembles of {holding[bookie]} of {len(sample)} ledgers looked at"]
+        what = what if holding[bookie] else []
+        if bookie in cookies:
+            what.insert(0, "it has a cookie")
+        yield fail(
+            f"bookie {bookie}",
+            f"not registered, and known: {', '.join(what)}. While bookies are short no topic is "
+            f"reloaded, and so none published or released",
+            "start it; one that is gone for good is decommissioned: bookkeeper shell "
+            f"decommissionbookie -bookieid {bookie}",
+        )
 
 
 def _bookie_http(bookie: str, http: tuple[str, int] | None, timeout_s: float) -> Finding:

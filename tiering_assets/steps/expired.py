@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from resources.errors import ObjectStoreError, StaleEvidenceError
+from resources.errors import ObjectStoreError, RefusedError, StaleEvidenceError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
 from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
@@ -181,7 +181,7 @@ def _act(stack: Stack, look: _Look, seen: ExpiredCopy, planned: PlannedExpiry) -
     )
     try:
         done = delete_leavings(stack, going)
-    except (ObjectStoreError, StaleEvidenceError) as error:
+    except (ObjectStoreError, RefusedError, StaleEvidenceError) as error:
         stack.narrate(str(error))
         return replace(copy, error=str(error))
     stack.narrate(f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone")

@@ -16,6 +16,7 @@ from resources.metastore.cursors import CursorInfo
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.topic_names import never_touched
 from resources.pulsar.admin import TopicLoad, TopicPlace
+from tiering_assets.steps import brokers_seen
 from tiering_assets.steps.policies import Policies, open_policies
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -98,7 +99,7 @@ def _placed(stack: Stack, suspect: AgingTopic) -> AgingTopic:
 def locate(stack: Stack, ml_name: str) -> TopicPlace:
     """Where a topic is; UNKNOWN when no broker answers."""
     try:
-        return stack.broker.locate(topic_of(ml_name))
+        return brokers_seen.locate(stack, ml_name, stack.topics.read(ml_name))
     except BrokerError:
         return UNKNOWN
 

@@ -17,6 +17,7 @@ from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.undos import require_confirmed
 from tiering_assets.tiering.evidence import Dated, Effect, Kind
 from tiering_assets.tiering.topic_edit import is_marked
 
@@ -32,10 +33,12 @@ def delete_ledgers(
     """Delete these ledgers' nodes, at most release.check_to_delete_max_s after the last look.
 
     Raises:
+        RefusedError: an undo of the topic is unconfirmed.
         MetadataConflictError: something moved and nothing was deleted; gate again from the start.
         StaleEvidenceError: what the delete stands on is too old; nothing was deleted.
         MetadataUnknownError: the answer was lost and some nodes are still there.
     """
+    require_confirmed(stack, ml_name)
     node = _look(stack, ml_name, certified, czxid)
     deletes = [_expect(stack, ledger_id, facts) for ledger_id, (_uid, facts) in certified.items()]
     took_s, limit_s = (

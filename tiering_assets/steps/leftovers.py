@@ -38,6 +38,7 @@ from tiering_assets.tiering.leftovers import (
     decide_leftover,
     take_out_unfinished,
 )
+from tiering_assets.tiering.reasons import Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +196,10 @@ def _collect(stack: Stack, ml_name: str, going: list[BrokerLeaving]) -> list[Bro
         )
         reach("sweep.taken_out")
         if not seen.still_idle(edited):
-            reload_topic(stack, ml_name, why="what a broker's offloader left was taken out")
+            why = "what a broker's offloader left was taken out"
+            confirmed_by = reload_topic(stack, ml_name, why=why)
+            if isinstance(confirmed_by, Wait):
+                return [replace(x, decision=Leave(str(confirmed_by))) for x in going]
         reach("sweep.reloaded")
     return [_delete(stack, leaving, intents[leaving.pair]) for leaving in going]
 

@@ -18,6 +18,7 @@ from resources.pulsar.admin import TopicLoad
 from resources.pulsar.retention import Inactivity
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
+from tiering_assets.steps.bookies import why_not_reloadable
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.expiry import UNKNOWN, AgingTopic, judge, locate, survey_expiry
 from tiering_assets.steps.holds import read_holds
@@ -134,6 +135,10 @@ def _why_left_alone(stack: Stack, found: AgingTopic, idle: bool | None) -> str |
     why = why_not_idle(found.overdue, idle=idle, certain=found.certain)
     if why is not None:
         return why
+    broker = None if found.place is None else found.place.broker
+    short = why_not_reloadable(stack, found.ml_name, owner=broker)
+    if short is not None:
+        return str(short)
     holds = read_holds(stack)
     held = {i: holds.why(i, found.ml_name) for i in found.overdue}
     return why_guarded(

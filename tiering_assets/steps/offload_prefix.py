@@ -44,6 +44,8 @@ _CURABLE = frozenset(
         Reason.WAITING_TO_DISTURB,
         Reason.OVER_BUDGET,
         Reason.LEFT_ALONE,
+        Reason.BOOKIES_SHORT,
+        Reason.UNDO_UNCONFIRMED,
     }
 )
 # Nothing is left to do for the ledger, or there is no such ledger any more.

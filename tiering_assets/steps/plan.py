@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import index_ledger_metadata
-from resources.errors import IntegrityError
+from resources.errors import BookieError, FormatError, IntegrityError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
@@ -182,6 +182,16 @@ def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[Block
 
 
 def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:
-    """Addresses of every ensemble member; a bookie that is away keeps its id as its address."""
+    """Addresses of ensemble members; a bookie that is away keeps its id as its address.
+
+    One that is away and whose id is a name has none, as one whose registration cannot be read. It is
+    left out: whoever reads tries the other replicas, and names it where none is left.
+    """
     members = {bookie for segment in node.metadata.segments for bookie in segment.bookies}
-    return {bookie: stack.ledgers.resolve(bookie) for bookie in sorted(members)}
+    found: dict[str, tuple[str, int]] = {}
+    for bookie in sorted(members):
+        try:
+            found[bookie] = stack.ledgers.resolve(bookie)
+        except (BookieError, FormatError) as error:
+            stack.narrate(f"ledger {node.metadata.ledger_id}: read without one bookie: {error}")
+    return found

@@ -21,6 +21,7 @@ from resources.errors import (
 )
 from resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.records.models import Certificate, Outcome
+from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.copies_now import CopiesNow, look_at_copies, quarantine_changed
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, must_wait, see
@@ -132,7 +133,7 @@ def prepare_publication(
     settled.update(_settle_copies(stack, ml_name, ml_czxid, copies, wanted))
     won: dict[int, Won] = {}
     if copies.sound:
-        wait = must_wait(stack, ml_name, seen)
+        wait = settle_undos(stack, ml_name) or must_wait(stack, ml_name, seen)
         if wait is None:
             won, lost = _win_all(stack, {i: wanted[i] for i in copies.sound})
             settled.update(lost)
@@ -255,7 +256,12 @@ def publish_canary(
         done = _publish(stack, replace(work, won={first: work.won[first]}))
         results.update(done)
         left = {i: won for i, won in work.won.items() if i != first}
-        work = look_again(stack, replace(work, won=left, proven=isinstance(done[first], Published)))
+        result = done[first]
+        if isinstance(result, Wait) and result.reason is Reason.BOOKIES_SHORT:
+            results.update(dict.fromkeys(left, result))  # the topic waits, not the ledger
+            left = {}
+        proven = isinstance(result, Published)
+        work = look_again(stack, replace(work, won=left, proven=proven))
     return results, work
 
 
@@ -275,11 +281,13 @@ def _publish(stack: Stack, work: PublicationWork) -> dict[int, PublishResult]:
             if not work.won:
                 return settled
         else:
+            if isinstance(confirmed, Wait):
+                return {**settled, **dict.fromkeys(work.won, confirmed)}
             return {**settled, **finish_publication(stack, work, confirmed)}
     raise AssertionError("the loop returns or raises")
 
 
-def change_for(stack: Stack, work: PublicationWork) -> Confirmed:
+def change_for(stack: Stack, work: PublicationWork) -> Confirmed | Wait:
     """Make the contexts of everything that is won stand, and have it read."""
     return make_change(
         stack,

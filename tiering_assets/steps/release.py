@@ -27,6 +27,7 @@ from resources.metastore.store import Node
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
+from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
 from tiering_assets.steps.freshness import bounds_of, is_young
@@ -53,6 +54,7 @@ from tiering_assets.steps.topic_change import make_change
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.evidence import Effect, Kind, why_too_old
+from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import NotYet, Release
 from tiering_assets.tiering.topic_edit import TopicChange
 
@@ -79,7 +81,7 @@ def release_topic(
         if not work.due:
             break
         try:
-            make_change(
+            confirmed = make_change(
                 stack,
                 ml_name,
                 TopicChange(marks=copies_of(work.due)),
@@ -93,6 +95,8 @@ def release_topic(
             stack.narrate(f"{error}. Looked at again")
             work = gate_again(stack, work)
         else:
+            if isinstance(confirmed, Wait):
+                return {**work.settled, **dict.fromkeys(work.due, NotYet((str(confirmed),)))}
             return {**work.settled, **finish_release(stack, work)}
     return {**work.settled}
 
@@ -117,9 +121,21 @@ def prepare_release(
     if found is None:
         raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
     topic, node = found
+    wait = settle_undos(stack, ml_name)
     known = find_shadows(stack) if shadows is None else shadows
     about = gather_topic(stack, ml_name, topic, known, seen)
     refuse_old_metadata(about, node)
+    if wait is not None:
+        waits = NotYet((str(wait),))
+        return ReleaseWork(
+            ml_name=ml_name,
+            czxid=node.stat.czxid,
+            due={},
+            settled=dict.fromkeys(ledger_ids, waits),
+            seen=seen,
+            about=about,
+            shadows=known,
+        )
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
     room = _room(stack)

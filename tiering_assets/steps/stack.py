@@ -42,6 +42,7 @@ from tiering_assets.records.writer import Writer
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.record_book import RecordBook
+from tiering_assets.steps.run_memory import RunMemory
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
@@ -105,6 +106,7 @@ class Stack:
     new_uid: Callable[[], UUID] = uuid4
     rates: Rates | None = None
     in_parallel: Parallel = _in_threads
+    memory: RunMemory = field(default_factory=RunMemory)
 
     @property
     def writer(self) -> Writer:

@@ -14,6 +14,7 @@ from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.records.models import Claim
+from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node
 from tiering_assets.steps.policies import Policies
 from tiering_assets.steps.rounds import Topic
@@ -62,7 +63,7 @@ class StuckTopics:
         opened, aged = self._opened(topic, retention), self._aged(topic, retention)
         if opened is None and not aged:
             return []
-        place = self._stack.broker.locate(name)
+        place = locate(self._stack, topic.ml_name, self._stack.topics.read(topic.ml_name))
         found: list[Stuck | None] = []
         if opened is not None:
             found.append(

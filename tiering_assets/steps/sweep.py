@@ -100,7 +100,7 @@ def _act(stack: Stack, leaving: Leaving) -> Leaving:
             return _sweep_one(stack, leaving)
         if leaving.uploads:
             _abort_if_certified(stack, leaving)
-    except (ObjectStoreError, StaleEvidenceError) as error:
+    except (ObjectStoreError, RefusedError, StaleEvidenceError) as error:
         stack.narrate(str(error))
         return replace(leaving, error=str(error))
     return leaving

@@ -20,6 +20,8 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.evidence import Dated, all_of
+from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.topic_edit import TopicChange
 
 
@@ -44,6 +46,7 @@ class _Half:
     renew: Callable[[], _Half | None]
     finish: Callable[[Confirmed], None]
     fail: Callable[[TierkeeperError], None]
+    wait: Callable[[Wait], None]
 
 
 def tier_topic(
@@ -123,6 +126,7 @@ def _publish_half(
         renew=renew,
         finish=lambda confirmed: results.update(publish.finish_publication(stack, work, confirmed)),
         fail=fail,
+        wait=lambda wait: results.update(dict.fromkeys(work.won, wait)),
     )
 
 
@@ -168,6 +172,7 @@ def _release_half(
         renew=lambda: _release_half(stack, release_work.gate_again(stack, work), results, fail),
         finish=lambda _confirmed: results.update(release_finish.finish_release(stack, work)),
         fail=fail,
+        wait=lambda wait: results.update(dict.fromkeys(work.due, NotYet((str(wait),)))),
     )
 
 
@@ -202,7 +207,10 @@ def _make(
     else:
         for half in halves:
             try:
-                half.finish(confirmed)
+                if isinstance(confirmed, Wait):
+                    half.wait(confirmed)
+                else:
+                    half.finish(confirmed)
             except TierkeeperError as error:
                 half.fail(error)
 

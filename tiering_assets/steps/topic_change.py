@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import RefusedError
+from resources.errors import RefusedError, TierkeeperError
 from resources.metastore.cas import EditResult
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext, driver_properties
 from resources.metastore.store import VersionedPath
-from tiering_assets.records import keys
-from tiering_assets.records.models import Withdrawal, WithdrawnLedger
+from tiering_assets.steps.bookies import why_not_reloadable
 from tiering_assets.steps.confirm import NOT_LOADED, rehearse, reload_topic
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen
@@ -26,6 +25,7 @@ from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.node_edit import edit_topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.undos import Noted, waits_for_undo
 from tiering_assets.tiering.evidence import Dated, Effect
 from tiering_assets.tiering.publication import plan_publication
 from tiering_assets.tiering.reasons import Reason, Wait
@@ -60,10 +60,13 @@ def make_change(
     seen: Seen,
     evidence: Dated,
     rehearse_unloaded: bool = False,
-) -> Confirmed:
+) -> Confirmed | Wait:
     """Bring a change about and prove it; safe to run again after a crash anywhere.
 
-    A topic that nobody has loaded is not loaded for a rehearsal, unless `rehearse_unloaded`.
+    A topic that nobody has loaded is not loaded for a rehearsal, unless `rehearse_unloaded`. A Wait
+    where the topic could not be loaded again: nothing was written, or what was is unconfirmed, and
+    the next run goes on. Asked before the write, as a loaded topic reloads at its broker's next
+    update, and again before the unload.
 
     Raises:
         RefusedError: the broker cannot read a ledger of the change; all of it was undone.
@@ -71,6 +74,10 @@ def make_change(
         StaleEvidenceError: what the change stands on is too old; nothing was written.
     """
     edit = _Edit(stack, ml_name, change, evidence)
+    if rehearse_unloaded or seen.idle_version is None:
+        short = why_not_reloadable(stack, ml_name, owner=seen.place.broker)
+        if short is not None:
+            return short
     edited = edit_topic(
         stack, ml_name, edit, czxid=czxid, applied=edit.is_applied, guards=edit.guards
     )
@@ -80,12 +87,17 @@ def make_change(
     if not going:
         return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting, contexts={})
     stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
-    if seen.still_idle(edited):
-        confirmed_by = NOT_LOADED
-    else:
-        confirmed_by = reload_topic(stack, ml_name, why=_said(going))
+    confirmed_by = (
+        NOT_LOADED if seen.still_idle(edited) else reload_topic(stack, ml_name, why=_said(going))
+    )
+    if isinstance(confirmed_by, Wait):
+        return confirmed_by
     if confirmed_by != NOT_LOADED:
         _reach(going, publish="publish.unloaded", release="release.unloaded")
+    elif rehearse_unloaded:
+        short = why_not_reloadable(stack, ml_name, owner=None)
+        if short is not None:
+            return short
     if confirmed_by != NOT_LOADED or rehearse_unloaded:
         _rehearse_or_undo(stack, ml_name, going, czxid=czxid)
     _reach(going, publish="publish.confirmed", release="release.rehearsed")
@@ -155,22 +167,27 @@ def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid:
     try:
         rehearse(stack, topic_of(ml_name), change.last_entry_ids)
     except RefusedError as error:
-        undo(stack, ml_name, change, czxid=czxid, why=f"the broker cannot read it: {error}")
+        found = f"the broker cannot read it: {error}"
+        waits = undo(stack, ml_name, change, czxid=czxid, why=found)
+        readers = "readers are back on the bookies" if waits is None else f"{waits}"
         raise RefusedError(
             f"{error}; the change was taken back ({_said(change)}), nothing was deleted, and "
-            f"readers are back on the bookies. Check the broker's offloader: driver, bucket, "
-            f"credentials and its log"
+            f"{readers}. Check the broker's offloader: driver, bucket, credentials and its log"
         ) from error
 
 
-def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: str) -> None:
+def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: str) -> Wait | None:
     """Take our contexts and marks out of the node again and make the broker see it.
+
+    It always writes. Its unload waits where the topic could not be loaded again: then the undo
+    stays listed as unconfirmed, nothing of the topic is deleted, and the answer says why.
 
     What BookKeeper does not have any more stays as it is: another run was faster and deleted it, and
     the object is what readers have. The write holds only while the other ledgers are still there.
     """
-    _record_withdrawal(stack, ml_name, change, why)
     nodes: dict[int, LedgerNode] = {}
+    why = f"taken back: {_said(change)}: {why}"
+    noted = Noted(stack, ml_name, change, czxid=czxid, why=why)
 
     def edit(info: ManagedLedger) -> ManagedLedger | None:
         nodes.clear()
@@ -189,8 +206,17 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: st
         guards=lambda: [VersionedPath(n.path, n.stat.version) for n in nodes.values()],
     )
     _reach(change, publish="publish.context_removed", release="release.marks_removed")
-    reload_topic(stack, ml_name, why=f"taken back: {_said(change)}")
+    try:
+        confirmed_by = reload_topic(stack, ml_name, why=why)
+    except TierkeeperError:
+        noted.stays()
+        raise
+    if isinstance(confirmed_by, Wait):
+        noted.stays()
+        return waits_for_undo([], str(confirmed_by))
+    noted.confirm(by=confirmed_by)
     _reach(change, publish="publish.withdrawn", release="release.unmarked")
+    return None
 
 
 def withdraw_standing(
@@ -208,21 +234,6 @@ def withdraw_standing(
     }
     if standing:
         undo(stack, ml_name, TopicChange(contexts=standing), czxid=czxid, why=why)
-
-
-def _record_withdrawal(stack: Stack, ml_name: str, change: TopicChange, why: str) -> None:
-    """Before contexts are taken out; marks that are taken back leave the publication standing."""
-    if not change.contexts:
-        return
-    withdrawal = Withdrawal(
-        ml_name=ml_name,
-        ledgers=tuple(WithdrawnLedger(i, c.uid) for i, c in sorted(change.contexts.items())),
-        why=why,
-        withdrawn_at=stack.now(),
-        writer=stack.writer,
-    )
-    stack.book.create(keys.withdrawal(ml_name, stack.new_uid()), withdrawal)
-    reach("publish.withdrawal_recorded")
 
 
 def contexts_for(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadContext]:

@@ -136,6 +136,8 @@ _OF_RUNS: Final[Mapping[Reason, BacklogReason]] = {
     Reason.WAITING_TO_DISTURB: BacklogReason.WAITING_TO_DISTURB,
     Reason.OVER_BUDGET: BacklogReason.OVER_BUDGET,
     Reason.LEFT_ALONE: BacklogReason.WAITING_TO_DISTURB,
+    Reason.BOOKIES_SHORT: BacklogReason.WAITING_TO_DISTURB,
+    Reason.UNDO_UNCONFIRMED: BacklogReason.WAITING_TO_DISTURB,
 }
 
 

@@ -27,6 +27,8 @@ class Reason(Enum):
     WAITING_TO_DISTURB = "waiting to disturb"
     OVER_BUDGET = "over budget"
     LEFT_ALONE = "left alone"
+    BOOKIES_SHORT = "bookies short"
+    UNDO_UNCONFIRMED = "undo unconfirmed"
 
     @property
     def is_fault(self) -> bool:

@@ -74,7 +74,7 @@ def count_publication(ledgers: int, *, canary: bool) -> RequestCount:
         put=ledgers + 2 * rounds + int(canary),
         get=3 * rounds + ledgers,
         head=6 * rounds + 3 * ledgers,
-        list=8 + rounds,
+        list=9 + rounds,
     )
 
 
@@ -88,5 +88,9 @@ def count_budget_readings(seconds: float, *, recorded: bool) -> RequestCount:
 
 
 def count_batch() -> RequestCount:
-    """What a batch asks once, however many ledgers it has: which of them have failure records."""
-    return RequestCount(list=1)
+    """What a batch asks once, however many ledgers it has.
+
+    Which of them have failure records, and which brokers were seen; that record is written anew once
+    an hour at most, which is not counted.
+    """
+    return RequestCount(get=1, head=2, list=1)

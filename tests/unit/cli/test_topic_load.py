@@ -57,6 +57,14 @@ def test_a_dry_run_names_the_topic_and_changes_nothing(cluster, capsys):
     assert {name: cluster.version(name) for name in before} == before
 
 
+def test_nothing_is_loaded_while_bookies_are_short(cluster, capsys):
+    cluster.stack.broker.namespace_ensemble = lambda _namespace: 2
+    [one] = loaded(capsys, "--execute").values()
+    assert one["state"] == "left alone"
+    assert "bookies short: 1 writable bookies" in one["detail"]
+    assert (cluster.trimmer.asked, records(cluster)) == ([], [])
+
+
 def test_the_overdue_topic_is_loaded_and_trimmed_and_no_other(cluster, capsys):
     first, second, last = cluster.ids(ORDERS)
     untouched = cluster.version(PLAIN)
@@ -172,7 +180,7 @@ def test_a_topic_that_somebody_changed_meanwhile_is_left_alone(cluster, monkeypa
 def place(monkeypatch, cluster, *answers):
     """What locate says of every topic, first to last."""
     said = iter(answers)
-    monkeypatch.setattr(cluster.trimmer, "locate", lambda _topic: next(said), raising=False)
+    monkeypatch.setattr(cluster.trimmer, "locate", lambda _topic, **_: next(said), raising=False)
 
 
 OWNED = TopicPlace(TopicLoad.UNKNOWN, "127.0.0.1:8080")

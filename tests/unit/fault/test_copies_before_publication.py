@@ -106,7 +106,7 @@ def test_a_context_of_a_run_that_died_is_taken_out_when_its_copy_changed(
     assert isinstance(result, CopyChangedError)
     assert scene.context() is None
     [withdrawal] = scene.withdrawals()
-    assert [one.ledger_id for one in withdrawal.ledgers] == [0]
+    assert [one.ledger_id for one in withdrawal.withdrawn] == [0]
     assert scene.stack.broker.read_entry("persistent://t/ns/orders", 0, 0) == b"first"
 
 

@@ -35,8 +35,10 @@ def test_every_withdrawal_is_written_before_the_context_goes(scene):
     certificate = scene.publish().certificate
     withdraw(scene, certificate)
     [withdrawal] = scene.withdrawals()
-    assert [(one.ledger_id, one.uid) for one in withdrawal.ledgers] == [(0, certificate.record.uid)]
-    assert withdrawal.why == "a test"
+    assert [(one.ledger_id, one.uid) for one in withdrawal.withdrawn] == [
+        (0, certificate.record.uid)
+    ]
+    assert withdrawal.why.endswith("a test")
 
 
 def test_confirming_again_what_stands_and_is_recorded_writes_nothing(scene):

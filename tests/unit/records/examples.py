@@ -3,7 +3,14 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tiering_assets.records import budget_model, failure_model, models, pause_models, sweep_models
+from tiering_assets.records import (
+    broker_models,
+    budget_model,
+    failure_model,
+    models,
+    pause_models,
+    sweep_models,
+)
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -171,13 +178,6 @@ EXAMPLES: tuple[models.Record, ...] = (
         confirmed_at=AT,
         writer=WRITER,
     ),
-    models.Withdrawal(
-        ml_name=ML_NAME,
-        ledgers=(models.WithdrawnLedger(ledger_id=42, uid=UID),),
-        why="the broker cannot read it",
-        withdrawn_at=AT,
-        writer=WRITER,
-    ),
     models.Canary(
         namespace="public/default",
         policy_digest="f" * 64,
@@ -269,6 +269,36 @@ EXAMPLES: tuple[models.Record, ...] = (
         reason="short-lived",
         author="ops@example.com",
         paused_at=AT,
+        writer=WRITER,
+    ),
+    broker_models.BrokersSeen(
+        brokers=(
+            broker_models.SeenBroker(name="broker-1:8080", seen_at=AT),
+            broker_models.SeenBroker(name="broker-2:8080", seen_at=AT, answered_at=AT),
+        ),
+        written_at=AT,
+        writer=WRITER,
+    ),
+    broker_models.BrokerGone(
+        broker="broker-2:8080",
+        reason="its node was taken out of service",
+        author="ops@example.com",
+        gone_at=AT,
+        writer=WRITER,
+    ),
+    broker_models.Undo(
+        ml_name=ML_NAME,
+        ml_czxid=4294967298,
+        ledger_ids=(42, 43),
+        why="taken back: 2 ledgers published",
+        undone_at=AT,
+        writer=WRITER,
+    ),
+    broker_models.UndoConfirmed(
+        undo_key=f"undos/0123456789abcdef0123456789abcdef/{UID}.json",
+        undo_sha256="6" * 64,
+        confirmed_by="unload acknowledged",
+        confirmed_at=AT,
         writer=WRITER,
     ),
     pause_models.PauseLift(

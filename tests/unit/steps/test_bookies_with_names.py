@@ -1,0 +1,129 @@
+"""A bookie whose id is a name and that is down has no address: its replicas are read elsewhere."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
+from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from resources.errors import EntryUnavailableError, MetadataError
+from resources.metastore.ledgers import LedgerDirectory
+from resources.settings import BookieSettings, Settings
+from tests.support.metastore_sim import Cluster
+from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.sim_ledger import IDS, PASSWORD, SimBookies, SimLedger
+from tiering_assets.steps.plan import lay_out, resolve_all
+from tiering_assets.tasks.descriptors import LedgerSource, TaskKind, decode_task, encode_task
+from tiering_assets.tasks.lengths import stored_lengths
+from tiering_assets.tasks.runner import LocalRunner
+from tiering_assets.tasks.worker import Worker
+
+SETTINGS = Settings(
+    bookies=BookieSettings(request_timeout_s=1.5, connect_timeout_s=1.5, password="pw")
+)
+LEDGER_ID = 7
+PAYLOADS = [bytes([number]) * 100 for number in range(20)]
+
+
+class Stack:
+    """What resolving and planning touch."""
+
+    settings = SETTINGS
+    open_lengths = staticmethod(stored_lengths)
+
+    def __init__(self, ledgers):
+        self.ledgers = ledgers
+        self.narrate = lambda _line: None
+
+
+@pytest.fixture
+def bookies():
+    with ExitStack() as stack:
+        yield SimBookies(stack)
+
+
+@pytest.fixture
+def metadata():
+    cluster = Cluster(lambda: 0)
+    cluster.put("/ledgers/LAYOUT", b"2\norg.apache.bookkeeper.meta.FlatLedgerManagerFactory:1")
+    ledger = LedgerMetadata(
+        ledger_id=LEDGER_ID,
+        state=LedgerState.CLOSED,
+        last_entry_id=len(PAYLOADS) - 1,
+        length=sum(map(len, PAYLOADS)),
+        ensemble_size=3,
+        write_quorum=3,
+        ack_quorum=2,
+        digest_type=DigestType.CRC32C,
+        password=PASSWORD,
+        segments=(Segment(0, IDS),),
+    )
+    cluster.put(f"/ledgers/L{LEDGER_ID:010d}", encode_ledger_metadata(ledger))
+    return cluster
+
+
+@pytest.fixture
+def stack(metadata):
+    return Stack(LedgerDirectory(metadata.client()))
+
+
+@pytest.fixture
+def register(metadata, bookies):
+    def put(*names):
+        for name in names:
+            host, port = bookies.addresses[name]
+            message = BookieServiceInfoFormat()
+            message.endpoints.add(id="bookie", port=port, host=host, protocol="bookie-rpc")
+            metadata.put(f"/ledgers/available/{name}", message.SerializeToString())
+
+    return put
+
+
+def source_of(stack):
+    node = stack.ledgers.read(LEDGER_ID)
+    return LedgerSource.of(node.metadata, resolve_all(stack, node))
+
+
+@pytest.mark.parametrize("down", IDS)
+def test_one_of_three_that_is_down_costs_neither_the_plan_nor_a_reading(
+    stack, bookies, register, down
+):
+    ledger = SimLedger.store(bookies, LEDGER_ID, PAYLOADS, block_bytes=4096)
+    register(*(name for name in IDS if name != down))
+    source = source_of(stack)
+    assert down not in source.addresses
+    blocks = lay_out(stack, source, 4096)
+    assert [b.payload_bytes for b in blocks] == [b.payload_bytes for b in ledger.blocks]
+    task = SimLedger(source, PAYLOADS, blocks, "key").task(TaskKind.READ_SOURCE)
+    objects = SimulatedObjectStore(part_bytes_min=1)
+    runner = LocalRunner(SETTINGS, make_worker=lambda: Worker(SETTINGS, store=objects))
+    rows = runner.run([decode_task(encode_task(task))])
+    assert [row.error for row in rows] == [""]
+    assert sum(row.entries for row in rows) == len(PAYLOADS)
+
+
+def test_a_registration_that_cannot_be_read_is_like_none(stack, bookies, register, metadata):
+    SimLedger.store(bookies, LEDGER_ID, PAYLOADS, block_bytes=4096)
+    register(*IDS[1:])
+    metadata.put(f"/ledgers/available/{IDS[0]}", b"\xff\xff")
+    assert sorted(source_of(stack).addresses) == sorted(IDS[1:])
+
+
+def test_without_any_replica_the_error_names_every_bookie(stack, bookies):
+    SimLedger.store(bookies, LEDGER_ID, PAYLOADS, block_bytes=4096)
+    with pytest.raises(EntryUnavailableError) as failed:
+        lay_out(stack, source_of(stack), 4096)
+    for name in IDS:
+        assert f"bookie {name}: not registered" in str(failed.value)
+
+
+def test_a_store_that_does_not_answer_says_nothing_about_a_bookie(stack, monkeypatch):
+    node = stack.ledgers.read(LEDGER_ID)
+
+    def silent(_bookie):
+        raise MetadataError("no answer")
+
+    monkeypatch.setattr(stack.ledgers, "resolve", silent)
+    with pytest.raises(MetadataError):
+        resolve_all(stack, node)

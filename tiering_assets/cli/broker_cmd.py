@@ -1,0 +1,77 @@
+"""`tierkeeper broker list|gone`: brokers that were seen, and a person's word that one has ended."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tiering_assets.cli.authorship import Author, Reason, author_or_user
+from tiering_assets.cli.command import command
+from tiering_assets.cli.output import print_document, print_line, print_table
+from tiering_assets.cli.session import Session
+
+app = typer.Typer(
+    name="broker",
+    help="Brokers that were seen: one that is not registered any more may still serve topics.",
+    no_args_is_help=True,
+)
+
+Broker = Annotated[str, typer.Argument(metavar="HOST:PORT", help="As `broker list` spells it.")]
+
+
+@command(app, "list", examples=("tierkeeper broker list", "tierkeeper broker list --json"))
+def list_brokers(session: Session) -> None:
+    """List every broker that is registered or was lately, and whether it answers.
+
+    While one that is neither registered nor answering is not said to be gone, no topic counts as
+    not loaded, so idle topics are unloaded, too.
+    """
+    from tiering_assets.steps.broker_list import list_brokers as read_brokers
+
+    with session.stack() as stack:
+        found = [
+            {
+                "broker": one.name,
+                "registered": one.registered,
+                "answers": one.answers,
+                "asked": one.is_asked,
+                "seen_at": one.seen_at.isoformat(),
+            }
+            for one in read_brokers(stack)
+        ]
+    if session.as_json:
+        print_document("broker-list", {"brokers": found})
+        return
+    print_table(
+        ("BROKER", "REGISTERED", "ANSWERS", "ASKED", "SEEN AT"),
+        [tuple(_word(value) for value in one.values()) for one in found],
+    )
+    print_line(f"{len(found)} brokers")
+
+
+@command(
+    app,
+    "gone",
+    examples=(
+        "tierkeeper broker gone broker-2:8080 --reason decommissioned",
+        "tierkeeper broker gone broker-2:8080 --reason node-died --json",
+    ),
+)
+def gone(session: Session, *, broker: Broker, reason: Reason, author: Author = None) -> None:
+    """Say that a broker's process has ended, so that it is not asked any more.
+
+    Refused for one that is registered or answers. It holds until the broker is registered again.
+    """
+    from tiering_assets.steps.broker_list import say_gone
+
+    with session.stack() as stack:
+        say_gone(stack, broker, reason=reason, author=author_or_user(author))
+    if session.as_json:
+        print_document("broker-gone", {"broker": broker})
+    else:
+        print_line(f"broker {broker} is not asked any more")
+
+
+def _word(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

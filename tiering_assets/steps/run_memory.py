@@ -1,0 +1,30 @@
+"""Answers that one run need not ask for twice, and how old each may become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar, cast
+
+T = TypeVar("T")
+
+
+class RunMemory:
+    """Kept by whoever asks under a key of their own. An error is no answer: it is asked again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[float, object]] = {}
+
+    def ask(
+        self, key: Hashable, ask: Callable[[], T], *, now: Callable[[], float], age_max_s: float
+    ) -> T:
+        """The answer kept under `key` if it is not older than that, else a new one.
+
+        `now` is a monotonic clock; an answer counts as old as its question.
+        """
+        found = self._kept.get(key)
+        if found is not None and now() - found[0] <= age_max_s:
+            return cast(T, found[1])
+        asked_at = now()
+        answer = ask()
+        self._kept[key] = (asked_at, answer)
+        return answer
