@@ -111,5 +111,8 @@ _RARE = (  # which often find nothing to strike
     "bookies short",
     "broker driver removed",
     "shadow made",
+    "offload policy names another driver",
+    "broker restarts with other settings",
+    "broker serves on after its session",
 )
 _DRAWN = (*DISASTERS, *_RARE)

@@ -49,7 +49,7 @@ def lay(world: World, site: Site, name: str, strike: Strike, moment: Moment, nth
         world.faults.strike(name)
         return True
 
-    world.lie_in_wait(Ambush(moment.room, moment.method, moment.naming, act, nth))
+    world.wire.lie_in_wait(Ambush(moment.room, moment.method, moment.naming, act, nth))
 
 
 def later(world: World, seconds: float, act: Callable[[], None]) -> None:

@@ -39,7 +39,7 @@ def restore(world: World, site: Site, nodes: Mapping[str, Any]) -> None:
         if process.site is site:
             process.metadata.drop_session()
             process.seen_zxid = 0
-    world.forget_history()
+    world.wire.forget_history()
     site.restored = True
     site.changed_at.update(dict.fromkeys(("restored", "shadow", "bookies"), world.scheduler.now))
     site.broker.restart()

@@ -144,6 +144,8 @@ def _unfinished(world: World, site: Site, info: LedgerInfo) -> str | None:
         return None  # a person must look
     if not context.complete:
         return "its context is not complete"
+    if site.restored and ledger_id not in cluster.bookies:
+        return None  # its node came back with a backup, its entries did not: nothing to read again
     return "not released" if cluster.has_node(ledger_id) else None
 
 

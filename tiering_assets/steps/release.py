@@ -30,15 +30,14 @@ from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
-from tiering_assets.steps.freshness import bounds_of, is_young
+from tiering_assets.steps.freshness import is_young
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import Evidence, gather
 from tiering_assets.steps.release_finish import finish_release, record_release
 from tiering_assets.steps.release_reread import reread_before_release, reread_wanted
-from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
+from tiering_assets.steps.release_surroundings import gather_topic
 from tiering_assets.steps.release_work import (
-    AT_ONCE,
     Due,
     Released,
     ReleaseResult,
@@ -53,7 +52,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import make_change
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
-from tiering_assets.tiering.evidence import Effect, Kind, why_too_old
+from tiering_assets.tiering.evidence import Kind
 from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import NotYet, Release
 from tiering_assets.tiering.topic_edit import TopicChange
@@ -93,7 +92,7 @@ def release_topic(
             if last:
                 raise
             stack.narrate(f"{error}. Looked at again")
-            work = gate_again(stack, work)
+            work = gate_again(stack, work, at_once=1)
         else:
             if isinstance(confirmed, Wait):
                 return {**work.settled, **dict.fromkeys(work.due, NotYet((str(confirmed),)))}
@@ -139,10 +138,7 @@ def prepare_release(
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
     room = _room(stack)
-    gathered = _gather_in_time(stack, about, ledger_ids)
-    later = NotYet(("there was no time to look at it: the next run goes on from here",))
-    results.update({i: later for i in ledger_ids if i not in gathered})
-    for ledger_id, evidence in gathered.items():
+    for ledger_id, evidence in gather(stack, about, ledger_ids).items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
         if finished is not None:
             results[ledger_id] = finished
@@ -186,24 +182,8 @@ def prepare_release(
         shadows=known,
     )
     # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
-    return gate_again(stack, work) if rereads or not _may_mark(stack, work) else work
-
-
-def _may_mark(stack: Stack, work: ReleaseWork) -> bool:
-    now_s, bounds = stack.monotonic(), bounds_of(stack)
-    return why_too_old(work.evidence, Effect.MARK, now_s=now_s, bounds=bounds) is None
-
-
-def _gather_in_time(
-    stack: Stack, about: TopicEvidence, ledger_ids: Sequence[int]
-) -> dict[int, Evidence]:
-    """Of as many ledgers, in their order, as can be looked at before the first look gets too old."""
-    found: dict[int, Evidence] = {}
-    for start in range(0, len(ledger_ids), AT_ONCE):
-        if found and not is_young(stack, about.evidence, Kind.BROKERS):
-            break
-        found.update(gather(stack, about, ledger_ids[start : start + AT_ONCE]))
-    return found
+    young = is_young(stack, work.evidence, Kind.OBJECTS)
+    return work if young and not rereads else gate_again(stack, work)
 
 
 def _room(stack: Stack) -> int:

@@ -6,30 +6,29 @@ looked at in time. What may not go any more, or cannot be proven in time, gets i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from resources.errors import StaleEvidenceError, TierkeeperError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.freshness import is_young
 from tiering_assets.steps.guarded_delete import delete_ledgers
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release_evidence import Evidence, gather
+from tiering_assets.steps.release_evidence import Evidence
 from tiering_assets.steps.release_work import (
     AT_ONCE,
     Released,
     ReleaseResult,
     ReleaseWork,
     copies_of,
-    look_again,
+    gate_group,
     stopped_since,
 )
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import undo
 from tiering_assets.steps.topic_evidence import topic_of
-from tiering_assets.tiering.evidence import Kind, all_of
+from tiering_assets.tiering.evidence import all_of
 from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.topic_edit import TopicChange
 
@@ -44,7 +43,7 @@ def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
     results: dict[int, ReleaseResult] = {}
     left, at_once = sorted(work.due), AT_ONCE
     while left:
-        group = _gate_group(stack, work, left, at_once)
+        _about, group = gate_group(stack, work, left, at_once)
         results.update(_take_back(stack, work, stopped_since(stack, work.due, group)))
         going = [i for i in group if i not in results]
         try:
@@ -64,21 +63,6 @@ def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
             return {**dict.fromkeys(left, error), **results}  # an earlier group is gone already
         left = [i for i in left if i not in results]
     return results
-
-
-def _gate_group(
-    stack: Stack, work: ReleaseWork, left: Sequence[int], at_once: int
-) -> dict[int, Evidence]:
-    """New evidence of as many of the ledgers as can be looked at in time; of one at least."""
-    about = look_again(stack, work)
-    before = {i: work.due[i].evidence for i in left}
-    group: dict[int, Evidence] = {}
-    for start in range(0, len(left), at_once):
-        if group and (at_once == 1 or not is_young(stack, about.evidence, Kind.HOLDS)):
-            break
-        some = left[start : start + at_once]
-        group.update(gather(stack, about, some, before=before))
-    return group
 
 
 def _delete(

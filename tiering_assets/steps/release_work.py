@@ -6,7 +6,7 @@ with its reasons, and nothing of an earlier look is believed but what cannot hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -16,16 +16,18 @@ from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.disturb import Seen
+from tiering_assets.steps.freshness import is_young
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import Evidence, gather
 from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import REQUESTS_AT_ONCE, Stack
 from tiering_assets.steps.topic_evidence import topic_of
-from tiering_assets.tiering.evidence import Dated, all_of
+from tiering_assets.tiering.evidence import Dated, Kind, all_of
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
 from tiering_assets.tiering.topic_edit import Copy
 
+LATER = NotYet(("there was no time to look at it again: the next run goes on from here",))
 AT_ONCE = REQUESTS_AT_ONCE  # ledgers between two looks at the clock
 
 
@@ -82,16 +84,31 @@ def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
     return {i: Copy(item.uid, item.ledger.metadata.last_entry_id) for i, item in due.items()}
 
 
-def gate_again(stack: Stack, work: ReleaseWork) -> ReleaseWork:
-    """The same work on new evidence; what may not go any more is settled, with its reasons."""
-    about = look_again(stack, work)
-    judged = {i: item.evidence for i, item in work.due.items()}
-    evidence = gather(stack, about, judged, before=judged)
+def gate_again(stack: Stack, work: ReleaseWork, *, at_once: int = AT_ONCE) -> ReleaseWork:
+    """The same work on new evidence; what may not go any more is settled, with its reasons.
+
+    What could not be looked at in time waits for the next run, so that a topic is reloaded once.
+    """
+    about, evidence = gate_group(stack, work, sorted(work.due), at_once)
     stopped = stopped_since(stack, work.due, evidence)
-    due = {
-        i: replace(item, evidence=evidence[i]) for i, item in work.due.items() if i not in stopped
-    }
-    return replace(work, about=about, due=due, settled={**work.settled, **stopped})
+    later = {i: LATER for i in work.due if i not in evidence}
+    due = {i: replace(work.due[i], evidence=e) for i, e in evidence.items() if i not in stopped}
+    return replace(work, about=about, due=due, settled={**work.settled, **stopped, **later})
+
+
+def gate_group(
+    stack: Stack, work: ReleaseWork, left: Sequence[int], at_once: int
+) -> tuple[TopicEvidence, dict[int, Evidence]]:
+    """New evidence of as many of the ledgers as can be looked at in time; of one at least."""
+    about = look_again(stack, work)
+    before = {i: work.due[i].evidence for i in left}
+    group: dict[int, Evidence] = {}
+    for start in range(0, len(left), at_once):
+        if group and not is_young(stack, about.evidence, Kind.HOLDS):
+            break
+        some = left[start : start + at_once]
+        group.update(gather(stack, about, some, before=before))
+    return about, group
 
 
 def look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:

@@ -165,11 +165,16 @@ def _release_half(
     results.update(work.settled)
     if not work.due:
         return None
+
+    def renew() -> _Half | None:
+        again = release_work.gate_again(stack, work, at_once=1)
+        return _release_half(stack, again, results, fail)
+
     return _Half(
         czxid=work.czxid,
         change=TopicChange(marks=release_work.copies_of(work.due)),
         evidence=work.evidence,
-        renew=lambda: _release_half(stack, release_work.gate_again(stack, work), results, fail),
+        renew=renew,
         finish=lambda _confirmed: results.update(release_finish.finish_release(stack, work)),
         fail=fail,
         wait=lambda wait: results.update(dict.fromkeys(work.due, NotYet((str(wait),)))),

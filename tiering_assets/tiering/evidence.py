@@ -70,9 +70,8 @@ class Bounds:
     fast_s: float
     slow_s: float
 
-    def of(self, kind: Kind, effect: Effect | None = None) -> float:
-        """A mark deletes nothing and is taken back as it came: what it stands on may be slow."""
-        return self.slow_s if kind in SLOW or effect is Effect.MARK else self.fast_s
+    def of(self, kind: Kind) -> float:
+        return self.slow_s if kind in SLOW else self.fast_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +120,6 @@ def why_too_old(evidence: Dated, effect: Effect, *, now_s: float, bounds: Bounds
         asked = evidence.asked_at_s.get(kind)
         if asked is None:
             found.append(f"{kind} were never asked for")
-        elif now_s - asked > (bound := bounds.of(kind, effect)):
+        elif now_s - asked > (bound := bounds.of(kind)):
             found.append(f"{kind}: {now_s - asked:.0f} s old, at most {bound:g} s")
     return "; ".join(found) or None

@@ -6,8 +6,10 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.expired import execute_expired, plan_expired
@@ -61,6 +63,7 @@ def trim(scene):
 def expiry_plan(scene):
     plan, _found = plan_expired(scene.process())
     assert plan is not None
+    scene.world.monitor.approve(scene.site, plan.digest)
     return plan
 
 
@@ -82,7 +85,7 @@ def test_locked_versions_of_a_restored_topic_stay_whatever_was_swept_before(scen
     assert swept_record(scene, uid).record.bytes_stay
     # A backup of the metadata store comes back, and a person takes the delete markers away.
     lock.on = False
-    scene.world.restore(scene.site, backup)
+    restore(scene.world, scene.site, backup)
     for key in [k for k in scene.world.objects._objects if k.startswith(str(uid))]:
         for version in scene.world.objects.list_versions(key):
             if version.is_marker:
@@ -123,12 +126,14 @@ def test_locked_versions_go_by_another_plan_once_the_lock_is_gone(scene):
 
 
 def abandoned(scene):
-    """An attempt that nobody goes on with, a guard age old."""
-    outcome = scene.certify()
-    record = outcome.certificate.record
-    scene.stack.book._objects.delete(scene.stack.book.prefix + keys.certificate(0, record.uid))
+    """Both objects of an attempt that nobody could prove, a guard age old; its record."""
+    with pytest.MonkeyPatch.context() as patch:
+        away = {0: ObjectStoreError("the store is away")}
+        patch.setattr("tiering_assets.steps.pipeline.verify_attempts", lambda *_a: away)
+        assert scene.offload().error is not None
+    [key] = scene.stack.book.keys(keys.attempts_of(0))
     scene.wait(3 * 86400)
-    return record
+    return scene.stack.book.require(Attempt, key).record
 
 
 def test_locked_versions_of_a_leftover_are_tried_again_by_the_next_sweep(scene):
@@ -136,12 +141,12 @@ def test_locked_versions_of_a_leftover_are_tried_again_by_the_next_sweep(scene):
     lock = Lock(scene)
     clean_up(scene.process(), execute=True)
     stays = swept_record(scene, record.uid).record
-    assert {one.key for one in stays.stay} == {record.data.key, record.index.key}
+    assert {one.key for one in stays.stay} == {record.data_key, record.index_key}
     lock.on = False
     clean_up(scene.process(), execute=True)
     gone = swept_record(scene, record.uid).record
     assert (gone.bytes_stay, gone.stay) == (0, ())
-    assert scene.world.objects.list_versions(record.data.key) == []
+    assert scene.world.objects.list_versions(record.data_key) == []
 
 
 def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
@@ -164,7 +169,7 @@ def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
     [kept] = clean_up(scene.process(), execute=True).attempts
     assert isinstance(kept.decision, Keep)
     assert kept.decision.reason == "an offload context names it"
-    assert scene.world.objects.peek(record.data.key) is not None
+    assert scene.world.objects.peek(record.data_key) is not None
 
 
 def decision_about(scene, uid):
@@ -238,4 +243,4 @@ def test_a_decision_that_got_too_old_deletes_nothing(scene, monkeypatch):
     scene.world.objects.list_versions = listed
     [left] = clean_up(scene.process(), execute=True).attempts
     assert "too long ago to sweep on it" in left.error
-    assert scene.world.objects.peek(record.index.key) is not None or left.error
+    assert scene.world.objects.peek(record.index_key) is not None or left.error

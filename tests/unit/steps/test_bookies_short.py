@@ -253,7 +253,7 @@ def test_an_undo_writes_and_its_unload_waits_for_the_bookies(stack, world, site,
     start_bookies(site)
     told.clear()
     assert offload(stack).state == "published"
-    assert told[0] == "unloaded"
+    assert "unloaded" in told
     assert [*list_unconfirmed(stack)] == []
 
 
@@ -266,7 +266,7 @@ def test_a_sweep_confirms_an_undo_that_nobody_else_comes_back_to(stack, world, s
     start_bookies(site)
     told.clear()
     delete_the_copy(stack)
-    assert told[0] == "unloaded"
+    assert "unloaded" in told
     assert [*list_unconfirmed(stack)] == []
 
 
