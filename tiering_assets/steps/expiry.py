@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from resources.bookkeeper.ledger import LedgerState
-from resources.errors import BrokerError, TierkeeperError
+from resources.errors import BrokerError, ObjectStoreError, TierkeeperError
 from resources.metastore.cursors import CursorInfo
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.topic_names import never_touched
@@ -97,10 +97,10 @@ def _placed(stack: Stack, suspect: AgingTopic) -> AgingTopic:
 
 
 def locate(stack: Stack, ml_name: str) -> TopicPlace:
-    """Where a topic is; UNKNOWN when no broker answers."""
+    """Where a topic is; UNKNOWN when no broker answers, or the bucket does not tell of others."""
     try:
         return brokers_seen.locate(stack, ml_name, stack.topics.read(ml_name))
-    except BrokerError:
+    except (BrokerError, ObjectStoreError):
         return UNKNOWN
 
 
