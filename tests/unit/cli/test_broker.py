@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.sim_broker import NAME
+from tests.support.sim_broker_memory import NAME
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.cli.main import run
