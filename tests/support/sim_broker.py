@@ -22,6 +22,8 @@ from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tests.support.sim_broker_acts import Unasked
 from tests.support.sim_broker_memory import NAME, STATS_AGE_S, ml_name_of, namespace_of, topic_of
 
+OTHER = "127.0.0.2:8080"
+
 
 class SimBroker(Unasked):
     """BrokerAdmin, and what a broker does unasked."""
@@ -38,10 +40,11 @@ class SimBroker(Unasked):
         return "4.0.8"
 
     def list_brokers(self) -> list[str]:
-        return [NAME]
+        """While its session is expired another broker, which has nothing loaded, is all there is."""
+        return [OTHER if self._now() < self.unregistered_until else NAME]
 
     def answers(self, broker: str) -> bool:
-        return broker == NAME
+        return broker in (NAME, OTHER)
 
     def namespace_ensemble(self, namespace: str) -> int | None:
         return None

@@ -82,10 +82,19 @@ class ObjectJudge(Truth):
         site = process.site
         outcome = self.record(site.cluster.instance, keys.outcome(ledger_id, uid))
         abandoned = outcome is not None and outcome["outcome"] == "abandon"
-        if not abandoned and not self._is_replaced(site, uid, ledger_id):
+        never_stood = self._never_stood(site, uid, ledger_id)
+        if not abandoned and not never_stood and not self._is_replaced(site, uid, ledger_id):
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
         if self._is_waiting(site, uid, ledger_id):
             self.report("waste", f"{key} deleted, a proven copy that waits to be published")
+
+    def _never_stood(self, site: Site, uid: UUID, ledger_id: int) -> bool:
+        """It won the right to be published, was quarantined, and nobody ever confirmed it."""
+        instance = site.cluster.instance
+        key = f"tierkeeper/{instance}/{keys.quarantine(ledger_id, uid)}"
+        if self.record(instance, keys.quarantine(ledger_id, uid)) is None or self._is_young(key):
+            return False
+        return (instance, ledger_id, str(uid)) not in self.publications
 
     def _is_waiting(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         """The newest proven copy of a ledger that its topic lists and nobody else offloaded."""
@@ -101,16 +110,27 @@ class ObjectJudge(Truth):
         if self.record(instance, keys.quarantine(ledger_id, uid)) is not None:
             return False
         prefix = f"tierkeeper/{instance}/"
-        at = {
-            key: put_at
-            for key, put_at in self.put_at.items()
-            if key.startswith(f"{prefix}{keys.certificates_of(ledger_id)}")
-        }
-        proven_at = at.get(f"{prefix}{keys.certificate(ledger_id, uid)}")
+        proven_at = self.put_at.get(f"{prefix}{keys.certificate(ledger_id, uid)}")
         decided_at = self.put_at.get(f"{prefix}{keys.outcome(ledger_id, uid)}")
         if proven_at is None or (decided_at is not None and decided_at < proven_at):
             return False  # it was given up before it was proven
-        return proven_at == max(at.values())
+        return uid == self._newest_proven(instance, ledger_id)
+
+    def _newest_proven(self, instance: str, ledger_id: int) -> UUID | None:
+        """Of the attempts that were proven and nobody doubts, the one that was begun last."""
+        prefix = f"tierkeeper/{instance}/"
+        begun = {
+            UUID(key.rpartition("/")[2].removesuffix(".json")): at
+            for key, at in self.put_at.items()
+            if key.startswith(f"{prefix}{keys.attempts_of(ledger_id)}")
+        }
+        proven = {
+            uid: at
+            for uid, at in begun.items()
+            if self.record(instance, keys.certificate(ledger_id, uid)) is not None
+            and self.record(instance, keys.quarantine(ledger_id, uid)) is None
+        }
+        return max(proven, key=lambda uid: proven[uid], default=None)
 
     def _judge_record(self, process: Process, key: str) -> None:
         """Of our records only failures and pauses end, and what a person approved to be forgotten."""

@@ -10,9 +10,11 @@ from uuid import UUID
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Outcome, Quarantine, ReleaseIntent
+from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine, ReleaseIntent
 from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.copies_now import copy_differences
 from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.publications import recorded_publications, replaced_at
 from tiering_assets.steps.quarantine import why_quarantined
@@ -64,11 +66,19 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
 
 
 def _is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
-    """Whether the topic reads the ledger from another attempt that nobody doubts."""
+    """Whether the topic reads the ledger from another attempt that nobody doubts, and is all there."""
     context = None if listed is None else listed.offload
     if listed is None or context is None or not context.complete or context.uid == uid:
         return False
-    return why_quarantined(stack, listed.ledger_id, context.uid) is None
+    ledger_id, other = listed.ledger_id, context.uid
+    if why_quarantined(stack, ledger_id, other) is not None:
+        return False
+    data = stack.objects.head(data_key(other, ledger_id))
+    index = stack.objects.head(index_key(other, ledger_id))
+    certificate = stack.book.read(Certificate, keys.certificate(ledger_id, other))
+    if certificate is None:  # its broker wrote it
+        return data is not None and index is not None
+    return not copy_differences(stack, certificate.record, data=data, index=index)
 
 
 def _never_stood_since(stack: Stack, record: Attempt, contexts: frozenset[UUID]) -> datetime | None:

@@ -84,6 +84,8 @@ def _reason_to_keep(evidence: LeavingsEvidence, guard_age: timedelta) -> str | N
         ended = evidence.replaced_at or evidence.never_stood_since
         if ended is None:
             return "it won the right to be published"
+        if evidence.listed and not evidence.served:
+            return "it won the right to be published, and nothing sound has taken its place yet"
         since = evidence.store_now - ended
         if since <= (kept := max(guard_age, REPLACED_KEPT)):
             what = "replaced" if evidence.replaced_at is not None else "quarantined, never read,"

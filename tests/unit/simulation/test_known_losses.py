@@ -20,6 +20,7 @@ from tests.support.sim_acts import (
 from tests.support.sim_faults import Fate
 from tests.support.sim_offloader import DRIVER, Place
 from tests.support.sim_run import run_world
+from tiering_assets.steps.disturb import see
 
 TOPIC = "t/ns0/persistent/orders"
 UNDATED = ("I21",)  # looked at by the tests of dated evidence alone
@@ -196,6 +197,7 @@ def test_heal_leaves_the_mark_of_what_bookies_lost_meanwhile():
 def test_a_broker_that_serves_on_after_its_session_is_not_taken_for_gone():
     def play(lab):
         until = lab.world.clock(3000.0).timestamp()
+        lab.run(0.1, lambda process: see(process.stack(), TOPIC))  # while it is registered
         lab.at(0.5, lambda: setattr(lab.broker, "unregistered_until", until))
         lab.run(1.0, run_offload)
         lab.run(1300.0, run_release)

@@ -85,9 +85,18 @@ def test_a_proven_copy_waits_only_while_it_may_be_published(change):
     assert decide(replace(READY, waits=True, **change)) == Sweep(42, UID)
 
 
+@pytest.mark.parametrize("ended", ["replaced_at", "never_stood_since"])
+def test_what_won_stays_until_something_sound_has_taken_its_place(ended):
+    change: dict[str, Any] = {ended: NOW - 2 * GUARD}
+    won = replace(PUBLISHED_ONCE, **change)
+    assert isinstance(decide(won), Sweep)
+    assert "nothing sound has taken its place" in decide(replace(won, served=False)).reason
+    assert isinstance(decide(replace(won, served=False, listed=False)), Sweep)
+
+
 def test_what_won_and_never_stood_goes_an_hour_or_the_guard_age_after_its_quarantine():
     def at(age):
-        return decide(replace(READY, outcome="publish", never_stood_since=NOW - age))
+        return decide(replace(PUBLISHED_ONCE, never_stood_since=NOW - age))
 
     assert at(GUARD + TICK) == Sweep(42, UID, replaced=True)
     assert at(GUARD).reason.startswith("quarantined, never read, 1 day, 0:00:00 ago")
@@ -120,7 +129,7 @@ def test_the_age_is_the_stores_alone(age_s):
     assert swept is (age_s > GUARD.total_seconds())
 
 
-PUBLISHED_ONCE = replace(READY, outcome="publish")
+PUBLISHED_ONCE = replace(READY, outcome="publish", served=True)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +150,11 @@ def test_a_replaced_attempt_goes_an_hour_or_the_guard_age_after_its_replacement(
 
 @pytest.mark.parametrize(
     "change",
-    [change for change, _reason in SINGLE_CHANGES if not change.keys() & {"outcome", "waits"}],
+    [
+        change
+        for change, _reason in SINGLE_CHANGES
+        if not change.keys() & {"outcome", "waits", "in_bookkeeper"}
+    ],
     ids=str,
 )
 def test_nothing_but_the_outcome_is_forgiven_a_replaced_attempt(change):
