@@ -25,6 +25,7 @@ from tests.support.sim_moments import (
     lay,
 )
 from tests.support.sim_offloader import DRIVER, Place
+from tiering_assets.offload_format.keys import parse_key
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site
@@ -54,7 +55,18 @@ def put_right(world: World, site: Site) -> None:
         if "-ledger-" in key:
             world.objects.expire(key, None)
             _thaw(world, key)
+            _trust_again(world, site, key)
     people.resume_all(world, site)
+
+
+def _trust_again(world: World, site: Site, key: str) -> None:
+    """What was only out of reach is as good as it was."""
+    parsed, monitor = parse_key(key), world.monitor
+    if parsed is None or parsed.uid not in monitor.damaged:
+        return
+    ours = monitor.attempt_of(site.cluster.instance, parsed.ledger_id, parsed.uid) is not None
+    if ours and monitor.is_good(site, parsed.uid, parsed.ledger_id):
+        monitor.damaged.discard(parsed.uid)
 
 
 def _thaw(world: World, key: str) -> None:
