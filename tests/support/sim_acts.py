@@ -58,11 +58,11 @@ def run_release_along(process: Process) -> None:
         process.world.faults.strike("published along with a release")
 
 
-def _tell(process: Process, outcomes: list[ReleaseOutcome]) -> bool:
-    """Whether any ledger was released just now."""
+def _tell(process: Process, outcomes: list[ReleaseOutcome]) -> int:
+    """How many ledgers were released just now."""
     for outcome in outcomes:
         process.world.note(process.name, f"{outcome.ledger_id}: {outcome.result}")
-    return any(isinstance(o.result, Released) and not o.result.noop for o in outcomes)
+    return sum(isinstance(o.result, Released) and not o.result.noop for o in outcomes)
 
 
 def run_sweep(process: Process) -> None:
@@ -114,7 +114,7 @@ def run_planned_release(process: Process) -> None:
     done = execute_plan(process.stack(), written, publish_waiting=True, along=along)
     if along:
         process.world.faults.strike("published along with a release")
-    if _tell(process, done):
+    for _ledger in range(_tell(process, done)):
         process.world.faults.strike("released by an approved plan")
 
 

@@ -79,7 +79,8 @@ def schedule(world: World, site: Site) -> None:
     if first:
         offloads.append(rng.uniform(600, FAULTS_S))
     planned, copied = rng.random() < 0.6, rng.random() < 0.6
-    soonest = 700 if planned or copied else 60  # something is due then
+    later = (planned or copied) and rng.random() < (0.9 if planned else 0.6)
+    soonest = 700 if later else 60  # something is due then, or nothing yet
     releases = [offloads[0] + rng.uniform(soonest, 1300), rng.uniform(1500, FAULTS_S)]
     if rng.random() < 0.4:
         world.faults.strike("duplicate run")
@@ -146,7 +147,7 @@ def _spawn_pause(world: World, site: Site, at: float) -> None:
 
 def _spawn_operator(world: World, site: Site, at: float) -> None:
     rng, broker = world.rng, site.broker
-    what = rng.choice(("restore", "remake", "hold", "clock", "clock", "foreign", "damage"))
+    what = rng.choice(("restore", "remake", "hold", "hold", "clock", "clock", "foreign", "damage"))
     back_s, steps_s = rng.uniform(0.1, 900.0), rng.choice((-86400.0, -700.0, 700.0, 86400.0))
 
     def act() -> None:

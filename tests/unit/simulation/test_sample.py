@@ -9,35 +9,7 @@ from tests.support.sim_run import run_seed
 from tests.support.simulate import violations_of
 
 # What these seeds show is known and is mended elsewhere; each item has a test of its own.
-SHOWING = frozenset(
-    {
-        9,
-        16,
-        20,
-        25,
-        28,
-        31,
-        32,
-        48,
-        55,
-        61,
-        63,
-        65,
-        68,
-        69,
-        72,
-        73,
-        82,
-        85,
-        90,
-        91,
-        93,
-        101,
-        104,
-        112,
-        119,
-    }
-)
+SHOWING = frozenset({14, 20, 21, 28, 31, 48, 50, 68, 69, 72, 73, 83, 90, 91, 93, 94, 109, 119})
 ASIDE = ("I21", "waste")  # neither is mended everywhere yet
 SAMPLE = [seed for seed in range(125) if seed not in SHOWING]
 
