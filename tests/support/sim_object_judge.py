@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from resources.metastore.topic_names import managed_ledger_path
-from tests.support.sim_evidence import HOLDS, node_of
+from tests.support.sim_evidence import HOLDS, node_of, object_at
 from tests.support.sim_truth import Truth
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
@@ -85,7 +85,7 @@ class ObjectJudge(Truth):
         never_stood = self._never_stood(site, uid, ledger_id)
         if not abandoned and not never_stood and not self._is_replaced(site, uid, ledger_id):
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
-        if self._is_waiting(site, uid, ledger_id):
+        if self._is_waiting(process, uid, ledger_id):
             self.report("waste", f"{key} deleted, a proven copy that waits to be published")
 
     def _never_stood(self, site: Site, uid: UUID, ledger_id: int) -> bool:
@@ -96,8 +96,9 @@ class ObjectJudge(Truth):
             return False
         return (instance, ledger_id, str(uid)) not in self.publications
 
-    def _is_waiting(self, site: Site, uid: UUID, ledger_id: int) -> bool:
+    def _is_waiting(self, process: Process, uid: UUID, ledger_id: int) -> bool:
         """The newest proven copy of a ledger that its topic lists and nobody else offloaded."""
+        site = process.site
         instance = site.cluster.instance
         attempt = self.attempt_of(instance, ledger_id, uid)
         stored = site.cluster.metadata.nodes.get(managed_ledger_path(site.cluster.owner[ledger_id]))
@@ -114,7 +115,10 @@ class ObjectJudge(Truth):
         decided_at = self.put_at.get(f"{prefix}{keys.outcome(ledger_id, uid)}")
         if proven_at is None or (decided_at is not None and decided_at < proven_at):
             return False  # it was given up before it was proven
-        return uid == self._newest_proven(instance, ledger_id)
+        asked = object_at(f"{prefix}{keys.certificate(ledger_id, uid)}")
+        return uid == self._newest_proven(instance, ledger_id) and self.knew(
+            process, asked, proven_at
+        )
 
     def _newest_proven(self, instance: str, ledger_id: int) -> UUID | None:
         """Of the attempts that were proven and nobody doubts, the one that was begun last."""

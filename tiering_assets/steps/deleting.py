@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from resources.errors import (
@@ -68,13 +69,13 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
             failed.append(str(error))
         else:
             reach("sweep.aborted")
+    allowed = partial(_require_fresh, stack, going)
     for key, version_ids in _targets(going):
-        _require_fresh(stack, going)
         try:
             freed[key] = (
-                delete_object(stack.objects, key)
+                delete_object(stack.objects, key, allowed=allowed)
                 if version_ids is None
-                else delete_versions(stack.objects, key, version_ids)
+                else delete_versions(stack.objects, key, version_ids, allowed=allowed)
             )
         except ObjectStoreError as error:
             failed.append(str(error))

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from resources.errors import ObjectStoreError, StaleEvidenceError
@@ -144,13 +145,14 @@ def _act(stack: Stack, look: _Look, seen: GoneLedger, planned: frozenset[UUID]) 
         return replace(seen, why_kept="its topic lists the ledger again")
     if one.why_kept:
         return one
+    what = f"ledger {one.ledger_id}"
+    allowed = partial(require_fresh, stack, Effect.FORGET, look.evidence, what=what)
     strangers = set(one.uids) - planned
     if strangers:
         return replace(one, why_kept=f"attempt {min(strangers)} is not in the plan")
     try:
         for key in one.records:
-            require_fresh(stack, Effect.FORGET, look.evidence, what=f"ledger {one.ledger_id}")
-            delete_object(stack.objects, stack.book.prefix + key)
+            delete_object(stack.objects, stack.book.prefix + key, allowed=allowed)
     except (ObjectStoreError, StaleEvidenceError) as error:
         stack.narrate(str(error))
         return replace(one, error=str(error))
