@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support import sim_operator as people
+from tests.support.sim_broker_memory import NAME
 from tests.support.sim_moments import PUBLISHED, Strike, later, lay
 from tests.support.sim_offloader import DRIVER, Place
+from tiering_assets.records import keys
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site
@@ -126,7 +128,9 @@ def short(world: World, site: Site, _about: str, lasts_s: float) -> bool:
 
 def unregistered(world: World, site: Site, _about: str, lasts_s: float) -> bool:
     """Its session is gone; it answers, and reads and serves by its memory."""
-    if not site.broker.topics:
-        return False
+    seen = world.monitor.record(site.cluster.instance, keys.BROKERS_SEEN)
+    was_seen = any(one["name"] == NAME for one in (seen or {"brokers": []})["brokers"])
+    if not site.broker.topics or not was_seen:
+        return False  # nobody can ask a broker that nobody has heard of
     site.broker.unregistered_until = world.clock(lasts_s).timestamp()
     return True

@@ -115,6 +115,9 @@ class ObjectJudge(Truth):
         decided_at = self.put_at.get(f"{prefix}{keys.outcome(ledger_id, uid)}")
         if proven_at is None or (decided_at is not None and decided_at < proven_at):
             return False  # it was given up before it was proven
+        decided = self.record(instance, keys.outcome(ledger_id, uid))
+        if decided is not None and not decided["reason"].startswith("swept"):
+            return False  # its own run gave it up
         asked = object_at(f"{prefix}{keys.certificate(ledger_id, uid)}")
         return uid == self._newest_proven(instance, ledger_id) and self.knew(
             process, asked, proven_at

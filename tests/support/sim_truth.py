@@ -121,10 +121,11 @@ class Truth:
             return on_bookies
         if site.broker.bookkeeper_first and not context.bookkeeper_deleted:
             return on_bookies
-        if context.uid in self.damaged:
-            # A broker's own lag asks for no proof; that we never do it is judged before a delete.
-            return on_bookies or site.broker.lag_s is not None
-        return self.is_good(site, context.uid, info.ledger_id)
+        if self.is_good(site, context.uid, info.ledger_id):
+            return True
+        # A broker's own lag asks for no proof; that we never do it is judged before a delete.
+        damaged = context.uid in self.damaged
+        return damaged and (on_bookies or site.broker.lag_s is not None)
 
     def is_good(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         """Both objects are there, are served, and decode to what producers wrote."""

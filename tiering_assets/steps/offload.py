@@ -24,7 +24,7 @@ from resources.object_store.store import Part
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.keys import data_key, index_key, user_metadata
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt
+from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.plan import LedgerPlan
@@ -352,6 +352,9 @@ def give_up(stack: Stack, attempt: Stored[Attempt], *, reason: str, upload_id: s
     """
     record = attempt.record
     try:
+        proof = keys.certificate(record.ledger.ledger_id, record.uid)
+        if stack.book.read(Certificate, proof) is not None:
+            return  # another run went on with it, and proved it
         won = win_outcome(stack, attempt, "abandon", reason=reason[:500])
         reach("offload.abandoned")
         if won is not None and upload_id is not None:
