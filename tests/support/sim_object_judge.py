@@ -116,8 +116,8 @@ class ObjectJudge(Truth):
         if proven_at is None or (decided_at is not None and decided_at < proven_at):
             return False  # it was given up before it was proven
         decided = self.record(instance, keys.outcome(ledger_id, uid))
-        if decided is not None and not decided["reason"].startswith("swept"):
-            return False  # its own run gave it up
+        if decided is not None and decided["writer"]["run_id"] != process.name:
+            return False  # another run gave it up, for good
         asked = object_at(f"{prefix}{keys.certificate(ledger_id, uid)}")
         return uid == self._newest_proven(instance, ledger_id) and self.knew(
             process, asked, proven_at
