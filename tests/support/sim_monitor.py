@@ -231,6 +231,7 @@ class Monitor(ReleaseJudge, ObjectJudge):
         moved = head is not None and head.storage_class is not None and head.expiration is None
         if process.misled or not moved or uid in self.broken_at or uid in self.damaged:
             return
-        if self.is_good(site, uid, ledger_id):
+        found = self.record(site.cluster.instance, keys.quarantine(ledger_id, uid)) or {}
+        if "class" in found.get("reason", "") and self.is_good(site, uid, ledger_id):
             said = f"in class {head.storage_class if head else None} is sound"
             self.report("I19", f"attempt {uid} of ledger {ledger_id} {said}, and quarantined")

@@ -97,7 +97,7 @@ class ObjectJudge(Truth):
         return (instance, ledger_id, str(uid)) not in self.publications
 
     def _is_waiting(self, process: Process, uid: UUID, ledger_id: int) -> bool:
-        """The newest proven copy of a ledger that its topic lists and nobody else offloaded."""
+        """The one proven copy of a ledger that its topic lists and nobody else offloaded."""
         site = process.site
         instance = site.cluster.instance
         attempt = self.attempt_of(instance, ledger_id, uid)
@@ -119,25 +119,24 @@ class ObjectJudge(Truth):
         if decided is not None and decided["writer"]["run_id"] != process.name:
             return False  # another run gave it up, for good
         asked = object_at(f"{prefix}{keys.certificate(ledger_id, uid)}")
-        return uid == self._newest_proven(instance, ledger_id) and self.knew(
-            process, asked, proven_at
-        )
+        another = self._proven(instance, ledger_id) - {uid}
+        return not another and self.knew(process, asked, proven_at)
 
-    def _newest_proven(self, instance: str, ledger_id: int) -> UUID | None:
-        """Of the attempts that were proven and nobody doubts, the one that was begun last."""
-        prefix = f"tierkeeper/{instance}/"
-        begun = {
-            UUID(key.rpartition("/")[2].removesuffix(".json")): at
-            for key, at in self.put_at.items()
-            if key.startswith(f"{prefix}{keys.attempts_of(ledger_id)}")
+    def _proven(self, instance: str, ledger_id: int) -> set[UUID]:
+        """Attempts that were proven and that nobody doubts or gave up."""
+        prefix = f"tierkeeper/{instance}/{keys.certificates_of(ledger_id)}"
+        uids = {
+            UUID(key.rpartition("/")[2].removesuffix(".json"))
+            for key in self.put_at
+            if key.startswith(prefix)
         }
-        proven = {
-            uid: at
-            for uid, at in begun.items()
-            if self.record(instance, keys.certificate(ledger_id, uid)) is not None
-            and self.record(instance, keys.quarantine(ledger_id, uid)) is None
+        return {
+            uid
+            for uid in uids
+            if self.record(instance, keys.quarantine(ledger_id, uid)) is None
+            and (self.record(instance, keys.outcome(ledger_id, uid)) or {}).get("outcome")
+            != "abandon"
         }
-        return max(proven, key=lambda uid: proven[uid], default=None)
 
     def _judge_record(self, process: Process, key: str) -> None:
         """Of our records only failures and pauses end, and what a person approved to be forgotten."""

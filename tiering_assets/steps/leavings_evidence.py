@@ -19,7 +19,7 @@ from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.publications import recorded_publications, replaced_at
 from tiering_assets.steps.quarantine import why_quarantined
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.resume import newest_certified
+from tiering_assets.steps.resume import is_proven, newest_certified
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.evidence import Dated, Kind
 from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
@@ -58,6 +58,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         claimed_live=claim is not None and claim.record.expires_at > store_now,
         listed=same_topic and listed is not None,
         in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
+        proven=is_proven(stack, attempt),
         waits=newest is not None and newest.record.uid == uid and not served,
         served=served,
         replaced_at=replaced_at(stack, record, contexts),

@@ -80,6 +80,14 @@ def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
     return complete
 
 
+def is_proven(stack: Stack, attempt: Stored[Attempt]) -> bool:
+    """Whether an attempt has its proof and no doubt, given up or not."""
+    ledger_id, uid = attempt.record.ledger.ledger_id, attempt.record.uid
+    if is_quarantined(stack, ledger_id, uid):
+        return False
+    return _certificate(stack, ledger_id, attempt) is not None
+
+
 def newest_certified(stack: Stack, ledger_id: int) -> Stored[Attempt] | None:
     """The attempt whose publication is the next: proven, not given up and not doubted."""
     for attempt in reversed(attempts_of(stack, ledger_id)):

@@ -22,7 +22,8 @@ class LeavingsEvidence:
     `never_stood_since` is when the store took the quarantine of an attempt that won the right to be
     published and of which no record confirms a publication; None for any other. `listed`: the very
     topic that it was made for lists the ledger; `in_bookkeeper`: BookKeeper has it, closed.
-    `waits` is the newest of the ledger's proven attempts that nobody doubts, and none is published;
+    `proven`: it has a certificate, and nobody doubts it, so that it may be all that is left where
+    what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts that nobody doubts, and none is published;
     `served` says that the topic reads another attempt, complete and not doubted.
     """
 
@@ -36,6 +37,7 @@ class LeavingsEvidence:
     claimed_live: bool
     listed: bool
     in_bookkeeper: bool
+    proven: bool
     waits: bool
     served: bool
     replaced_at: datetime | None = None
@@ -78,7 +80,7 @@ def _reason_to_keep(evidence: LeavingsEvidence, guard_age: timedelta) -> str | N
         return "the topic's metadata could not be read"
     if evidence.uid in evidence.contexts:
         return "an offload context names it"
-    if evidence.listed and not evidence.in_bookkeeper and not evidence.served:
+    if evidence.listed and not evidence.in_bookkeeper and (evidence.proven or not evidence.served):
         return "its topic lists the ledger and BookKeeper does not have it: it may be the only copy"
     if evidence.outcome == "publish":
         ended = evidence.replaced_at or evidence.never_stood_since

@@ -25,6 +25,7 @@ READY = LeavingsEvidence(
     claimed_live=False,
     listed=True,
     in_bookkeeper=True,
+    proven=False,
     waits=False,
     served=False,
 )
@@ -48,7 +49,13 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-LET_GO = {"listed", "served", "replaced_at", "never_stood_since"}  # and never keep by themselves
+LET_GO = {
+    "listed",
+    "served",
+    "proven",
+    "replaced_at",
+    "never_stood_since",
+}  # and never keep by themselves
 
 
 def decide(evidence):
@@ -76,6 +83,7 @@ def test_a_ledger_that_bookkeeper_lost_may_go_once_its_topic_has_let_go_or_is_se
     lost = replace(READY, in_bookkeeper=False)
     assert decide(replace(lost, listed=False)) == Sweep(42, UID)
     assert decide(replace(lost, served=True)) == Sweep(42, UID)
+    assert decide(replace(lost, served=True, proven=True)) == Keep(42, UID, ONLY_COPY)
 
 
 @pytest.mark.parametrize(
