@@ -114,6 +114,8 @@ class Monitor(ReleaseJudge, ObjectJudge):
                 self._judge_quarantine(process, record["ledger_id"], UUID(record["uid"]))
                 name = (instance, record["ledger_id"], record["uid"])
                 self.quarantined_at.setdefault(name, self.world.scheduler.now)
+            case "outcomes":
+                self.judge_outcome(process, json.loads(body))
             case "publications":
                 publication = json.loads(body)
                 for one in publication["ledgers"]:

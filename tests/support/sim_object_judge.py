@@ -6,7 +6,8 @@ may go only if no topic names it, and if nobody ever meant to release from it or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from resources.metastore.topic_names import managed_ledger_path
@@ -58,7 +59,10 @@ class ObjectJudge(Truth):
         if self._is_young(f"tierkeeper/{instance}/{keys.attempt(ledger_id, uid)}"):
             self.report("I9", f"{key} deleted within the guard age")
         if not key.endswith("-index") and self._is_last_copy(site, uid, ledger_id):
-            self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
+            if self.knew(process, node_of(owner), site.changed_at.get("restored", 0.0)):
+                self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
+            else:  # on its way for an hour: nothing can call back a delete that was sent
+                self.excused.add((instance, ledger_id))
 
     def _naming(self, process: Process, uid: UUID) -> list[str]:
         """Topics whose context names an attempt, and did when this process last read their nodes."""
@@ -85,8 +89,14 @@ class ObjectJudge(Truth):
         never_stood = self._never_stood(site, uid, ledger_id)
         if not abandoned and not never_stood and not self._is_replaced(site, uid, ledger_id):
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
-        if self._is_waiting(process, uid, ledger_id):
-            self.report("waste", f"{key} deleted, a proven copy that waits to be published")
+
+    def judge_outcome(self, process: Process, outcome: Mapping[str, Any]) -> None:
+        """Who gives a proven copy up that waits has it made again, and again."""
+        ledger_id, uid = outcome["ledger_id"], UUID(outcome["uid"])
+        swept = outcome["outcome"] == "abandon" and outcome["reason"].startswith("swept")
+        if swept and self._is_waiting(process, uid, ledger_id):
+            said = f"attempt {uid} of ledger {ledger_id}"
+            self.report("waste", f"{said} given up, a proven copy that waits to be published")
 
     def _never_stood(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         """It won the right to be published, was quarantined, and nobody ever confirmed it."""
@@ -112,12 +122,8 @@ class ObjectJudge(Truth):
             return False
         prefix = f"tierkeeper/{instance}/"
         proven_at = self.put_at.get(f"{prefix}{keys.certificate(ledger_id, uid)}")
-        decided_at = self.put_at.get(f"{prefix}{keys.outcome(ledger_id, uid)}")
-        if proven_at is None or (decided_at is not None and decided_at < proven_at):
-            return False  # it was given up before it was proven
-        decided = self.record(instance, keys.outcome(ledger_id, uid))
-        if decided is not None and decided["writer"]["run_id"] != process.name:
-            return False  # another run gave it up, for good
+        if proven_at is None:
+            return False
         asked = object_at(f"{prefix}{keys.certificate(ledger_id, uid)}")
         another = self._proven(instance, ledger_id) - {uid}
         return not another and self.knew(process, asked, proven_at)
