@@ -45,7 +45,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
     outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
     claim = read_claim(stack, ledger_id)
     served = _is_served(stack, listed, uid)
-    newest = newest_certified(stack, ledger_id)
+    proven = is_proven(stack, attempt)
     return LeavingsEvidence(
         ledger_id=ledger_id,
         uid=uid,
@@ -58,12 +58,20 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         claimed_live=claim is not None and claim.record.expires_at > store_now,
         listed=same_topic and listed is not None,
         in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
-        proven=is_proven(stack, attempt),
-        waits=newest is not None and newest.record.uid == uid and not served,
+        proven=proven,
+        waits=proven and not served and _is_newest(stack, attempt),
         served=served,
         replaced_at=replaced_at(stack, record, contexts),
         never_stood_since=_never_stood_since(stack, record, contexts),
     )
+
+
+def _is_newest(stack: Stack, attempt: Stored[Attempt]) -> bool:
+    """No attempt that was begun later waits in its place; a listing may come short."""
+    newest = newest_certified(stack, attempt.record.ledger.ledger_id)
+    if newest is None or newest.record.uid == attempt.record.uid:
+        return True
+    return newest.stored_at < attempt.stored_at
 
 
 def _is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
