@@ -8,36 +8,36 @@ docs/settings.md print; `secret` fields are masked everywhere.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
 
-MIB = 1024 * 1024
-
-
-def _setting(default: Any, help_text: str, *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"help": help_text, "secret": secret}, repr=not secret)
+from resources.settings_protocol import MIB as MIB
+from resources.settings_protocol import DisturbSettings as DisturbSettings
+from resources.settings_protocol import EvidenceSettings as EvidenceSettings
+from resources.settings_protocol import PublishSettings as PublishSettings
+from resources.settings_protocol import ReleaseSettings as ReleaseSettings
+from resources.settings_protocol import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataSettings:
-    store: str = _setting(
+    store: str = setting(
         "zk:127.0.0.1:2181", "metadata store, zk:host:port[,host:port][/chroot]; others are refused"
     )
-    configuration_store: str = _setting("", "configuration store if it is not the same one")
-    bookkeeper_store: str = _setting("", "metadata store of BookKeeper if it is not the same one")
-    ledgers_root: str = _setting("/ledgers", "root of BookKeeper's metadata")
-    session_timeout_s: float = _setting(10.0, "ZooKeeper session timeout in seconds")
-    connect_timeout_s: float = _setting(10.0, "seconds to wait for the first connection")
+    configuration_store: str = setting("", "configuration store if it is not the same one")
+    bookkeeper_store: str = setting("", "metadata store of BookKeeper if it is not the same one")
+    ledgers_root: str = setting("/ledgers", "root of BookKeeper's metadata")
+    session_timeout_s: float = setting(10.0, "ZooKeeper session timeout in seconds")
+    connect_timeout_s: float = setting(10.0, "seconds to wait for the first connection")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookieSettings:
-    connect_timeout_s: float = _setting(5.0, "seconds to wait for a TCP connection to a bookie")
-    request_timeout_s: float = _setting(15.0, "seconds to wait for one answer of a bookie")
-    batch_bytes_max: int = _setting(4 * MIB, "largest batch asked of a bookie; it caps at 5 MiB")
-    batches_in_flight: int = _setting(2, "batches asked ahead: the second buffer")
-    window: int = _setting(200, "single reads in flight where batch reads cannot be used")
-    password: str = _setting("", "ledger password (broker's managedLedgerPassword)", secret=True)
-    address_map: str = _setting(
+    connect_timeout_s: float = setting(5.0, "seconds to wait for a TCP connection to a bookie")
+    request_timeout_s: float = setting(15.0, "seconds to wait for one answer of a bookie")
+    batch_bytes_max: int = setting(4 * MIB, "largest batch asked of a bookie; it caps at 5 MiB")
+    batches_in_flight: int = setting(2, "batches asked ahead: the second buffer")
+    window: int = setting(200, "single reads in flight where batch reads cannot be used")
+    password: str = setting("", "ledger password (broker's managedLedgerPassword)", secret=True)
+    address_map: str = setting(
         "",
         "where to dial a bookie instead of the address it advertises, in driver and workers: "
         "10.0.0.1:3181=127.0.0.1:13181, bookie-1.internal=127.0.0.1",
@@ -46,30 +46,30 @@ class BookieSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    endpoint: str = _setting("", "S3 endpoint URL; empty means the provider's own")
-    region: str = _setting("us-east-1", "region; must equal the broker's")
-    bucket: str = _setting("", "bucket; must equal the broker's")
-    access_key: str = _setting(
+    endpoint: str = setting("", "S3 endpoint URL; empty means the provider's own")
+    region: str = setting("us-east-1", "region; must equal the broker's")
+    bucket: str = setting("", "bucket; must equal the broker's")
+    access_key: str = setting(
         "", "access key; empty means the default credential chain", secret=True
     )
-    secret_key: str = _setting("", "secret key", secret=True)
-    connect_timeout_s: float = _setting(5.0, "seconds to wait for a connection")
-    read_timeout_s: float = _setting(20.0, "seconds to wait for an answer, or its next bytes")
-    attempts_max: int = _setting(5, "tries of one request, the first included")
-    connections_max: int = _setting(16, "size of the connection pool of one process")
+    secret_key: str = setting("", "secret key", secret=True)
+    connect_timeout_s: float = setting(5.0, "seconds to wait for a connection")
+    read_timeout_s: float = setting(20.0, "seconds to wait for an answer, or its next bytes")
+    attempts_max: int = setting(5, "tries of one request, the first included")
+    connections_max: int = setting(16, "size of the connection pool of one process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    admin_url: str = _setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
-    token: str = _setting("", "bearer token for the admin API", secret=True)
-    timeout_s: float = _setting(30.0, "seconds to wait for an admin answer")
-    memory_s: float = _setting(
+    admin_url: str = setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
+    token: str = setting("", "bearer token for the admin API", secret=True)
+    timeout_s: float = setting(30.0, "seconds to wait for an admin answer")
+    memory_s: float = setting(
         7 * 86400.0,
         "seconds since a broker was last registered in which it is asked all the same whether it "
         "serves a topic; one that then does not answer is asked until it does, or is said to be gone",
     )
-    ask_each: bool = _setting(
+    ask_each: bool = setting(
         True,
         "ask every live broker for its settings before publish and release; false where only one "
         "address answers and all brokers have the same settings",
@@ -78,105 +78,21 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadSettings:
-    driver: str = _setting("aws-s3", "offload driver name the brokers are configured with")
-    block_bytes: int = _setting(
+    driver: str = setting("aws-s3", "offload driver name the brokers are configured with")
+    block_bytes: int = setting(
         64 * MIB, "block size; 5 MiB at least (S3 part minimum); equals the broker's for same bytes"
     )
-    read_range_bytes: int = _setting(8 * MIB, "bytes per ranged GET when reading back")
-    task_bytes: int = _setting(256 * MIB, "work packed into one task")
-    claim_ttl_s: float = _setting(600.0, "seconds a claim on a ledger lives without renewal")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishSettings:
-    pending_bytes: int = _setting(
-        256 * MIB, "publish a topic when so many copied bytes are waiting to be published"
-    )
-    pending_age_s: float = _setting(
-        4 * 3600.0, "or when the oldest waits so long since our last disturbance of the topic"
-    )
-    node_bytes_max: int = _setting(512 * 1024, "largest managed-ledger node, uncompressed")
-    clock_skew_max_s: float = _setting(60.0, "refuse when our clock is further off the store's")
-    read_to_write_max_s: float = _setting(2.0, "seconds between the read and the compare-and-set")
-    broker_may_release: bool = _setting(False, "accept a broker lag shorter than 10 times ours")
-    coexist: bool = _setting(False, "accept a namespace whose brokers offload on their own")
-    confirm_timeout_s: float = _setting(60.0, "seconds to wait for unload and reads to confirm")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisturbSettings:
-    consumers_max: int = _setting(1000, "leave a loaded topic with more consumers alone")
-    delayed_messages_max: int = _setting(
-        10_000, "leave a loaded topic alone that tracks more messages for delayed delivery"
-    )
-    transactions_max: int = _setting(
-        0, "leave a loaded topic with more transactions alone: ongoing, committed and aborted"
-    )
-    bookies_enough: int = _setting(
-        0,
-        "writable bookies that do to reload any topic where the brokers' bookie placement cannot be "
-        "computed (regions, racks enforced, isolation groups); 0 lets such topics wait",
-    )
-    per_topic_hour_max: int = _setting(12, "reloads of one topic in any hour")
-    per_broker_hour_max: int = _setting(600, "reloads of topics of one broker in any hour")
-    per_cluster_hour_max: int = _setting(2000, "reloads of topics in any hour")
-    loads_hour_max: int = _setting(
-        60, "idle topics loaded in any hour, so that their broker applies overdue retention"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseSettings:
-    deletion_lag_s: float = _setting(
-        4 * 3600.0, "seconds between a confirmed publication and the delete of the bookie copy"
-    )
-    per_run_max: int = _setting(200, "ledgers released by one run")
-    per_hour_max: int = _setting(2000, "ledgers released in any hour")
-    per_topic_run_max: int = _setting(100, "ledgers of one topic released by one run")
-    per_bookie_run_max: int = _setting(
-        200, "ledgers with a replica on one bookie released by one run"
-    )
-    withdrawal_window_s: float = _setting(
-        0.0, "seconds a ledger is shown as due before it may go, so that people can hold it"
-    )
-    plan_valid_s: float = _setting(24 * 3600.0, "seconds for which a written plan may be executed")
-    check_to_delete_max_s: float = _setting(5.0, "seconds between the last check and the delete")
-    guard_age_s: float = _setting(24 * 3600.0, "youngest age of what clean-up may delete")
-    fleet_share_max: float = _setting(0.1, "share of the fleet that one run may delete")
-    records_kept_s: float = _setting(
-        30 * 24 * 3600.0,
-        "seconds that records stay after the newest of a ledger that is gone, objects and all",
-    )
-    reread_without_key: bool = _setting(
-        True,
-        "where sign.public_key_files is empty, read every byte again and compare it with the "
-        "bookies before a release",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceSettings:
-    age_max_s: float = _setting(
-        60.0,
-        "seconds between a look at objects, holds, records and metadata and what is done on it",
-    )
-    surroundings_age_max_s: float = _setting(
-        600.0,
-        "the same for brokers' settings, offload policies, shadows, under-replication and other "
-        "topics",
-    )
-    canary_age_max_s: float = _setting(
-        7 * 24 * 3600.0,
-        "seconds for which a namespace's canary proves that its brokers read our objects",
-    )
+    read_range_bytes: int = setting(8 * MIB, "bytes per ranged GET when reading back")
+    task_bytes: int = setting(256 * MIB, "work packed into one task")
+    claim_ttl_s: float = setting(600.0, "seconds a claim on a ledger lives without renewal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignSettings:
-    private_key_file: str = _setting(
+    private_key_file: str = setting(
         "", "PEM file with the Ed25519 key that signs certificates; only where ledgers are verified"
     )
-    public_key_files: str = _setting(
+    public_key_files: str = setting(
         "",
         "PEM files with public keys, separated by commas; where set, release and audit accept no "
         "certificate without a good signature by one of them",
@@ -185,7 +101,7 @@ class SignSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifySettings:
-    second_replica: str = _setting(
+    second_replica: str = setting(
         "off",
         "read entries also from another replica than the copy did and compare: off, sample (every "
         "tenth block, and the last) or all",
@@ -194,7 +110,7 @@ class VerifySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualitySettings:
-    suites: str = _setting(
+    suites: str = setting(
         "",
         "JSON files of Great Expectations suites over the columns of docs/quality.md, separated by "
         "commas; a ledger that fails one is held, and none lets a ledger go",
@@ -203,112 +119,112 @@ class QualitySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrubSettings:
-    requests_max: int = _setting(20_000, "requests to the store that one scrub run may make")
-    bytes_max: int = _setting(
+    requests_max: int = setting(20_000, "requests to the store that one scrub run may make")
+    bytes_max: int = setting(
         64 * 1024 * MIB, "bytes of data objects that one scrub run may read; one block at least"
     )
-    shallow_every_s: float = _setting(
+    shallow_every_s: float = setting(
         24 * 3600.0, "seconds between two looks at both objects of a published or released ledger"
     )
-    deep_every_s: float = _setting(
+    deep_every_s: float = setting(
         30 * 24 * 3600.0, "seconds between two readings of every byte of such a ledger"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettings:
-    file: str = _setting(
+    file: str = setting(
         "", "TOML file with our own policies; empty means ./tiering.toml where that exists"
     )
-    terminated_last_ledger: bool = _setting(
+    terminated_last_ledger: bool = setting(
         False, "also select the last ledger of a terminated topic; no broker offloads it"
     )
-    unloaded_topics: bool = _setting(
+    unloaded_topics: bool = setting(
         True,
         "also select ledgers of topics that no broker has loaded; a broker waits for a rollover",
     )
-    zero_length_ledgers: bool = _setting(
+    zero_length_ledgers: bool = setting(
         True, "select ledgers whose entries hold no byte, as a broker's automatic offload does"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoSettings:
-    enabled: bool = _setting(
+    enabled: bool = setting(
         False, "whether the sensors ask for runs; `tierkeeper auto on` and `auto off` write it"
     )
-    interval_s: float = _setting(30.0, "seconds between two ticks of a sensor")
-    tick_budget_s: float = _setting(
+    interval_s: float = setting(30.0, "seconds between two ticks of a sensor")
+    tick_budget_s: float = setting(
         35.0, "seconds of one tick; what is left is looked at by the next. Dagster ends one at 60"
     )
-    batch_ledgers_max: int = _setting(100, "ledgers of one run")
-    batch_bytes_max: int = _setting(
+    batch_ledgers_max: int = setting(100, "ledgers of one run")
+    batch_bytes_max: int = setting(
         16 * 1024 * MIB, "bytes of the ledgers of one run; one ledger at least"
     )
-    runs_unfinished_max: int = _setting(
+    runs_unfinished_max: int = setting(
         10, "runs of one job, queued or started, at which its sensor waits"
     )
-    retry_first_s: float = _setting(
+    retry_first_s: float = setting(
         60.0,
         "seconds until a ledger that a run did not bring further is taken up again, doubled "
         "with each run",
     )
-    retry_max_s: float = _setting(3600.0, "most seconds until it is taken up again")
-    discover_every_s: float = _setting(900.0, "seconds between two counts of the backlog")
-    scrub_every_s: float = _setting(3600.0, "seconds between two scrub runs")
-    open_after_s: float = _setting(
+    retry_max_s: float = setting(3600.0, "most seconds until it is taken up again")
+    discover_every_s: float = setting(900.0, "seconds between two counts of the backlog")
+    scrub_every_s: float = setting(3600.0, "seconds between two scrub runs")
+    open_after_s: float = setting(
         5 * 3600.0, "an open ledger older than this is reported as stuck; brokers roll over at 4 h"
     )
-    retire_after_s: float = _setting(
+    retire_after_s: float = setting(
         7 * 24 * 3600.0, "seconds after its release for which a ledger keeps its partition"
     )
-    webhook_url: str = _setting(
+    webhook_url: str = setting(
         "", "URL that failed runs and stuck ledgers are posted to as JSON", secret=True
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveSettings:
-    copy_lag_bytes_max: int = _setting(
+    copy_lag_bytes_max: int = setting(
         0, "bytes of all topics that policy wants tiered and that are not; 0 is no objective"
     )
-    copy_lag_age_s_max: float = _setting(
+    copy_lag_age_s_max: float = setting(
         0.0, "seconds since the oldest ledger in copy lag was closed; 0 is no objective"
     )
-    delete_lag_age_s_max: float = _setting(
+    delete_lag_age_s_max: float = setting(
         0.0, "seconds for which the oldest bookie copy is overdue for release; 0 is no objective"
     )
-    stuck_max: int = _setting(
+    stuck_max: int = setting(
         0, "ledgers that wait for a person (docs/metrics.md); 0 is no objective"
     )
-    warn_at: float = _setting(0.8, "share of an objective from which on it is a warning")
-    fresh_s: float = _setting(
+    warn_at: float = setting(0.8, "share of an objective from which on it is a warning")
+    fresh_s: float = setting(
         2 * 3600.0, "seconds without a new tiering_backlog after which Dagster calls it stale"
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSettings:
-    upload_bytes_per_s: int = _setting(
+    upload_bytes_per_s: int = setting(
         0, "bytes per second sent to the store, in any 10 s; 0 is no bound (docs/budgets.md)"
     )
-    bookie_read_bytes_per_s: int = _setting(
+    bookie_read_bytes_per_s: int = setting(
         0, "bytes per second read from bookies, in any 10 s; 0 is no bound"
     )
-    store_requests_per_s: int = _setting(
+    store_requests_per_s: int = setting(
         0, "requests per second to the store, in any 10 s; 0 is no bound"
     )
-    topic_upload_bytes_per_s: int = _setting(0, "the same bound of uploads for each topic")
-    topic_bookie_read_bytes_per_s: int = _setting(
+    topic_upload_bytes_per_s: int = setting(0, "the same bound of uploads for each topic")
+    topic_bookie_read_bytes_per_s: int = setting(
         0, "the same bound of reads from bookies for each topic"
     )
-    topic_store_requests_per_s: int = _setting(0, "the same bound of requests for each topic")
-    runs_max: int = _setting(
+    topic_store_requests_per_s: int = setting(0, "the same bound of requests for each topic")
+    runs_max: int = setting(
         5,
         "runs, ticks of sensors and commands at once, between which budgets are split; one more "
         "than Dagster's max_concurrent_runs at least",
     )
-    bookie_answer_bytes_max: int = _setting(
+    bookie_answer_bytes_max: int = setting(
         5_253_120,
         "largest answer of a bookie (its nettyMaxFrameSizeBytes); taken from the budget for each "
         "read until its answer is there, larger ones are refused under a budget",
@@ -317,7 +233,7 @@ class BudgetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSettings:
-    topics_max: int = _setting(
+    topics_max: int = setting(
         0,
         "topics with figures of their own in `tierkeeper metrics`, those with most lag; 0 is none",
     )
@@ -325,50 +241,50 @@ class MetricsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    master: str = _setting(
+    master: str = setting(
         "local[2,4]",
         "Spark master: local[cores,failures], spark://host:port or sc://host:port (docs/spark.md)",
     )
-    code: str = _setting(
+    code: str = setting(
         "installed", "where workers have our code from: installed (their image) or ship (a zip)"
     )
-    archive: str = _setting(
+    archive: str = setting(
         "",
         "tar.gz or zip of Python packages that is sent to workers whose image lacks them; empty "
         "is none",
     )
-    cores: int = _setting(
+    cores: int = setting(
         2, "tasks at once on a remote master: what we take of spark://, what sc:// has"
     )
-    python: str = _setting(
+    python: str = setting(
         "",
         "Python of the workers of spark://; empty is python3 on their PATH. A server of sc:// has "
         "a setting of its own",
     )
-    executor_memory: str = _setting("1g", "heap of an executor of spark://; payload is outside it")
-    start_timeout_s: float = _setting(
+    executor_memory: str = setting("1g", "heap of an executor of spark://; payload is outside it")
+    start_timeout_s: float = setting(
         120.0, "wait this long for the first executor of spark://, which may stand in a queue"
     )
-    driver_host: str = _setting(
+    driver_host: str = setting(
         "", "address where workers of spark:// reach this process; empty is Spark's choice"
     )
-    driver_memory: str = _setting("1g", "heap of the driver JVM; payload never passes through it")
-    app_name: str = _setting("tierkeeper", "application name")
+    driver_memory: str = setting("1g", "heap of the driver JVM; payload never passes through it")
+    app_name: str = setting("tierkeeper", "application name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DagsterSettings:
-    cluster: str = _setting(
+    cluster: str = setting(
         "pulsar", "name in asset keys and in the partition set: letters, digits and underscores"
     )
-    runner: str = _setting("spark", "where blocks are copied and read back: spark or local")
-    partitions_max: int = _setting(
+    runner: str = setting("spark", "where blocks are copied and read back: spark or local")
+    partitions_max: int = setting(
         5000, "live ledger partitions; ledgers beyond it are counted in the backlog only"
     )
-    owner: str = _setting(
+    owner: str = setting(
         "", "owner of every asset in the UI: team:NAME or an e-mail address; empty means none"
     )
-    docs_url: str = _setting(
+    docs_url: str = setting(
         "", "where docs/ is served, for the links in the UI; empty means its place in the checkout"
     )
 
