@@ -20,7 +20,8 @@
     │  ├─ ObjectExistsError         a create-if-absent lost to another writer
     │  ├─ ObjectNotFoundError       the key, version or upload is not there
     │  ├─ ObjectConflictError       an If-Match lost to another writer
-    │  └─ ObjectArchivedError       in a storage class that answers no read until it is restored
+    │  ├─ ObjectArchivedError       in a storage class that answers no read until it is restored
+    │  └─ ObjectTooLargeError       more bytes than anything of ours has; it was not read
     ├─ BrokerError                  the broker's admin API refused or could not be reached
     │  ├─ BrokerNotFoundError       the broker says that it has no such topic, ledger or entry
     │  └─ BrokerUnknownError        sent, answer lost; resolve by looking or by repeating
@@ -156,6 +157,10 @@ class ObjectConflictError(ObjectStoreError):
 
 
 class ObjectArchivedError(ObjectStoreError):
+    retryable = False
+
+
+class ObjectTooLargeError(ObjectStoreError):
     retryable = False
 
 

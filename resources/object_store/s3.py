@@ -127,11 +127,18 @@ class S3ObjectStore:
             return None
         return self._head_from(key, answer, version_id)
 
-    def get(self, key: str, *, version_id: str | None = None) -> StoredObject | None:
+    def get(
+        self, key: str, *, version_id: str | None = None, bytes_max: int | None = None
+    ) -> StoredObject | None:
         def download(client: S3Client) -> StoredObject:
             answer = client.get_object(
                 Bucket=self.bucket, Key=key, ChecksumMode="ENABLED", **_version_of(version_id)
             )
+            if bytes_max is not None and answer["ContentLength"] > bytes_max:
+                answer["Body"].close()
+                raise s3_errors.too_large(
+                    self._connection.request("GET", key), answer["ContentLength"], bytes_max
+                )
             body = read_body(answer["Body"])
             head = self._head_from(key, answer, version_id)
             if len(body) != head.size:

@@ -17,6 +17,7 @@ from resources.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
     ObjectStoreError,
+    ObjectTooLargeError,
 )
 
 CREDENTIAL_CODES = frozenset(
@@ -120,6 +121,13 @@ def bucket_missing(request: Request) -> ObjectStoreError:
     return ObjectStoreError(
         f"{request.place} does not exist ({request.what}): create it, or set store.bucket and "
         "store.endpoint to those the brokers use"
+    )
+
+
+def too_large(request: Request, size: int, bytes_max: int) -> ObjectTooLargeError:
+    return ObjectTooLargeError(
+        f"{request.place}: {request.what}: it has {size} bytes, at most {bytes_max} were expected: "
+        "nothing of ours is so large; it was not read"
     )
 
 

@@ -114,8 +114,13 @@ class ObjectStore(Protocol):
 
     def head(self, key: str, *, version_id: str | None = None) -> ObjectHead | None: ...
 
-    def get(self, key: str, *, version_id: str | None = None) -> StoredObject | None:
-        """The whole object; only for index objects and records."""
+    def get(
+        self, key: str, *, version_id: str | None = None, bytes_max: int | None = None
+    ) -> StoredObject | None:
+        """The whole object; only for index objects and records.
+
+        ObjectTooLargeError, before any of it is read, when it has more than `bytes_max` bytes.
+        """
 
     def get_range(
         self, key: str, *, start: int, length: int, version_id: str | None = None

@@ -1,7 +1,7 @@
 """HTTP to a broker's admin API: one request, one answer or one clear error.
 
-Owns: the bearer token goes to the configured broker and to brokers of its cluster only, and into no
-message; redirects (a broker sends you to the owner of a bundle) are followed by hand for that
+Owns: the bearer token goes to the configured broker and to brokers of its cluster only, never in
+clear where the configured address is https, and into no message; redirects (a broker sends you to the owner of a bundle) are followed by hand for that
 reason. A request whose answer was lost is BrokerUnknownError, a 404 is BrokerNotFoundError.
 Nothing is retried here: whether repeating is safe is for the caller to know.
 """
@@ -100,7 +100,7 @@ class AdminHttp:
     def _once(
         self, method: str, url: str, path: str, params: Mapping[str, str] | None
     ) -> requests.Response:
-        token = self._settings.token if urlsplit(url).netloc in self._trusted else ""
+        token = self._settings.token if self._may_know(url) else ""
         timeout = (min(5.0, self._settings.timeout_s), self._settings.timeout_s)
         try:
             return self._session.request(
@@ -119,6 +119,12 @@ class AdminHttp:
             raise self._lost(method, path, error) from None
         except requests.exceptions.RequestException as error:
             raise self._lost(method, path, error) from None
+
+    def _may_know(self, url: str) -> bool:
+        """A broker of the cluster, and never in clear where the configured address is not."""
+        parts, ours = urlsplit(url), urlsplit(self._base)
+        in_clear = parts.scheme != "https" and ours.scheme == "https"
+        return parts.netloc in self._trusted and not in_clear
 
     def _unreachable(self, method: str, url: str, path: str, error: Exception) -> BrokerError:
         where = urlsplit(url).netloc.rpartition("@")[2]

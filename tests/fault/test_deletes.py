@@ -15,7 +15,7 @@ from tiering_assets.defs.partitions import SWEPT_LEAVINGS
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
 from tiering_assets.records.sweep_models import Swept
-from tiering_assets.steps.offload import give_up
+from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.sweep import sweep
 
@@ -30,7 +30,7 @@ def abandoned(lab):
         [outcome] = offload_batch(stack, [topic.ledger_id], publish=False)
         assert outcome.verified
         [attempt] = stack.book.iter_records(Attempt, keys.attempts_of(topic.ledger_id))
-        give_up(stack, attempt, reason="not wanted", upload_id=None)
+        assert win_outcome(stack, attempt, "abandon", reason="not wanted") is not None
         lab.older(stack)
     return topic, attempt.record
 

@@ -10,6 +10,7 @@ from tests.support.fault_lab import YOUNGEST_S, certificate_of, wait_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, Publication
 from tiering_assets.steps.claims import claim_ledger, read_claim
+from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import publish_topic
 from tiering_assets.steps.release import release_topic
@@ -74,6 +75,8 @@ def test_a_publisher_that_slept_while_its_attempt_was_abandoned_stops(lab, names
     with lab.open() as sleeper, lab.open() as other:
         outcome = verified_only(sleeper, topic)
         lab.older(other)
+        [attempt] = other.book.iter_records(Attempt, keys.attempts_of(topic.ledger_id))
+        assert win_outcome(other, attempt, "abandon", reason="a person gave it up") is not None
         [record] = lab.swept(other, topic.ledger_id)
         before = sleeper.topics.read(topic.ml_name)[1].stat.version
 

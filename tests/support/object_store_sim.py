@@ -14,10 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from resources.errors import (
+    ObjectArchivedError,
     ObjectConflictError,
     ObjectExistsError,
     ObjectNotFoundError,
     ObjectStoreError,
+    ObjectTooLargeError,
 )
 from resources.object_store.store import (
     BucketFacts,
@@ -232,10 +234,14 @@ class SimulatedObjectStore:
     def head(self, key: str, *, version_id: str | None = None) -> ObjectHead | None:
         return self._call("head", key, lambda: self._head(key, version_id))
 
-    def get(self, key: str, *, version_id: str | None = None) -> StoredObject | None:
+    def get(
+        self, key: str, *, version_id: str | None = None, bytes_max: int | None = None
+    ) -> StoredObject | None:
         def apply() -> StoredObject | None:
             head, found = self._head(key, version_id), self._find(key, version_id)
             self._refuse_archived(key, found)
+            if found is not None and bytes_max is not None and len(found.body) > bytes_max:
+                raise ObjectTooLargeError(f"{key!r}: {len(found.body)} bytes, at most {bytes_max}")
             return None if head is None or found is None else StoredObject(head, found.body)
 
         return self._call("get", key, apply)
@@ -436,7 +442,7 @@ class SimulatedObjectStore:
 
     def _refuse_archived(self, key: str, found: _Version | None) -> None:
         if found is not None and found.storage_class in ARCHIVES:
-            raise ObjectStoreError(f"GET of {key!r}: InvalidObjectState: it is archived")
+            raise ObjectArchivedError(f"GET of {key!r}: InvalidObjectState: it is archived")
 
     def _check_conditions(self, key: str, *, if_absent: bool, if_match: str | None) -> None:
         current = self._current(key)

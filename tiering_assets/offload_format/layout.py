@@ -34,6 +34,9 @@ from tiering_assets.offload_format.block import (
     PARTS_MAX,
 )
 
+INDEX_BYTES_MAX = 1024 * 1024
+"""More than any index object has: 1 MiB describes 50,000 blocks, and an object has 10,000 at most."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockPlan:

@@ -22,6 +22,7 @@ from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
 from resources.settings import Settings
 from resources.settings_sources import require_store
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.models import (
@@ -306,7 +307,7 @@ class _Run:
             self._say(about, FindingKind.UNREADABLE, certificate.data.key, "bytes", error)
 
     def _read_index(self, certificate: Certificate) -> None:
-        stored = self._objects.get(certificate.index.key)
+        stored = self._objects.get(certificate.index.key, bytes_max=INDEX_BYTES_MAX)
         if stored is not None:
             self._report.bytes_read += len(stored.body)
             self._report.findings += judge_index(certificate, stored.body)

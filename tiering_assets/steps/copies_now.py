@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from resources.errors import CopyChangedError, RefusedError, TierkeeperError
 from resources.object_store.store import ObjectHead
-from tiering_assets.records.models import Certificate
+from tiering_assets.records import keys
+from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.freshness import asking, is_young
 from tiering_assets.steps.object_class import can_be_read
@@ -79,6 +80,11 @@ def _look(stack: Stack, certificate: Certificate) -> TierkeeperError | None:
     )
     if not found:
         return None
+    outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
+    if outcome is not None and outcome.record.outcome == "abandon":
+        return RefusedError(
+            f"ledger {ledger_id}: attempt {uid} was abandoned by another run; offload the ledger again"
+        )
     return CopyChangedError(
         f"ledger {ledger_id}: the copy of attempt {uid} is not the certified one any more: "
         f"{'; '.join(found[:_NAMED_MAX])}; it is quarantined, offload the ledger again"

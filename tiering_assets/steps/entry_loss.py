@@ -13,6 +13,7 @@ from hashlib import sha256
 from resources.errors import FormatError
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import check_format_version
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.offload_format.salvage import look_into_block, ranges_of
 from tiering_assets.records.models import EntryRange
 from tiering_assets.steps.object_check import ObjectSight
@@ -27,7 +28,9 @@ def lost_entries(
     if sight is None or sight.data is None:
         return everything
     if sight.index is None:
-        stack.objects.get(sight.index_key)  # an archived one can be restored: that is an error
+        stack.objects.get(
+            sight.index_key, bytes_max=INDEX_BYTES_MAX
+        )  # an archived one can be restored: that is an error
         return everything
     try:
         check_format_version(sight.data.metadata)

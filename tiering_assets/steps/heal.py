@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import LedgerNotFoundError, RefusedError, TierkeeperError
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.steps.claims import claim_ledger, drop_claim
@@ -183,7 +184,10 @@ def _copy_of_before(
     wanted = [(b.first_entry_id, b.offset, b.block_length) for b in plan.blocks]
     if record.ledger != plan.facts or places != wanted:
         return None
-    data, index = stack.objects.head(record.data.key), stack.objects.get(record.index.key)
+    data, index = (
+        stack.objects.head(record.data.key),
+        stack.objects.get(record.index.key, bytes_max=INDEX_BYTES_MAX),
+    )
     return None if object_differences(record, data=data, index=index) else found.certificate
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from resources.errors import ObjectNotFoundError, TierkeeperError
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records.models import SuiteResult
 from tiering_assets.steps.index_evidence import index_facts
@@ -29,7 +30,10 @@ def recheck_indexes(
 def _facts_now(stack: Stack, ledger_id: int) -> IndexFacts:
     stored, sight = certified_copy(stack, ledger_id)
     record = stored.record
-    data, index = stack.objects.head(record.data.key), stack.objects.get(record.index.key)
+    data, index = (
+        stack.objects.head(record.data.key),
+        stack.objects.get(record.index.key, bytes_max=INDEX_BYTES_MAX),
+    )
     if data is None or index is None:
         gone = record.index.key if data is not None else record.data.key
         raise ObjectNotFoundError(f"ledger {ledger_id}: object {gone} is not in {record.bucket}")

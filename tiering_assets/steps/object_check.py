@@ -21,7 +21,7 @@ from tiering_assets.offload_format.keys import (
     index_key,
     parse_key,
 )
-from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.object_class import read_unless_archived
@@ -88,9 +88,7 @@ def look_at_object(stack: Stack, key: str) -> ObjectSight:
     problems: list[str] = []
     for name, head in (("data", data), ("index", index_head)):
         if head is not None and name == "index" and index is None:
-            problems.append(
-                f"the index object is archived ({head.storage_class}): no broker reads it"
-            )
+            problems.append(_without_body(head))
         elif head is None:
             problems.append(f"the {name} object is not there")
         else:
@@ -116,6 +114,15 @@ def look_at_object(stack: Stack, key: str) -> ObjectSight:
         certificate=stack.book.read(Certificate, keys.certificate(ledger_id, uid)),
         problems=tuple(problems),
     )
+
+
+def _without_body(head: ObjectHead) -> str:
+    """Why an index object that is there has no body that was read."""
+    if head.size > INDEX_BYTES_MAX:
+        return (
+            f"the index object has {head.size} bytes, more than {INDEX_BYTES_MAX}: it is no index"
+        )
+    return f"the index object is archived ({head.storage_class}): no broker reads it"
 
 
 def topic_spending(sight: ObjectSight) -> str:

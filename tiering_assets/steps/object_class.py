@@ -6,8 +6,9 @@ because of its class is a no; any other failure says nothing and is an error.
 
 from __future__ import annotations
 
-from resources.errors import ObjectArchivedError, ObjectStoreError
+from resources.errors import ObjectArchivedError, ObjectStoreError, ObjectTooLargeError
 from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.storage_class import class_reads
 
@@ -27,9 +28,13 @@ def can_be_read(stack: Stack, head: ObjectHead) -> bool:
 
 
 def read_unless_archived(stack: Stack, key: str) -> tuple[ObjectHead | None, StoredObject | None]:
-    """HEAD and body of a small object; the body is None of one in a class that no read answers."""
+    """HEAD and body of a small object; the body is None of one in a class that no read answers,
+    and of one that is larger than any index.
+    """
     try:
-        found = stack.objects.get(key)
+        found = stack.objects.get(key, bytes_max=INDEX_BYTES_MAX)
+    except ObjectTooLargeError:
+        return stack.objects.head(key), None  # whatever it is, it is no index
     except ObjectStoreError:
         head = stack.objects.head(key)
         if head is None or can_be_read(stack, head):

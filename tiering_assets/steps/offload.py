@@ -23,6 +23,7 @@ from resources.object_store.multipart import ExpectedPart, accept_parts
 from resources.object_store.store import Part
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.keys import data_key, index_key, user_metadata
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.steps.crash_points import reach
@@ -337,7 +338,7 @@ def _put_index(stack: Stack, record: Attempt, index: bytes, metadata: Mapping[st
     try:
         stack.objects.put(record.index_key, index, metadata=metadata, if_absent=True)
     except ObjectExistsError:
-        found = stack.objects.get(record.index_key)
+        found = stack.objects.get(record.index_key, bytes_max=INDEX_BYTES_MAX)
         if found is None or found.body != index:
             raise IntegrityError(
                 f"ledger {record.ledger.ledger_id}: object {record.index_key} already exists with "

@@ -17,7 +17,7 @@ from resources.object_store.store import ObjectHead
 from tiering_assets.offload_format.block import HEADER_BYTES, MAGIC
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
-from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.steps.stack import Stack
@@ -51,7 +51,7 @@ def find_old_layout(stack: Stack, ledger_id: int, uid: UUID) -> OldLayout:
     if certificate is not None:
         places = [(b.first_entry_id, b.offset) for b in certificate.record.blocks]
         return OldLayout(tuple(places), None if attempt is None else attempt.record.block_bytes)
-    index = stack.objects.get(index_key(uid, ledger_id))
+    index = stack.objects.get(index_key(uid, ledger_id), bytes_max=INDEX_BYTES_MAX)
     data = stack.objects.head(data_key(uid, ledger_id))
     try:
         if index is None:

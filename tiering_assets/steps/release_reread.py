@@ -18,6 +18,7 @@ from dataclasses import replace
 from resources.errors import IntegrityError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from resources.settings import Settings
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.plan import resolve_all
@@ -129,7 +130,7 @@ def _without_row(certificate: Certificate, rows: list[BlockRow]) -> list[int]:
 def _differences(stack: Stack, certificate: Certificate, rows: list[BlockRow]) -> list[str]:
     back = rows_by_part(r for r in rows if r.kind is TaskKind.READ_BACK)
     data = stack.objects.head(certificate.data.key)
-    index = stack.objects.get(certificate.index.key)
+    index = stack.objects.get(certificate.index.key, bytes_max=INDEX_BYTES_MAX)
     return certificate_differences(
         certificate, data=data, index=index, rows=back
     ) + find_differences(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from resources.errors import RefusedError, TierkeeperError
-from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.offload import revive
@@ -147,7 +147,7 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
     facts, blocks = record.ledger, tuple(plan_of(record))
     bookies, note = _bookies(stack, sight, record) if source else (None, "bookies not asked")
     data = stack.objects.head(record.data.key)
-    index = stack.objects.get(record.index.key)
+    index = stack.objects.get(record.index.key, bytes_max=INDEX_BYTES_MAX)
     rows: dict[TaskKind, list[BlockRow]] = {TaskKind.READ_BACK: [], TaskKind.READ_SOURCE: []}
     if data is not None:
         stack.narrate(f"ledger {ledger_id}: reading {len(blocks)} blocks, {data.size} bytes")

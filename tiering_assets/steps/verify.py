@@ -17,6 +17,7 @@ from resources.object_store.store import ObjectHead
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records import keys
 from tiering_assets.records.codec import encode_record
@@ -142,7 +143,10 @@ def _read(
 
 
 def _objects(stack: Stack, record: Attempt) -> _Objects:
-    data, index = stack.objects.head(record.data_key), stack.objects.get(record.index_key)
+    data, index = (
+        stack.objects.head(record.data_key),
+        stack.objects.get(record.index_key, bytes_max=INDEX_BYTES_MAX),
+    )
     for key, there in ((record.data_key, data), (record.index_key, index)):
         if there is None:
             raise ObjectNotFoundError(

@@ -5,10 +5,12 @@ import zlib
 from dataclasses import replace
 
 import pytest
+import requests
 
 from resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
 from resources.pulsar.activity import TopicActivity
 from resources.pulsar.admin import HttpBrokerAdmin, TopicLoad, TopicPlace
+from resources.pulsar.http import AdminHttp
 from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 
@@ -205,6 +207,31 @@ def test_a_broker_that_is_not_there_is_no_unknown_outcome():
     with pytest.raises(BrokerError, match=r"cannot reach the broker at 127\.0\.0\.1:1") as caught:
         admin.unload_topic(TOPIC)
     assert not isinstance(caught.value, BrokerUnknownError)
+
+
+@pytest.mark.parametrize(
+    ("base", "url", "sent"),
+    [
+        ("https://b:8443", "https://b:8443/admin", True),
+        ("https://b:8443", "http://b:8443/admin", False),  # the same host and port, in clear
+        ("https://b:8443", "https://c:8443/admin", False),
+        ("http://b:8080", "http://b:8080/admin", True),
+        ("http://b:8080", "https://b:8080/admin", True),
+    ],
+)
+def test_the_token_never_goes_in_clear_where_the_address_is_not(monkeypatch, base, url, sent):
+    http = AdminHttp(BrokerSettings(admin_url=base, token=TOKEN))
+    given = []
+
+    def request(_method, _url, *, auth, **_how):
+        given.append(auth(requests.Request("GET", url).prepare()).headers.get("Authorization"))
+        raise requests.exceptions.ConnectTimeout
+
+    monkeypatch.setattr(http._session, "request", request)
+    with pytest.raises(BrokerError):
+        http.send("GET", "/brokers", base=url.removesuffix("/admin"))
+    http.close()
+    assert given == [f"Bearer {TOKEN}" if sent else None]
 
 
 def test_the_token_follows_a_redirect_to_a_broker_of_the_cluster_only(broker, admin):
