@@ -223,7 +223,7 @@ def test_a_hold_set_after_the_gate_looked_takes_the_marks_back(lab, namespace):
         late = replace(stack, narrate=hold_when_marked)
         result = release_topic(late, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
         assert isinstance(result, NotYet)
-        assert "held since it was begun" in str(result)
+        assert "since it was begun: under a release hold" in str(result)
         assert_kept(lab, stack, topic)
         holds.lift_hold(stack, keys.topic_hold(topic.ml_name), reason="done", author="ops")
         result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
@@ -251,7 +251,7 @@ def test_a_copy_given_up_after_the_gate_looked_is_not_released(lab, namespace):
         late = replace(stack, narrate=give_up_when_marked)
         result = release_topic(late, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
         assert isinstance(result, NotYet)
-        assert "quarantined since it was begun" in str(result)
+        assert "since it was begun: a check of this attempt failed" in str(result)
         assert_kept(lab, stack, topic)
         found = stack.topics.read(topic.ml_name)
         assert found is not None

@@ -19,8 +19,7 @@ ROW = re.compile(
 NOT_YET = (
     "not the certified version",
     "under a release hold",
-    "held since it was begun",
-    "quarantined since it was begun",
+    "since it was begun",
     "it moved since it was planned",
     "deletion lag has not elapsed",
     "capped",

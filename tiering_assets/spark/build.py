@@ -31,7 +31,14 @@ WORKER_ROOMS = (
 )
 # Of these, a few modules only; the rest is for other processes.
 ONLY = {
-    "resources": ("__init__", "errors", "settings", "settings_sources", "spark_master"),
+    "resources": (
+        "__init__",
+        "errors",
+        "settings",
+        "settings_protocol",
+        "settings_sources",
+        "spark_master",
+    ),
     "resources.devstack": ("__init__", "prerequisites"),
     "tiering_assets": ("__init__",),
 }
