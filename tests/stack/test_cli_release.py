@@ -12,7 +12,7 @@ from tests.support.fault_lab import Lab
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.steps import holds
-from tiering_assets.steps.offload import give_up
+from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.pipeline import offload_batch
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -150,7 +150,7 @@ def test_orphans_are_told_apart_and_swept_with_what_it_frees(tierkeeper, lab, na
         [outcome] = offload_batch(stack, [topic.ledger_id], publish=False)
         assert outcome.verified
         [attempt] = stack.book.iter_records(Attempt, keys.attempts_of(topic.ledger_id))
-        give_up(stack, attempt, reason="not wanted", upload_id=None)
+        assert win_outcome(stack, attempt, "abandon", reason="not wanted") is not None
         stack.objects.put(stranger, b"theirs")
         lab.older(stack)
         try:

@@ -16,7 +16,7 @@ import typer
 
 from resources.devstack.stack import DevStack
 from resources.devstack.traffic import TopicSpec
-from resources.errors import LedgerNotFoundError, ObjectNotFoundError
+from resources.errors import LedgerNotFoundError, ObjectNotFoundError, RefusedError
 from tests.support.documented import ROOT, documented, mentioned
 from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.cli.main import app, run
@@ -42,6 +42,7 @@ ENDS = {
     "hold lift --ledger": {0, LedgerNotFoundError.exit_code, MISSING},  # there may be none
     "orphan expired --execute": {MISSING},  # nothing has expired, so there is no plan
     "orphan records --execute": {MISSING},
+    "broker gone": {RefusedError.exit_code},  # no such broker was ever seen here
     "ledger give-up": {0, 10, 20, 21, 22, 27},
 }
 

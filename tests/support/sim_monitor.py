@@ -222,6 +222,8 @@ class Monitor(ReleaseJudge, ObjectJudge):
         """A copy of a broker's own that a sound one may take the place of."""
         if uid in self.broken_at or not self.is_good(process.site, uid, info.ledger_id):
             return True
+        if process.misled:
+            return True  # by bytes that changed on their way; what takes its place is proven
         pair = data_key(uid, info.ledger_id), index_key(uid, info.ledger_id)
         heads = [self.world.objects.peek_head(key) for key in pair]
         return any(head is not None and head.expiration is not None for head in heads)

@@ -10,7 +10,7 @@ SAMPLE = {
     "no unload after the write": {"I1"},
     "the lag is not waited for": {"I5"},
     "ledgers are deleted without the topic's version": {"I7"},
-    "clean-up writes no outcome": {"I16"},
+    "clean-up writes no outcome": {"I13", "I16"},  # of objects, or of an upload
     "two instances share their records": {"I6", "I10"},  # whose objects, or whose publication
 }
 
