@@ -46,6 +46,9 @@ class ObjectJudge(Truth):
         effect = f"{key} deleted" if version_id is None else f"{key} deleted, version {version_id}"
         self.judge_age(process, effect, [node_of(owner), HOLDS])
         planned = self._is_planned(instance, ledger_id, uid)
+        asked_before = not self.knew(process, node_of(owner), site.changed_at.get("restored", 0.0))
+        if asked_before:  # on its way for an hour: nothing can call back a delete that was sent
+            self.excused.add((instance, ledger_id))
         if not planned:
             self._judge_unplanned(process, key, uid, ledger_id)
             read = process.read_at.get(managed_ledger_path(owner), -1)
@@ -58,11 +61,9 @@ class ObjectJudge(Truth):
             return
         if self._is_young(f"tierkeeper/{instance}/{keys.attempt(ledger_id, uid)}"):
             self.report("I9", f"{key} deleted within the guard age")
-        if not key.endswith("-index") and self._is_last_copy(site, uid, ledger_id):
-            if self.knew(process, node_of(owner), site.changed_at.get("restored", 0.0)):
-                self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
-            else:  # on its way for an hour: nothing can call back a delete that was sent
-                self.excused.add((instance, ledger_id))
+        last = not key.endswith("-index") and self._is_last_copy(site, uid, ledger_id)
+        if last and not asked_before:
+            self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
 
     def _naming(self, process: Process, uid: UUID) -> list[str]:
         """Topics whose context names an attempt, and did when this process last read their nodes."""
@@ -126,7 +127,12 @@ class ObjectJudge(Truth):
             return False
         asked = object_at(f"{prefix}{keys.certificate(ledger_id, uid)}")
         another = self._proven(instance, ledger_id) - {uid}
-        return not another and self.knew(process, asked, proven_at)
+        listed_since = site.changed_at.get("restored", 0.0)
+        return (
+            not another
+            and self.knew(process, asked, proven_at)
+            and self.knew(process, node_of(site.cluster.owner[ledger_id]), listed_since)
+        )
 
     def _proven(self, instance: str, ledger_id: int) -> set[UUID]:
         """Attempts that were proven and that nobody doubts or gave up."""
