@@ -121,7 +121,11 @@ def _finish(stack: Stack, listing: BucketListing) -> None:
 def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     record = leaving.attempt.record
     ledger_id, uid = record.ledger.ledger_id, record.uid
-    if isinstance(leaving.decision, Sweep) and leaving.decision.replaced:
+    # Those before it may have taken an hour, and what is given up cannot be taken up again.
+    decision, _dated = decide_leavings(stack, leaving.attempt)
+    if isinstance(decision, Keep):
+        return replace(leaving, decision=decision)
+    if decision.replaced:
         won: Stored[Outcome] | None = stack.book.require(Outcome, keys.outcome(ledger_id, uid))
     else:
         won = win_outcome(stack, leaving.attempt, "abandon", reason="swept: nothing refers to it")
