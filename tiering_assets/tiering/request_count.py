@@ -70,11 +70,13 @@ def count_publication(ledgers: int, *, canary: bool) -> RequestCount:
         return RequestCount()
     # The canary is a ledger of the topic that goes out, and is read, before the others.
     rounds = 2 if canary and ledgers > 1 else 1
+    # Both objects of each, and its quarantine; those behind the canary are looked at once more.
+    again = ledgers - 1 if rounds > 1 else 0
     return RequestCount(
         put=ledgers + 2 * rounds + int(canary),
         get=3 * rounds + ledgers,
-        head=6 * rounds + 3 * ledgers,
-        list=9 + rounds,
+        head=6 * rounds + 5 * ledgers + 3 * again,
+        list=9 + 2 * rounds,
     )
 
 
