@@ -42,7 +42,8 @@ ENDS = {
     "hold lift --ledger": {0, LedgerNotFoundError.exit_code, MISSING},  # there may be none
     "orphan expired --execute": {MISSING},  # nothing has expired, so there is no plan
     "orphan records --execute": {MISSING},
-    "broker gone": {RefusedError.exit_code},  # no such broker was ever seen here
+    "broker gone HOST:PORT": {RefusedError.exit_code},  # no such broker was ever seen here
+    "broker gone broker-2:8080": {RefusedError.exit_code},
     "ledger give-up": {0, 10, 20, 21, 22, 27},
 }
 
