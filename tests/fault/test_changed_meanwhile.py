@@ -95,8 +95,12 @@ def test_an_object_in_an_unknown_class_is_asked_by_reading_a_byte(lab, published
 
 
 @pytest.mark.parametrize("storage_class", ["GLACIER_IR", "WARM-TIER"])
-def test_a_copy_moved_to_a_class_that_reads_at_once_stays_good(lab, published, storage_class):
-    _stack, topic, certificate = published
+def test_a_copy_moved_to_a_class_that_reads_at_once_stays_good(lab, namespace, storage_class):
+    topic = lab.topic(namespace)
+    with lab.open() as stack:
+        [outcome] = offload_batch(stack, [topic.ledger_id])
+        certificate = certificate_of(outcome)
+        lab.older(stack)
     with through(lab, in_class(certificate.data.key, storage_class)) as stack:
         [looked] = scrub(stack, [topic.ml_name], deep=True).looked
         assert (looked.findings, looked.error) == ((), None)
