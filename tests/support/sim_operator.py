@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from resources.errors import ObjectStoreError, TierkeeperError
+from resources.metastore.ledger_info import decode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_clients import Process
 from tiering_assets.offload_format.keys import data_key, index_key
@@ -60,16 +61,29 @@ def _named(world: World, site: Site) -> set[UUID]:
 
 
 def set_back(world: World, site: Site) -> set[str]:
-    """Topics whose node is older than one that a publication was confirmed in: a person must look."""
+    """Topics whose node is older than one that a publication was confirmed in, or of another life.
+
+    A person must look.
+    """
     prefix = f"tierkeeper/{site.cluster.instance}/publications/"
     found = set()
     for key in world.objects.peek_keys():
         if key.startswith(prefix) and (stored := world.objects.peek(key)) is not None:
             record = json.loads(stored[0])
             node = site.cluster.metadata.nodes.get(managed_ledger_path(record["ml_name"]))
-            if node is not None and node.stat.version < record["node_version"]:
+            if node is None:
+                continue
+            older = node.stat.version < record["node_version"]
+            if older or (site.restored and _lacks(node.data, record)):
                 found.add(record["ml_name"])
     return found
+
+
+def _lacks(node: bytes, record: Mapping[str, Any]) -> bool:
+    """The backup was of another life of the topic: its list goes on past what was published since."""
+    listed = [info.ledger_id for info in decode_managed_ledger(node).ledgers]
+    published = {one["ledger_id"] for one in record["ledgers"]}
+    return any(listed[0] < i < listed[-1] for i in published - set(listed))
 
 
 def excuse(world: World, site: Site) -> None:

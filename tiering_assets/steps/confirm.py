@@ -15,9 +15,11 @@ from tiering_assets.steps.bookies import why_not_reloadable
 from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import record_disturbance
+from tiering_assets.steps.freshness import asking, is_young, require_fresh
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.steps.undos import confirm_undos, unconfirmed_of, waits_for_undo
+from tiering_assets.tiering.evidence import Effect, Kind
 from tiering_assets.tiering.reasons import Wait
 
 RETRY_S = 1.0
@@ -37,6 +39,7 @@ def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str | Wait:
     place = locate(stack, ml_name, stack.topics.read(ml_name))
     if place.load is TopicLoad.NOT_LOADED:
         return NOT_LOADED
+    bookies = asking(stack, Kind.BOOKIES)
     short = why_not_reloadable(stack, ml_name, owner=place.broker)
     if short is not None:
         return short
@@ -44,6 +47,12 @@ def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str | Wait:
     reach("reload.recorded")
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
     while True:
+        if not is_young(stack, bookies, Kind.BOOKIES):
+            bookies = asking(stack, Kind.BOOKIES)
+            short = why_not_reloadable(stack, ml_name, owner=place.broker)
+            if short is not None:
+                return short
+        require_fresh(stack, Effect.RELOAD, bookies, what=topic)
         try:
             stack.broker.unload_topic(topic)
             break

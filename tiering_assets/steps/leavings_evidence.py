@@ -13,6 +13,7 @@ from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine, ReleaseIntent
+from tiering_assets.steps.bookie_copy import why_not_given
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.copies_now import copy_differences
 from tiering_assets.steps.freshness import asking
@@ -31,6 +32,29 @@ def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Kee
     evidence = _gather(stack, attempt, stack.objects.server_time())
     guard_age = timedelta(seconds=stack.settings.release.guard_age_s)
     return decide_sweep(evidence, guard_age=guard_age), dated
+
+
+def decide_after_reading(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:
+    """The same for an attempt whose data object is there: the bookies give the whole ledger first.
+
+    Where its topic lists the ledger and reads no sound copy from the store, metadata that names it
+    may be a backup's. Reads as many bytes from bookies as the ledger has, then decides again.
+    """
+    decision, dated = decide_leavings(stack, attempt)
+    if isinstance(decision, Keep) or not decision.unserved:
+        return decision, dated
+    why = _why_not_given(stack, attempt.record)
+    if why is not None:
+        reason = f"the bookies do not give the ledger: {why}; it may be the only copy"
+        return Keep(decision.ledger_id, decision.uid, reason), dated
+    return decide_leavings(stack, attempt)
+
+
+def _why_not_given(stack: Stack, record: Attempt) -> str | None:
+    node = stack.ledgers.read(record.ledger.ledger_id)
+    if node is None:
+        return f"ledger {record.ledger.ledger_id}: no BookKeeper metadata"
+    return why_not_given(stack, node, ml_name=record.ml_name, uid=record.uid)
 
 
 def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> LeavingsEvidence:

@@ -14,7 +14,7 @@ from tiering_assets.records.sweep_models import NamedVersion, Swept
 from tiering_assets.steps.deleting import Going, delete_leavings
 from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.holds import require_nothing_held
-from tiering_assets.steps.leavings_evidence import decide_leavings
+from tiering_assets.steps.leavings_evidence import decide_after_reading
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.evidence import Effect, Kind
@@ -47,7 +47,7 @@ def _retry(stack: Stack, stored: Stored[Swept]) -> Swept | None:
         return None
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
-    decision, dated = decide_leavings(stack, attempt)
+    decision, dated = decide_after_reading(stack, attempt)
     if isinstance(decision, Keep):
         stack.narrate(f"ledger {record.ledger_id}: its locked versions stay: {decision.reason}")
         return None

@@ -1,9 +1,9 @@
 """Delete what abandoned attempts left. design section 6.4.
 
-The order is the contract: list the bucket's attempts first, read metadata after, decide, win the
-outcome `abandon`, decide again from scratch right before the delete, abort unfinished uploads, delete
-data and index objects, write `swept`. Records stay: they are how people see what happened. Dry run is
-a mode of the same code.
+The order is the contract: list the bucket's attempts first, read metadata after, decide (and read the
+bookies through where an object may be all that is left), win the outcome `abandon`, decide again from
+scratch right before the delete, abort unfinished uploads, delete data and index objects, write
+`swept`. Records stay: they are how people see what happened. Dry run is a mode of the same code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
 from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.holds import require_nothing_held
-from tiering_assets.steps.leavings_evidence import decide_leavings
+from tiering_assets.steps.leavings_evidence import decide_after_reading, decide_leavings
 from tiering_assets.steps.locked_leavings import retry_locked_leavings
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.record_book import Stored
@@ -122,7 +122,8 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     record = leaving.attempt.record
     ledger_id, uid = record.ledger.ledger_id, record.uid
     # Those before it may have taken an hour, and what is given up cannot be taken up again.
-    decision, _dated = decide_leavings(stack, leaving.attempt)
+    decide = decide_after_reading if record.data_key in leaving.objects else decide_leavings
+    decision, _dated = decide(stack, leaving.attempt)
     if isinstance(decision, Keep):
         return replace(leaving, decision=decision)
     if decision.replaced:

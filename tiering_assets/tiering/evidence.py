@@ -1,6 +1,6 @@
 """How old may what we know be when we act on it? One type of dated evidence, one table. Pure.
 
-Owns: every effect that publishes, marks, deletes, heals, sweeps, expires or forgets names the kinds
+Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forgets or reloads names the kinds
 of evidence that it stands on, and goes ahead only while each of them is younger than its bound. What
 was never asked is too old. Ages are of the moment *before* the question was asked, by a monotonic
 clock, so that neither a slow answer nor a clock that steps makes anything younger.
@@ -27,6 +27,7 @@ class Kind(StrEnum):
     SHADOWS = "shadow topics"
     REPLICATION = "under-replication"
     TOPICS = "the other topics"
+    BOOKIES = "writable bookies"
 
 
 class Effect(StrEnum):
@@ -39,6 +40,7 @@ class Effect(StrEnum):
     SWEEP = "sweep"
     EXPIRE = "expire"
     FORGET = "forget"
+    RELOAD = "reload"
 
 
 # What moves slowly, and costs a question to every broker or a look at every topic.
@@ -60,6 +62,7 @@ NEEDS: Final[Mapping[Effect, frozenset[Kind]]] = {
     Effect.SWEEP: frozenset({Kind.NODE, Kind.LEDGER, Kind.RECORDS, Kind.HOLDS}),
     Effect.EXPIRE: frozenset({Kind.NODE, Kind.LEDGER, Kind.RECORDS, Kind.HOLDS, Kind.TOPICS}),
     Effect.FORGET: frozenset({Kind.NODE, Kind.LEDGER, Kind.RECORDS, Kind.HOLDS, Kind.TOPICS}),
+    Effect.RELOAD: frozenset({Kind.BOOKIES}),
 }
 
 

@@ -3,7 +3,7 @@
 Owns: only objects with an attempt record of this instance, that no context names in metadata read
 after the listing, whose outcome we won with `abandon`, older than the guard age, and never one whose
 chain holds a release intent: those may be the only copy. A proven copy whose publication waits is no
-leftover, nor is any of a ledger that its topic lists and BookKeeper does not have.
+leftover, nor is any of a ledger that its topic lists and BookKeeper does not have, or does not give.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class LeavingsEvidence:
     published and of which no record confirms a publication; None for any other. `listed`: the very
     topic that it was made for lists the ledger; `in_bookkeeper`: BookKeeper has it, closed.
     `proven`: it has a certificate, and nobody doubts it, so that it may be all that is left where
-    what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts that nobody doubts, and none is published;
-    `served` says that the topic reads another attempt, complete and not doubted.
+    what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts that
+    nobody doubts, and none is published; `served` says that the topic reads another attempt, complete and not doubted.
     """
 
     ledger_id: int
@@ -49,11 +49,16 @@ REPLACED_KEPT = timedelta(hours=1)  # a broker that opened the old object may st
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`replaced`: its outcome is `publish`; a sound attempt took its place, or it never stood."""
+    """`replaced`: its outcome is `publish`; a sound attempt took its place, or it never stood.
+
+    `unserved`: its topic lists the ledger and reads no sound copy of it from the store, so that the
+    bookies have to give every entry before an object goes.
+    """
 
     ledger_id: int
     uid: UUID
     replaced: bool = False
+    unserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +72,12 @@ def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep |
     """Return Sweep only when all conditions hold; the age is by the store's clock alone."""
     reason = _reason_to_keep(evidence, guard_age)
     if reason is None:
-        replaced = evidence.outcome == "publish"
-        return Sweep(evidence.ledger_id, evidence.uid, replaced)
+        return Sweep(
+            evidence.ledger_id,
+            evidence.uid,
+            replaced=evidence.outcome == "publish",
+            unserved=evidence.listed and not evidence.served,
+        )
     return Keep(evidence.ledger_id, evidence.uid, reason)
 
 

@@ -231,6 +231,19 @@ def test_the_last_copy_of_a_listed_ledger_is_never_a_leftover(scene):
     assert "it may be the only copy" in decision.reason
 
 
+def test_a_copy_stays_whose_ledger_the_bookies_lost_though_metadata_came_back(scene):
+    """The ledger was deleted and collected; a backup lists it again, closed and without entries."""
+    record = abandoned(scene)
+    entries = scene.cluster.bookies.pop(0)
+    [leaving] = [one for one in clean_up(scene.process(), execute=True).attempts if one.bytes]
+    assert isinstance(leaving.decision, Keep)
+    assert "the bookies do not give the ledger: ledger 0 entry 0" in leaving.decision.reason
+    assert scene.world.objects.peek(record.data_key) is not None
+    scene.cluster.bookies[0] = entries
+    clean_up(scene.process(), execute=True)
+    assert scene.world.objects.peek(record.data_key) is None
+
+
 def test_a_decision_that_got_too_old_deletes_nothing(scene, monkeypatch):
     record = abandoned(scene)
     really = scene.world.objects.list_versions

@@ -11,6 +11,8 @@ from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_world import World
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.steps import confirm
+from tiering_assets.steps.confirm import reload_topic
 from tiering_assets.steps.deleting import Going, delete_leavings
 from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.guarded_delete import delete_ledgers
@@ -77,6 +79,27 @@ def version_of(site):
 def offload(stack):
     [outcome] = offload_batch(stack, [0])
     return outcome
+
+
+def test_a_run_that_slept_before_its_unload_looks_at_the_bookies_again(
+    world, site, stack, told, monkeypatch
+):
+    """Its record of the unload took an hour to write; bookies stopped meanwhile."""
+    assert offload(stack).state == "published"
+    told.clear()
+
+    def slept(point):
+        if point == "reload.recorded":
+            world.scheduler.now += 3600.0
+            stop_bookies(site)
+
+    monkeypatch.setattr(confirm, "reach", slept)
+    waited = reload_topic(stack, TOPIC, why="a test")
+    monkeypatch.undo()
+    assert waited.reason is Reason.BOOKIES_SHORT
+    assert told == []
+    start_bookies(site)
+    assert reload_topic(stack, TOPIC, why="a test") == "unload acknowledged"
 
 
 def test_a_loaded_topic_stays_as_it_is_until_the_bookies_are_back(stack, site, told):

@@ -65,7 +65,13 @@ def decide(evidence):
 @pytest.mark.parametrize("outcome", [None, "abandon"])
 @pytest.mark.parametrize("contexts", [frozenset(), frozenset({OTHER})])
 def test_what_nothing_refers_to_is_swept(outcome, contexts):
-    assert decide(replace(READY, outcome=outcome, contexts=contexts)) == Sweep(42, UID)
+    evidence = replace(READY, outcome=outcome, contexts=contexts)
+    assert decide(evidence) == Sweep(42, UID, unserved=True)
+
+
+@pytest.mark.parametrize("known", [{"listed": False}, {"served": True}])
+def test_bookies_need_not_give_what_nobody_lists_or_what_is_read_from_the_store(known):
+    assert decide(replace(READY, **known)) == Sweep(42, UID, unserved=False)
 
 
 @pytest.mark.parametrize(("change", "reason"), SINGLE_CHANGES)
@@ -90,7 +96,8 @@ def test_a_ledger_that_bookkeeper_lost_may_go_once_its_topic_has_let_go_or_is_se
     "change", [{"listed": False}, {"outcome": "abandon"}], ids=["trimmed", "given up"]
 )
 def test_a_proven_copy_waits_only_while_it_may_be_published(change):
-    assert decide(replace(READY, waits=True, **change)) == Sweep(42, UID)
+    unserved = change.get("listed", True)
+    assert decide(replace(READY, waits=True, **change)) == Sweep(42, UID, unserved=unserved)
 
 
 @pytest.mark.parametrize("ended", ["replaced_at", "never_stood_since"])
@@ -111,7 +118,9 @@ def test_what_won_and_never_stood_goes_an_hour_or_the_guard_age_after_its_quaran
 
 
 def test_the_moment_after_the_guard_age_sweeps():
-    assert decide(replace(READY, attempt_stored_at=NOW - GUARD - TICK)) == Sweep(42, UID)
+    assert decide(replace(READY, attempt_stored_at=NOW - GUARD - TICK)) == Sweep(
+        42, UID, unserved=True
+    )
 
 
 def test_a_release_intent_is_told_before_anything_else():
@@ -127,7 +136,7 @@ def test_swept_only_if_every_condition_holds(changes):
     evidence = READY
     for change in changes:
         evidence = replace(evidence, **change)
-    assert (decide(evidence) == Sweep(42, UID)) is (evidence == READY)
+    assert (decide(evidence) == Sweep(42, UID, unserved=True)) is (evidence == READY)
 
 
 @given(age_s=st.integers(-(10**7), 10**7))
