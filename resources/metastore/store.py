@@ -8,9 +8,11 @@ and made again under the same path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+READS_AT_ONCE: Final = 256  # docs/decisions/0008: the client itself is as slow then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,12 @@ class MetadataStore(Protocol):
 
     def get(self, path: str) -> Node | None:
         """Read one node, or None when the store says it does not exist."""
+
+    def get_many(self, paths: Iterable[str]) -> Iterator[Node | None]:
+        """Read many nodes, in their order, each as `get` does; READS_AT_ONCE are on their way.
+
+        Memory is that of READS_AT_ONCE nodes. Each is as old as its own read, not as the first.
+        """
 
     def children(self, path: str) -> list[str]:
         """Names of the children, sorted; empty when the node does not exist."""

@@ -6,7 +6,8 @@ depth: legacy names are one level deeper. It only reads; changes go through cas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import tee
 
 from resources.metastore.cursors import CursorInfo, decode_cursor
 from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
@@ -29,6 +30,19 @@ class TopicDirectory:
         """One managed ledger with the node it was read from, or None if it does not exist."""
         node = self._store.get(managed_ledger_path(ml_name))
         return None if node is None else (decode_managed_ledger(node.data), node)
+
+    def read_many(self, ml_names: Iterable[str]) -> Iterator[tuple[str, Node | None]]:
+        """The nodes of many managed ledgers in their order, undecoded; None does not exist.
+
+        Requests overlap (store.READS_AT_ONCE): 10,000 nodes take seconds from a store that answers
+        in 20 ms, one after the other minutes. `topic_in` decodes one.
+        """
+        asked, sent = tee(ml_names)
+        yield from zip(asked, self._store.get_many(map(managed_ledger_path, sent)), strict=True)
+
+    def read_all(self) -> Iterator[tuple[str, Node | None]]:
+        """The same of all persistent topics."""
+        return self.read_many(self.iter_managed_ledgers())
 
     def iter_managed_ledgers(self) -> Iterator[str]:
         """Names of the managed ledgers of all persistent topics, legacy ones included."""

@@ -8,8 +8,10 @@ can be sent later. Source of the semantics: store.py, ZooKeeper programmer's gui
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from kazoo import exceptions as zk_errors
@@ -17,7 +19,7 @@ from kazoo.client import TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError
 
 from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.store import Node, NodeStat, VersionedPath
+from resources.metastore.store import READS_AT_ONCE, Node, NodeStat, VersionedPath
 from resources.metastore.store_uri import parse_store_uri
 from resources.metastore.zookeeper_client import close_client, connect_client
 
@@ -41,6 +43,16 @@ _CONFLICTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A read on its way; `answer` is kazoo's."""
+
+    path: str
+    session_id: int
+    read_at_s: float
+    answer: Any
+
+
 class ZooKeeperStore:
     """A MetadataStore on one ZooKeeper ensemble; one session at a time, safe to share by threads."""
 
@@ -62,18 +74,32 @@ class ZooKeeperStore:
         )
 
     def get(self, path: str) -> Node | None:
+        return self._receive(self._ask(path))
+
+    def get_many(self, paths: Iterable[str]) -> Iterator[Node | None]:
+        sent: deque[_Sent] = deque()
+        for path in paths:
+            sent.append(self._ask(path))
+            if len(sent) >= READS_AT_ONCE:
+                yield self._receive(sent.popleft())
+        while sent:
+            yield self._receive(sent.popleft())
+
+    def _ask(self, path: str) -> _Sent:
         session_id = self.session_id()  # before the read: a later session cannot vouch for it
-        read_at_s = time.monotonic()
+        return _Sent(path, session_id, time.monotonic(), self._client.get_async(path))
+
+    def _receive(self, sent: _Sent) -> Node | None:
         try:
-            data, stat = self._read(path, self._client.get_async)
+            data, stat = self._answer(sent.path, sent.answer)
         except zk_errors.NoNodeError:
             return None
         return Node(
-            path=path,
+            path=sent.path,
             data=data,
             stat=_stat(stat),
-            session_id=session_id,
-            read_at_s=read_at_s,
+            session_id=sent.session_id,
+            read_at_s=sent.read_at_s,
         )
 
     def children(self, path: str) -> list[str]:
@@ -195,8 +221,11 @@ class ZooKeeperStore:
 
     def _read(self, path: str, request: Callable[[str], Any]) -> Any:
         self.session_id()
+        return self._answer(path, request(path))
+
+    def _answer(self, path: str, sent: Any) -> Any:
         try:
-            return request(path).get(timeout=self._request_timeout_s)
+            return sent.get(timeout=self._request_timeout_s)
         except zk_errors.NoNodeError:
             raise
         except zk_errors.NoAuthError as error:

@@ -7,6 +7,7 @@ clients, two sessions, one cluster) and `root` (a path that does not exist yet).
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,17 @@ class MetadataStoreContract:
         assert store.get(root) is None
         assert store.children(root) == []
         store.sync(root)
+
+    def test_many_nodes_are_read_in_their_order(self, store, root):
+        paths = [f"{root}/n{number:04d}" for number in range(600)]  # more than are on their way
+        for path in paths[::2]:
+            store.create(path, path.encode())
+        found = list(store.get_many(iter(paths[::-1])))
+        assert [None if n is None else n.data.decode() for n in found] == [
+            path if path in paths[::2] else None for path in paths[::-1]
+        ]
+        assert found[1] == replace(store.get(paths[598]), read_at_s=found[1].read_at_s)
+        assert list(store.get_many([])) == []
 
     def test_create_makes_parents_and_starts_at_version_0(self, store, root):
         path = f"{root}/a/b"

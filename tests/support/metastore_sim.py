@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -111,6 +111,9 @@ class SimulatedStore:
             session_id=self._session_id,
             read_at_s=self._clock(),
         )
+
+    def get_many(self, paths: Iterable[str]) -> Iterator[Node | None]:
+        return map(self.get, paths)
 
     def children(self, path: str) -> list[str]:
         self._before_read(path)

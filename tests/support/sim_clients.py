@@ -7,7 +7,7 @@ clocks and ids are simulated, and the expectation library is replaced by the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,6 +48,10 @@ class Remote:
 
     def __init__(self, process: Process, room: str, target: Any) -> None:
         self._process, self._room, self._target = process, room, target
+
+    def get_many(self, paths: Iterable[str]) -> Iterator[Any]:
+        """Each is a call of its own: others act between them, and each may go wrong."""
+        return map(self.get, paths)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from resources.metastore.ledger_info import decode_managed_ledger
 from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.stack import Stack
 
@@ -21,12 +22,10 @@ class Named:
 def read_contexts(stack: Stack) -> Mapping[Pair, Named]:
     """By ledger id and attempt, over all topics; to be called after the bucket was listed."""
     found: dict[Pair, Named] = {}
-    for ml_name in stack.topics.iter_managed_ledgers():
-        topic = stack.topics.read(ml_name)
-        if topic is None:
+    for ml_name, node in stack.topics.read_all():
+        if node is None:
             continue
-        info, node = topic
-        for listed in info.ledgers:
+        for listed in decode_managed_ledger(node.data).ledgers:
             if (context := listed.offload) is not None:
                 named = Named(ml_name, node.stat.version, context.complete)
                 found[listed.ledger_id, context.uid] = named

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from resources.metastore.ledger_info import decode_managed_ledger
 from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.freshness import asking, is_young
@@ -53,9 +54,8 @@ class Whereabouts:
     def _read_topics(self) -> None:
         self._listers.clear()
         self._namers.clear()
-        for ml_name in self._stack.topics.iter_managed_ledgers():
-            topic = self._stack.topics.read(ml_name)
-            for one in () if topic is None else topic[0].ledgers:
+        for ml_name, node in self._stack.topics.read_all():
+            for one in () if node is None else decode_managed_ledger(node.data).ledgers:
                 self._listers[one.ledger_id] = ml_name
                 if one.offload is not None:
                     self._namers[one.ledger_id, one.offload.uid] = ml_name

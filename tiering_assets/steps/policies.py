@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
 from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched, parse_topic_name
 from resources.pulsar.policies import PolicyReader
@@ -109,11 +109,12 @@ def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Poli
 
 def user_topics(stack: Stack) -> Iterator[str]:
     """Managed-ledger names of all topics that we may touch, sorted."""
-    for ml_name in sorted(stack.topics.iter_managed_ledgers()):
-        if never_touched(ml_name, {}) is None:
-            found = stack.topics.read(ml_name)
-            if found is not None and never_touched(ml_name, found[0].properties) is None:
-                yield ml_name
+    ours = (n for n in stack.topics.iter_managed_ledgers() if never_touched(n, {}) is None)
+    for ml_name, node in stack.topics.read_many(sorted(ours)):
+        if node is None:
+            continue
+        if never_touched(ml_name, decode_managed_ledger(node.data).properties) is None:
+            yield ml_name
 
 
 def check_policies(

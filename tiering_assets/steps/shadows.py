@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from resources.metastore.ledger_info import decode_managed_ledger
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY
 from tiering_assets.steps.freshness import asking, is_young
 from tiering_assets.steps.stack import Stack
@@ -45,9 +46,10 @@ def find_shadows(stack: Stack) -> Shadows:
 
 def _find(stack: Stack) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for name in stack.topics.iter_managed_ledgers():
-        topic = stack.topics.read(name)
-        source = None if topic is None else topic[0].properties.get(SHADOW_SOURCE_PROPERTY)
+    for name, node in stack.topics.read_all():
+        if node is None:
+            continue
+        source = decode_managed_ledger(node.data).properties.get(SHADOW_SOURCE_PROPERTY)
         if source is not None:
             found[source].append(name)
     return found

@@ -13,7 +13,7 @@ from datetime import datetime
 from uuid import UUID
 
 from resources.errors import FormatError
-from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
 from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
@@ -107,11 +107,12 @@ def survey_topics(stack: Stack, topics: Iterable[str] | None = None) -> Iterator
     records = _read_records(stack)
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     names = sorted(topics if topics is not None else stack.topics.iter_managed_ledgers())
-    for ml_name in names:
-        found = stack.topics.read(ml_name)
-        if found is None or never_touched(ml_name, found[0].properties) is not None:
+    for ml_name, node in stack.topics.read_many(names):
+        if node is None:
             continue
-        info, node = found
+        info = decode_managed_ledger(node.data)
+        if never_touched(ml_name, info.properties) is not None:
+            continue
         ledgers = tuple(_survey_topic(stack, ml_name, info, records, in_bookkeeper))
         yield SurveyedTopic(ml_name=ml_name, info=info, node=node, ledgers=ledgers)
 

@@ -22,7 +22,7 @@ from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.undos import list_unconfirmed
 from tiering_assets.tiering.evidence import Effect, Kind
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.tiering.reasons import Reason, Wait
 
 TOPIC = "t/ns/persistent/orders"
 CANARY = "t/ns/persistent/canary"
@@ -96,6 +96,7 @@ def test_a_run_that_slept_before_its_unload_looks_at_the_bookies_again(
     monkeypatch.setattr(confirm, "reach", slept)
     waited = reload_topic(stack, TOPIC, why="a test")
     monkeypatch.undo()
+    assert isinstance(waited, Wait)
     assert waited.reason is Reason.BOOKIES_SHORT
     assert told == []
     start_bookies(site)
