@@ -102,7 +102,7 @@ class LedgerNotOnBookieError(BookieError):
 
 
 class EntryUnavailableError(TierkeeperError):
-    """No replica gave the entry. `failures` maps each bookie id to what it did."""
+    """No replica gave the entry, or too few. `failures` maps each bookie id to what it did."""
 
     exit_code = 16
     retryable = True
@@ -110,12 +110,19 @@ class EntryUnavailableError(TierkeeperError):
     entry_id: int = -1
     failures: Mapping[str, Exception] = MappingProxyType({})
 
-    def __init__(self, ledger_id: int, entry_id: int, failures: Mapping[str, Exception]) -> None:
+    def __init__(
+        self,
+        ledger_id: int,
+        entry_id: int,
+        failures: Mapping[str, Exception],
+        *,
+        why: str = "no replica gave it",
+    ) -> None:
         self.ledger_id = ledger_id
         self.entry_id = entry_id
         self.failures = dict(failures)
         said = "; ".join(f"{bookie}: {error}" for bookie, error in self.failures.items())
-        super().__init__(f"ledger {ledger_id} entry {entry_id}: no replica gave it ({said})")
+        super().__init__(f"ledger {ledger_id} entry {entry_id}: {why} ({said})")
 
 
 class LedgerNotFoundError(TierkeeperError):

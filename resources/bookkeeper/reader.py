@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from resources.bookkeeper.agreed_reads import iter_agreed
 from resources.bookkeeper.batch_body import Entry
 from resources.bookkeeper.connection import Connection
 from resources.bookkeeper.ledger import LedgerMetadata, LedgerState
@@ -97,6 +98,23 @@ class LedgerReader:
                 f", which ends at {self._metadata.last_entry_id}"
             )
         return self._iterate(first_entry_id, last_entry_id, replica)
+
+    def iter_agreed(self, *, first_entry_id: int, last_entry_id: int) -> Iterator[list[Entry]]:
+        """The same of a ledger whose entries carry no digest: by the word of several replicas.
+
+        Raises:
+            IntegrityError: replicas differ.
+            EntryUnavailableError: too few gave an entry (agreed_reads.replicas_wanted).
+        """
+        return iter_agreed(
+            self._metadata,
+            self._pool,
+            self._codec,
+            first_entry_id=first_entry_id,
+            last_entry_id=last_entry_id,
+            window=lambda: self._pool.reads_at_once(self._settings.window),
+            bytes_max=self._settings.batch_bytes_max,
+        )
 
     def read_entry(self, entry_id: int, *, replica: int = 0) -> StoredEntry:
         """Return one digest-verified entry, asking its replicas in write-set order.

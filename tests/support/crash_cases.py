@@ -67,14 +67,14 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     (copy_replaced, "publish.quarantined"),
     (
         broker_cannot_read,
-        "publish.unloaded publish.context_removed publish.withdrawn",
+        "publish.unloaded undo.recorded publish.context_removed publish.withdrawn",
     ),
     (
         release,
         "release.intended release.intended:2 release.marked reload.recorded release.unloaded "
         "release.rehearsed release.deleted release.recorded release.recorded:2",
     ),
-    (rehearsal_fails, "release.marks_removed release.unmarked"),
+    (rehearsal_fails, "undo.recorded release.marks_removed release.unmarked"),
     (plan, "release.planned release.deleted"),
     (hold, "hold.lift_recorded hold.lifted"),
     (pause, "pause.lift_recorded pause.lifted"),

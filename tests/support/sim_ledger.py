@@ -37,7 +37,13 @@ class SimLedger:
 
     @classmethod
     def store(
-        cls, bookies: SimBookies, ledger_id: int, payloads: list[bytes], *, block_bytes: int
+        cls,
+        bookies: SimBookies,
+        ledger_id: int,
+        payloads: list[bytes],
+        *,
+        block_bytes: int,
+        digest_type: DigestType = DigestType.CRC32C,
     ) -> SimLedger:
         """Store the payloads on the bookies as a closed ledger whose password is PASSWORD."""
         metadata = LedgerMetadata(
@@ -48,7 +54,7 @@ class SimLedger:
             ensemble_size=3,
             write_quorum=3,
             ack_quorum=2,
-            digest_type=DigestType.CRC32C,
+            digest_type=digest_type,
             password=PASSWORD,
             segments=(Segment(0, IDS),),
         )

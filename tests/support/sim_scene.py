@@ -14,7 +14,7 @@ from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo
-from tiering_assets.records.models import Publication, Quarantine
+from tiering_assets.records.models import Canary, Publication, Quarantine
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import release_topic
@@ -87,6 +87,9 @@ class Scene:
 
     def publications(self) -> list[Stored[Publication]]:
         return list(self.stack.book.iter_records(Publication, keys.publications_of(TOPIC)))
+
+    def canary(self, ml_name: str = TOPIC) -> Canary:
+        return self.stack.book.require(Canary, keys.canary(ml_name)).record
 
     def withdrawals(self) -> list[Undo]:
         """What was taken back that was published."""

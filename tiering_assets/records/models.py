@@ -120,7 +120,9 @@ class Certificate:
 
     `data.sha256` is the SHA-256 over the blocks' SHA-256 digests in order (blocks are verified in
     parallel); `index.sha256` is of the index object's bytes. `seconds` is the time tasks spent reading
-    this ledger back, `copy_seconds` copying it (None when another run copied it).
+    this ledger back, `copy_seconds` copying it (None when another run copied it). `replicas_agreed` is
+    of a ledger whose entries carry no digest: each was given alike by so many replicas at least; 1
+    where its write quorum is 1, so that one bookie's word is all there is.
     """
 
     kind: ClassVar[str] = "tierkeeper/certificate/1"
@@ -140,6 +142,7 @@ class Certificate:
     previous: str
     copy_seconds: float | None = None
     signature: Signature | None = None
+    replicas_agreed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ POINTS: Final = (
     "publish.confirmed",
     "publish.recorded",
     "publish.canary_recorded",
+    "undo.recorded",  # only where a publication or the marks of a release are taken back
     "publish.context_removed",  # only where the broker could not read what was published
     "publish.withdrawn",
     "offload.claim_dropped",

@@ -78,6 +78,7 @@ def examine(
         doctor_machine,
         doctor_policies,
         doctor_proofs,
+        doctor_publications,
         doctor_stores,
     )
 
@@ -135,5 +136,6 @@ def examine(
             lambda: doctor_policies.check_policies(settings, topics, read_only=read_only),
         )
         yield from asked("brokers seen", lambda: doctor_brokers.check_memory(settings))
+        yield from asked("publications", lambda: doctor_publications.check(settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")

@@ -1,7 +1,7 @@
 """Make a topic's certified copies what its broker reads. design section 6.2.
 
-The order is the contract: gate, a look at every copy, outcome of each attempt, one change of the topic (topic_change.py:
-compare-and-set, unload, first and last entry of each ledger read through the broker), publication
+The order is the contract: gate, a look at every copy, outcome of each attempt, one change of the topic
+(topic_change.py: compare-and-set, unload, first and last entry read through the broker), publication
 record. A crash between any two is finished by the next run: it finds the context and confirms
 again. What the broker cannot read is taken out again: the bookie copy is still there.
 """

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from resources.errors import ObjectStoreError, RefusedError
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo, UndoConfirmed, WithdrawnContext
+from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -58,7 +59,7 @@ class Noted:
         self._stored = self._write()
 
     def _write(self) -> Stored[Undo]:
-        return self._stack.book.create(
+        written = self._stack.book.create(
             keys.undo(self._ml_name, self._stack.new_uid()),
             Undo(
                 ml_name=self._ml_name,
@@ -73,6 +74,8 @@ class Noted:
                 writer=self._stack.writer,
             ),
         )
+        reach("undo.recorded")
+        return written
 
 
 def unconfirmed_of(stack: Stack, ml_name: str) -> list[Stored[Undo]]:

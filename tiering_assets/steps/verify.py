@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from resources.bookkeeper.agreed_reads import replicas_wanted
 from resources.errors import ExpectationError, IntegrityError, ObjectNotFoundError, TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.offload_format.block import HEADER_BYTES
@@ -113,7 +114,9 @@ def _read(
     for item in items:
         record = item.attempt.record
         by_attempt[str(record.uid)] = {TaskKind.READ_BACK: [], TaskKind.READ_SOURCE: []}
-        second = second_read_parts(item.plan.blocks, stack.settings.verify.second_replica)
+        unchecked = item.plan.source.is_unchecked
+        how_many = "all" if unchecked else stack.settings.verify.second_replica
+        second = second_read_parts(item.plan.blocks, how_many)
         whole = BlockTask(
             kind=TaskKind.READ_BACK,
             attempt=str(record.uid),
@@ -167,12 +170,15 @@ def _compare(item: ToVerify, rows: Rows) -> None:
             f"ledger {item.plan.ledger_id} block {failed.part_number}: {failed.error}",
         )
     from_bookies = rows_by_part(rows[TaskKind.READ_SOURCE])
+    unchecked = item.plan.source.is_unchecked
     differences = (
         [] if item.source_rows is None else second_read_differences(item.source_rows, from_bookies)
     )
     differences += find_differences(
         plan=item.plan.blocks,
-        source=from_bookies if item.source_rows is None else dict(item.source_rows),
+        source=dict(item.source_rows)
+        if item.source_rows is not None and not unchecked
+        else from_bookies,
         stored=rows_by_part(rows[TaskKind.READ_BACK]),
         last_entry_id=item.plan.facts.last_entry_id,
     )
@@ -288,6 +294,9 @@ def _certify(
         verified_at=stack.now(),
         seconds=_seconds(rows),
         copy_seconds=None if item.source_rows is None else _seconds(item.source_rows),
+        replicas_agreed=replicas_wanted(plan.source.write_quorum)
+        if plan.source.is_unchecked
+        else None,
         writer=stack.writer,
         previous=item.attempt.sha256,
     )

@@ -54,6 +54,11 @@ class LedgerSource:
             addresses=addresses,
         )
 
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether its entries carry no digest, so that one replica alone proves nothing."""
+        return DigestType[self.digest_type] is DigestType.DUMMY
+
     def metadata(self, password: bytes) -> LedgerMetadata:
         """The ledger as a reader wants it; the password is the worker's own setting."""
         return LedgerMetadata(

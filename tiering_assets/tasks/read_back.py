@@ -7,6 +7,7 @@ READ_SOURCE sees only the bookies. The driver compares the two (tiering/verifica
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 
 from tiering_assets.offload_format.block import HEADER_BYTES
@@ -61,15 +62,17 @@ def _chunks(task: BlockTask, block: BlockPlan, worker: Worker) -> Iterator[bytes
 def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     """Read the blocks' entry ranges from the bookies again and digest them.
 
-    Other replicas are preferred than those the copy was read from, where the ledger has them.
+    Other replicas are preferred than those the copy was read from, where the ledger has them. Entries
+    without a digest are believed when their replicas agree.
     """
     reader = worker.reader(task)
+    read = (
+        reader.iter_agreed if task.source.is_unchecked else partial(reader.iter_batches, replica=1)
+    )
     for block in task.blocks:
         started = worker.clock()
         digest = EntriesDigest()
-        for batch in reader.iter_batches(
-            first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id, replica=1
-        ):
+        for batch in read(first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id):
             digest.update_many(batch[0][0], [entry[1] for entry in batch])
         yield _row(task, block, digest, seconds=worker.clock() - started)
 

@@ -8,6 +8,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.copies_now import look_at_copies, quarantine_changed
+from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.publish import publish_topic
 from tiering_assets.tiering.orphans import Keep, Sweep
 
@@ -164,3 +165,20 @@ def test_a_run_that_is_always_too_late_writes_nothing(scene, certified):
     assert "too long ago to publish on it" in str(outcome.error)
     assert scene.context() is None
     assert not scene.is_quarantined(0, certified.record.uid)
+
+
+def test_a_canary_counts_for_a_week_and_then_another_ledger_stands_first(scene):
+    scene.publish()
+    day = 86400
+    proven_at = scene.canary().proven_at
+    scene.wait(6 * day)
+    scene.publish(scene.fill(TOPIC))
+    assert scene.canary().proven_at == proven_at
+    scene.wait(1.1 * day)
+    told = []
+    scene.broker._told = lambda what, _ml_name: told.append(what)
+    outcomes = offload_batch(scene.process(), [scene.fill(TOPIC), scene.fill(TOPIC)])
+    assert [one.state for one in outcomes] == ["published", "published"]
+    assert told.count("unloaded") == 2  # one for the canary, one for the other
+    assert scene.canary().proven_at > proven_at
+    assert scene.canary().ledger_id == outcomes[0].ledger_id

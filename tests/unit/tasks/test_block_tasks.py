@@ -14,6 +14,7 @@ from resources.bookkeeper.ledger import DigestType
 from resources.bookkeeper.pool import BookiePool
 from resources.errors import ObjectStoreError
 from resources.settings import BookieSettings, OffloadSettings, Settings
+from tests.support.bookie_sim import NO_LEDGER
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import PASSWORD, SimBookies, SimLedger
 from tiering_assets.tasks.descriptors import (
@@ -170,6 +171,24 @@ def test_the_second_reading_is_from_other_bookies(bookies, objects, run):
     second = {name for name, sim in bookies.sims.items() if sim.seen}
     assert len(first) == len(second) == 1
     assert first != second
+
+
+def test_without_digests_the_second_reading_is_from_all_replicas(bookies, objects, run):
+    """The copy believed one bookie, whose entry has rotted; nobody but the others can tell."""
+    ledger = SimLedger.store(
+        bookies, 5, payloads(100), block_bytes=BLOCK, digest_type=DigestType.DUMMY
+    )
+    copied(objects, ledger, run)
+    assert not [row.error for row in run(ledger.task(TaskKind.READ_SOURCE)) if row.error]
+    assert all(len(sim.seen) >= 100 for sim in bookies.sims.values())
+    bookies.sims["bk1"].faults.flipped = {(5, 60)}
+    failed = [row for row in run(ledger.task(TaskKind.READ_SOURCE)) if row.error]
+    assert [(row.error_class, row.retryable) for row in failed] == [("IntegrityError", False)]
+    assert "its replicas differ: bk" in failed[0].error
+    for name in ("bk1", "bk2"):
+        bookies.sims[name].faults.status_for_all = NO_LEDGER
+    failed = [row for row in run(ledger.task(TaskKind.READ_SOURCE)) if row.error]
+    assert [(row.error_class, row.retryable) for row in failed] == [("EntryUnavailableError", True)]
 
 
 @pytest.mark.parametrize("where", ["header", "frame", "payload", "padding"])
