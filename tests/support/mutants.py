@@ -286,7 +286,10 @@ def _contexts_before_listing(stack: Any, **options: Any) -> Any:
     def remembered(stack: Any, attempt: Any) -> Any:
         return known.get(attempt.key) or decide_leavings(stack, attempt)
 
-    with patch.object(sweep, "decide_leavings", remembered):
+    with (
+        patch.object(sweep, "decide_leavings", remembered),
+        patch.object(sweep, "decide_after_reading", remembered),
+    ):
         return _sweep(stack, **{**options, "listing": None})
 
 

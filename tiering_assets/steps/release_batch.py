@@ -17,7 +17,6 @@ from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.steps.publish import Published
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.release_work import Released, ReleaseResult
 from tiering_assets.steps.resume import Certified, find_resumable
 from tiering_assets.steps.shadows import Shadows, find_shadows
@@ -55,7 +54,7 @@ class ReleaseRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOutcome:
-    """`records` are there when the ledger is released."""
+    """`records` are there when the ledger is released; a plan's preview says what it would do."""
 
     ledger_id: int
     ml_name: str | None
@@ -97,12 +96,11 @@ def release_batch(
     stack: Stack,
     ledger_ids: Iterable[int],
     *,
-    dry_run: bool = False,
     publish_waiting: bool = False,
     approval: Approval | None = None,
     along: dict[int, PublishedAlong] | None = None,
 ) -> list[ReleaseOutcome]:
-    """Release, or with `dry_run` only decide; one outcome per ledger, in id order.
+    """Release what the gate lets go; one outcome per ledger, in id order.
 
     With `publish_waiting`, certified ledgers of a topic that is reloaded anyway are published with
     the same reload; progress tells which, and `along` gets them. With `approval` only what a plan
@@ -111,7 +109,7 @@ def release_batch(
     wanted = sorted(set(ledger_ids))
     owners = ml_names_of(stack, wanted)
     topics: dict[str, list[int]] = defaultdict(list)
-    results: dict[int, ReleaseResult | ToRelease] = {}
+    results: dict[int, ReleaseResult] = {}
     for ledger_id in wanted:
         if ledger_id in owners:
             topics[owners[ledger_id]].append(ledger_id)
@@ -120,13 +118,10 @@ def release_batch(
                 f"ledger {ledger_id}: neither BookKeeper nor a record names its topic"
             )
     shadows = find_shadows(stack)
-    waiting = waiting_certificates(stack, topics) if publish_waiting and not dry_run else {}
+    waiting = waiting_certificates(stack, topics) if publish_waiting else {}
     for ml_name, ids in sorted(topics.items()):
         try:
-            if dry_run:
-                plan = plan_release(stack, ml_name, ids, shadows=shadows)
-                results.update({item.ledger_id: item.decision for item in plan})
-            elif ml_name in waiting:
+            if ml_name in waiting:
                 released, published = _with_waiting(
                     stack, ml_name, ids, shadows, waiting[ml_name], approval
                 )
@@ -139,7 +134,7 @@ def release_batch(
                 )
         except TierkeeperError as error:
             results.update(dict.fromkeys(ids, error))
-    return release_outcomes(stack, results, owners)
+    return _outcomes(stack, results, owners)
 
 
 def _with_waiting(
@@ -185,8 +180,8 @@ def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiti
     return found
 
 
-def release_outcomes(
-    stack: Stack, results: Mapping[int, ReleaseResult | ToRelease], owners: Mapping[int, str]
+def _outcomes(
+    stack: Stack, results: Mapping[int, ReleaseResult], owners: Mapping[int, str]
 ) -> list[ReleaseOutcome]:
     """Each result with the records behind it, in id order."""
     return [
