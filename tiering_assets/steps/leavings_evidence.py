@@ -17,7 +17,7 @@ from tiering_assets.steps.bookie_copy import why_not_given
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.copies_now import copy_differences
 from tiering_assets.steps.freshness import asking
-from tiering_assets.steps.publications import recorded_publications, replaced_at
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.quarantine import why_quarantined
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import is_proven, newest_certified
@@ -70,6 +70,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
     claim = read_claim(stack, ledger_id)
     served = _is_served(stack, listed, uid)
     proven = is_proven(stack, attempt)
+    replaced_at, never_stood_since = _ended(stack, record, contexts)
     return LeavingsEvidence(
         ledger_id=ledger_id,
         uid=uid,
@@ -85,8 +86,8 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         proven=proven,
         waits=proven and not served and _is_newest(stack, attempt),
         served=served,
-        replaced_at=replaced_at(stack, record, contexts),
-        never_stood_since=_never_stood_since(stack, record, contexts),
+        replaced_at=replaced_at,
+        never_stood_since=never_stood_since,
     )
 
 
@@ -114,10 +115,14 @@ def _is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
     return not copy_differences(stack, certificate.record, data=data, index=index)
 
 
-def _never_stood_since(stack: Stack, record: Attempt, contexts: frozenset[UUID]) -> datetime | None:
+def _ended(
+    stack: Stack, record: Attempt, contexts: frozenset[UUID]
+) -> tuple[datetime | None, datetime | None]:
+    """`replaced_at` and `never_stood_since` of an attempt: only a quarantined one has either."""
     ledger_id, uid = record.ledger.ledger_id, record.uid
     doubt = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
     if doubt is None or uid in contexts:
-        return None
-    published = recorded_publications(stack, record.ml_name).of(ledger_id, uid)
-    return None if published else doubt.stored_at
+        return None, None
+    publications = recorded_publications(stack, record.ml_name)
+    never_stood = None if publications.of(ledger_id, uid) else doubt.stored_at
+    return publications.replaced_at(ledger_id, uid, contexts), never_stood

@@ -13,8 +13,7 @@ from uuid import UUID
 
 from resources.metastore.offload_context import OffloadContext
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Publication, PublishedLedger
-from tiering_assets.steps.quarantine import is_quarantined
+from tiering_assets.records.models import Publication, PublishedLedger
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.lag import counts_for
@@ -47,6 +46,19 @@ class Publications:
                 return stored
         return None
 
+    def replaced_at(self, ledger_id: int, uid: UUID, contexts: Collection[UUID]) -> datetime | None:
+        """When the publication of another attempt, which the topic names now, was recorded.
+
+        By the store's clock; `contexts` are all that the topic's node names.
+        """
+        stored = [
+            newest.stored_at
+            for published, other in self.pairs
+            if published == ledger_id and other != uid and other in contexts
+            if (newest := self.newest(ledger_id, other)) is not None
+        ]
+        return min(stored, default=None)
+
     @property
     def pairs(self) -> set[Pair]:
         return {(one.ledger_id, one.uid) for p in self.records for one in p.record.ledgers}
@@ -60,21 +72,3 @@ def _entry(stored: Stored[Publication], ledger_id: int, uid: UUID) -> PublishedL
 def recorded_publications(stack: Stack, ml_name: str) -> Publications:
     """Read them all: one listing, and one request each."""
     return Publications([*stack.book.iter_records(Publication, keys.publications_of(ml_name))])
-
-
-def replaced_at(stack: Stack, record: Attempt, contexts: Collection[UUID]) -> datetime | None:
-    """When a sound attempt's publication in the place of this quarantined one was recorded.
-
-    By the store's clock; None unless the topic's node (`contexts`) names the sound one now.
-    """
-    ledger_id, uid = record.ledger.ledger_id, record.uid
-    if uid in contexts or not is_quarantined(stack, ledger_id, uid):
-        return None
-    publications = recorded_publications(stack, record.ml_name)
-    stored = [
-        newest.stored_at
-        for published, other in publications.pairs
-        if published == ledger_id and other != uid and other in contexts
-        if (newest := publications.newest(ledger_id, other)) is not None
-    ]
-    return min(stored, default=None)
