@@ -13,6 +13,7 @@ from tiering_assets.records.models import Attempt
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.expired import execute_expired, plan_expired
+from tiering_assets.tiering.leftovers import Leave
 from tiering_assets.tiering.orphans import Keep, Sweep
 
 
@@ -242,6 +243,23 @@ def test_a_copy_stays_whose_ledger_the_bookies_lost_though_metadata_came_back(sc
     scene.cluster.bookies[0] = entries
     clean_up(scene.process(), execute=True)
     assert scene.world.objects.peek(record.data_key) is None
+
+
+def test_what_a_broker_left_stays_too_where_the_bookies_lost_the_ledger(scene):
+    """Its upload was complete and its context never; then the entries were collected."""
+    scene.broker.offload(TOPIC, stops_after=1)
+    clean_up(scene.process(), execute=True)  # noted
+    scene.wait(3 * 86400)
+    entries = scene.cluster.bookies.pop(0)
+    [leaving] = clean_up(scene.process(), execute=True).leftovers
+    assert isinstance(leaving.decision, Leave)
+    assert "the bookies do not give the ledger: ledger 0 entry 0" in leaving.decision.reason
+    assert all(scene.world.objects.peek(key) is not None for key in leaving.objects)
+    assert scene.context() is not None
+    scene.cluster.bookies[0] = entries
+    [leaving] = clean_up(scene.process(), execute=True).leftovers
+    assert leaving.done is not None
+    assert all(scene.world.objects.peek(key) is None for key in leaving.objects)
 
 
 def test_a_decision_that_got_too_old_deletes_nothing(scene, monkeypatch):
