@@ -26,6 +26,7 @@ from resources.errors import (
     ObjectConflictError,
     ObjectExistsError,
     ObjectStoreError,
+    ObjectTooLargeError,
 )
 from resources.object_store.store import ObjectStore, StoredObject
 
@@ -96,21 +97,18 @@ class RecordStore:
         self._put(self._full(key), body, if_match=etag)
         return self._written(key, body)
 
-    def read(self, key: str, *, size: int | None = None) -> StoredRecord | None:
-        """The record, or None when there is none. A `size` that a listing told saves a HEAD.
+    def read(self, key: str) -> StoredRecord | None:
+        """The record, or None when there is none: one request.
 
         Raises:
-            FormatError: what lies there is not a record; the message names the key.
+            FormatError: what lies there is not a record; the message names the key. Of one that is
+                too large nothing is downloaded.
         """
         full = self._full(key)
-        if size is None:
-            head = self._store.head(full)
-            if head is None:
-                return None
-            size = head.size
-        if size > RECORD_BYTES_MAX:  # before its bytes are fetched
-            raise FormatError(f"record {full}: {size} bytes, at most {RECORD_BYTES_MAX}")
-        stored = self._store.get(full)
+        try:
+            stored = self._store.get(full, bytes_max=RECORD_BYTES_MAX)
+        except ObjectTooLargeError as error:
+            raise FormatError(f"record {error}") from error
         return None if stored is None else _record_from(key, full, stored)
 
     def list(self, prefix: str = "") -> Iterator[str]:

@@ -19,10 +19,29 @@ from tiering_assets.steps.stack import Stack
 
 # How a claim is dropped, so that it is never taken for a dead one; far more than a claim lives.
 _DATED_BACK = timedelta(days=1)
+# A run with another offload.claim_ttl_s than ours is given an hour more.
+_LIVES_S_MIN = 3600.0
 
 
 def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
     return stack.book.read(Claim, keys.claim(ledger_id))
+
+
+def keys_written_since(stack: Stack, since: datetime) -> list[str]:
+    """Keys of claims that the store took after `since`, in key order: one listing, no claim is read."""
+    return stack.book.keys_since("claims/", since)
+
+
+def live_claims(stack: Stack, store_now: datetime) -> set[int]:
+    """Ledgers that runs work on now. A claim written longer ago than one may live is not read."""
+    longest = timedelta(seconds=_LIVES_S_MIN + 2 * stack.settings.offload.claim_ttl_s)
+    recent = keys_written_since(stack, store_now - longest)
+    found = stack.in_parallel(lambda key: stack.book.read(Claim, key), recent)
+    return {
+        stored.record.ledger_id
+        for stored in found
+        if stored is not None and stored.record.expires_at > store_now
+    }
 
 
 def claim_ledger(stack: Stack, ledger_id: int) -> Claim | None:

@@ -52,7 +52,7 @@ def _read(stack: Stack, summary: ObjectSummary, prefix: str) -> ReleasedLedger:
     size: int | None = None
     released_at = summary.last_modified
     try:
-        stored = stack.book.read(Release, summary.key.removeprefix(prefix), size=summary.size)
+        stored = stack.book.read(Release, summary.key.removeprefix(prefix))
     except FormatError:  # an audit names it; here it only must not hide the others
         stored = None
     if stored is not None:

@@ -68,9 +68,9 @@ class RecordBook:
                 raise
             return found, False
 
-    def read(self, record_type: type[R], key: str, *, size: int | None = None) -> Stored[R] | None:
-        """The record, or None when there is none. A `size` that a listing told saves a HEAD."""
-        stored = self._records.read(key, size=size)
+    def read(self, record_type: type[R], key: str) -> Stored[R] | None:
+        """The record, or None when there is none: one request."""
+        stored = self._records.read(key)
         return None if stored is None else self._typed(record_type, stored)
 
     def require(self, record_type: type[R], key: str) -> Stored[R]:
@@ -107,6 +107,14 @@ class RecordBook:
             for summary in self._objects.list_objects(self._records.prefix + prefix)
             if summary.last_modified > since and summary.key.endswith(suffix)
         )
+
+    def keys_since(self, prefix: str, since: datetime) -> list[str]:
+        """Keys of records that the store wrote after `since`, from one listing."""
+        return [
+            summary.key.removeprefix(self.prefix)
+            for summary in self._objects.list_objects(self.prefix + prefix)
+            if summary.last_modified > since
+        ]
 
     def keys(self, prefix: str) -> list[str]:
         return [*self._records.list(prefix)]

@@ -48,13 +48,13 @@ class Recorded:
 class Fleet:
     """`untried` ledgers have no attempt record; `retired` ones were released long ago.
 
-    `sizes` are those of the records, in bytes by key.
+    `there` are the keys of certificates, quarantines and release records.
     """
 
     ledgers: tuple[Recorded, ...]
     untried: int
     retired: int
-    sizes: dict[str, int]
+    there: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +70,13 @@ class Proven:
 
 def find_recorded(stack: Stack, *, retired_after_s: float) -> Fleet:
     """Ledgers that topics list and that we tried, in id order, without those released so long ago."""
-    sizes: dict[str, int] = {}
+    there: set[str] = set()
     released: dict[int, tuple[datetime, UUID]] = {}
     prefix = stack.book.prefix
     for folder in ("certificates/", "quarantines/", "releases/"):
         for summary in stack.objects.list_objects(prefix + folder):
             key = summary.key.removeprefix(prefix)
-            sizes[key] = summary.size
+            there.add(key)
             if folder == "releases/" and keys.is_release(key):
                 ledger_id, uid = keys.pair_of(key)
                 found = (summary.last_modified, uid)
@@ -97,7 +97,7 @@ def find_recorded(stack: Stack, *, retired_after_s: float) -> Fleet:
         ledgers=tuple(sorted(ledgers, key=lambda one: one.view.ledger_id)),
         untried=untried,
         retired=retired,
-        sizes=sizes,
+        there=frozenset(there),
     )
 
 
@@ -120,7 +120,7 @@ def read_proofs(
 
     def read(ledger: Recorded) -> Proven | FormatError:
         try:
-            return _read(stack, fleet.sizes, ledger)
+            return _read(stack, fleet.there, ledger)
         except FormatError as error:
             return error
 
@@ -131,10 +131,10 @@ def read_proofs(
         yield from zip(ledgers, pool.map(read, ledgers), strict=True)
 
 
-def _read(stack: Stack, sizes: dict[str, int], ledger: Recorded) -> Proven:
+def _read(stack: Stack, there: frozenset[str], ledger: Recorded) -> Proven:
     def record(kind: type[R], key: str) -> Stored[R] | None:
         # What no listing had was not there when the others were listed.
-        return stack.book.read(kind, key, size=sizes[key]) if key in sizes else None
+        return stack.book.read(kind, key) if key in there else None
 
     def certificate_of(uid: UUID) -> Stored[Certificate] | None:
         return record(Certificate, keys.certificate(ledger_id, uid))

@@ -7,7 +7,6 @@ namespace's: asking for a topic's own would make a broker own its bundle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from resources.errors import TierkeeperError
@@ -15,6 +14,7 @@ from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.brokers_seen import locate
+from tiering_assets.steps.claims import keys_written_since
 from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node
 from tiering_assets.steps.policies import Policies
 from tiering_assets.steps.rounds import Topic
@@ -22,6 +22,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.policy import EffectivePolicy
 from tiering_assets.tiering.stuck import (
+    DEAD_CLAIM_MAX,
     Rollover,
     Stuck,
     dead_claim,
@@ -30,20 +31,38 @@ from tiering_assets.tiering.stuck import (
 )
 
 _MINUTE_S = 60
+_CLAIMS_AT_ONCE = 256
 _MIB = 1024 * 1024
 _LOADED = {TopicLoad.LOADED: True, TopicLoad.NOT_LOADED: False, TopicLoad.UNKNOWN: None}
 
 
-def dead_claims(stack: Stack) -> Iterator[Stuck]:
-    """Claims of runs that ended without dropping them."""
+def dead_claims(
+    stack: Stack, *, after: str | None, seconds: float
+) -> tuple[list[Stuck], str | None]:
+    """Claims of runs that ended without dropping them, and the key to go on after when time is up.
+
+    Of claims that died so long ago that they are told no more none is read.
+    """
+    deadline = stack.monotonic() + seconds
     store_now = stack.objects.server_time()
-    for stored in stack.book.iter_records(Claim, "claims/"):
-        claim = stored.record
-        found = dead_claim(
-            claim.ledger_id, claim.run_id, expires_at=claim.expires_at, store_now=store_now
-        )
-        if found is not None:
-            yield found
+    longest = DEAD_CLAIM_MAX + timedelta(seconds=2 * stack.settings.offload.claim_ttl_s)
+    recent = keys_written_since(stack, store_now - longest)
+    keys = [key for key in recent if after is None or key > after]
+    found: list[Stuck] = []
+    for start in range(0, len(keys), _CLAIMS_AT_ONCE):
+        if start and stack.monotonic() >= deadline:
+            return found, keys[start - 1]
+        some = keys[start : start + _CLAIMS_AT_ONCE]
+        for stored in stack.in_parallel(lambda key: stack.book.read(Claim, key), some):
+            dead = None if stored is None else _dead(stored.record, store_now)
+            found += [dead] if dead is not None else []
+    return found, None
+
+
+def _dead(claim: Claim, store_now: datetime) -> Stuck | None:
+    return dead_claim(
+        claim.ledger_id, claim.run_id, expires_at=claim.expires_at, store_now=store_now
+    )
 
 
 class StuckTopics:

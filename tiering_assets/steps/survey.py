@@ -18,7 +18,8 @@ from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Claim, Publication
+from tiering_assets.records.models import Publication
+from tiering_assets.steps.claims import live_claims
 from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.plan import look_at
 from tiering_assets.steps.publications import Publications, recorded_publications
@@ -214,11 +215,7 @@ def _read_records(stack: Stack) -> _Records:
             if (key := parse_key(summary.key)) is not None and key.is_index
         },
         holds=read_holds(stack),
-        claimed={
-            stored.record.ledger_id
-            for stored in stack.book.iter_records(Claim, "claims/")
-            if stored.record.expires_at > store_now
-        },
+        claimed=live_claims(stack, store_now),
         store_now=store_now,
     )
 

@@ -17,7 +17,7 @@ SAMPLE = {
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_mistake_is_caught_and_the_same_seed_is_clean_without_it(name):
-    caught = hunt(name, seeds_max=80)
+    caught = hunt(name, seeds_max=300)
     assert caught["caught"], caught["detail"]
     assert caught["invariant"] in SAMPLE[name], caught["detail"]
 

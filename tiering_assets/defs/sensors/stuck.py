@@ -1,7 +1,7 @@
 """`stuck`: what stands still is observed on `tiering_backlog` and posted to the webhook once.
 
 Owns: a finding is posted when it appears, not at every tick; when the post fails it is posted again
-with the next tick. A round over many topics takes several ticks and is told whole.
+with the next tick. A round over many topics or claims takes several ticks and is told whole.
 """
 
 from __future__ import annotations
@@ -42,8 +42,12 @@ def stuck(tick: Tick) -> Result:
         )
     looked.require_any()
     found = [*looked.found]
-    if tick.cursor.text("after") is None:
-        found += dead_claims(tick.stack)
+    claims_after, claims_resume = tick.cursor.text("claims"), None
+    if tick.cursor.text("after") is None or claims_after is not None:
+        dead, claims_resume = dead_claims(
+            tick.stack, after=claims_after, seconds=tick.auto.tick_budget_s / 2
+        )
+        found += dead
     known = set(tick.cursor.numbers("known"))
     seen = set(tick.cursor.numbers("seen")) | {_digest(one) for one in found}
     fresh = [one for one in found if _digest(one) not in known]
@@ -53,7 +57,7 @@ def stuck(tick: Tick) -> Result:
         except PrerequisiteError as error:
             tick.context.log.warning("tierkeeper: stuck: %s", error)
             seen -= {_digest(one) for one in fresh}
-    whole = looked.resume is None
+    whole = looked.resume is None and claims_resume is None
     known = seen if whole else known | seen
     return dg.SensorResult(
         asset_events=[_observation(found)] if fresh else [],
@@ -62,6 +66,7 @@ def stuck(tick: Tick) -> Result:
         else dg.SkipReason(f"{len(found)} findings in {looked.topics} topics, none of them new"),
         cursor=write_cursor(
             after=looked.resume,
+            claims=claims_resume,
             known=sorted(known)[:_REMEMBERED_MAX],
             seen=None if whole else sorted(seen)[:_REMEMBERED_MAX],
         ),
