@@ -45,6 +45,10 @@ def certificate(ledger_id: int, uid: UUID) -> str:
     return f"certificates/{ledger_id}/{uid}.json"
 
 
+def quarantines_of(ledger_id: int) -> str:
+    return f"quarantines/{ledger_id}/"
+
+
 def certificates_of(ledger_id: int) -> str:
     return f"certificates/{ledger_id}/"
 

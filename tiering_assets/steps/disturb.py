@@ -132,9 +132,10 @@ def _recent(stack: Stack, ml_name: str, broker: str | None) -> Recent:
     since = now - AN_HOUR
     topic = by_broker = cluster = 0
     for hour in (keys.disturbances_in(since), keys.disturbances_in(now)):
-        cluster += stack.book.stored_since(hour, since)
-        by_broker += stack.book.stored_since(hour, since, suffix=keys.by_broker(broker))
-        topic += stack.book.stored_since(f"{hour}{keys.topic_hash(ml_name)}/", since)
+        lately = stack.book.keys_since(hour, since)
+        cluster += len(lately)
+        by_broker += sum(key.endswith(keys.by_broker(broker)) for key in lately)
+        topic += sum(key.startswith(f"{hour}{keys.topic_hash(ml_name)}/") for key in lately)
     return Recent(topic=topic, broker=None if broker is None else by_broker, cluster=cluster)
 
 

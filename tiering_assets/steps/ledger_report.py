@@ -18,6 +18,7 @@ from resources.errors import (
     MetadataError,
     TierkeeperError,
 )
+from resources.metastore.ledger_info import decode_managed_ledger
 from resources.object_store.store import ObjectHead
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
@@ -39,7 +40,7 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.survey import LedgerView, ml_names_of, survey
+from tiering_assets.steps.survey import LedgerView, survey_ledger
 from tiering_assets.steps.topic_evidence import publish_evidence
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
 from tiering_assets.tiering.reasons import Wait
@@ -92,21 +93,22 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
         LedgerNotFoundError: neither tree nor any record knows it.
     """
     attempts = attempts_of(stack, ledger_id)
-    ml_name = ml_names_of(stack, [ledger_id]).get(ledger_id)
-    views = survey(stack, None if ml_name is None else [ml_name])
-    view = next((v for v in views if v.ledger_id == ledger_id), None)
-    ml_name = view.ml_name if view is not None else ml_name
-    sight = look_at(stack, ledger_id, ml_name=ml_name)
+    sight = look_at(stack, ledger_id, ml_name=attempts[-1].record.ml_name if attempts else None)
+    if sight.ml_name is None:  # neither BookKeeper nor a record knows whose it is
+        sight = look_at(stack, ledger_id, ml_name=_lister(stack, ledger_id))
+    ml_name = sight.ml_name
+    publications = Publications(()) if ml_name is None else recorded_publications(stack, ml_name)
+    holds = read_holds(stack)
+    surveyed = survey_ledger(stack, sight, attempts, publications, holds)
+    view = None if surveyed is None else surveyed.view
     if sight.node is None and view is None and not attempts:
         raise LedgerNotFoundError(
             f"ledger {ledger_id}: not in BookKeeper, in no topic's list and without records; "
             f"`tierkeeper ledger list` prints those that exist"
         )
-    publications = Publications(()) if ml_name is None else recorded_publications(stack, ml_name)
     reasons, next_step = _explain(stack, sight, view)
     claim = read_claim(stack, ledger_id)
     live = claim is not None and claim.record.expires_at > stack.objects.server_time()
-    holds = read_holds(stack)
     return LedgerReport(
         ledger_id=ledger_id,
         ml_name=ml_name,
@@ -120,6 +122,14 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
         reasons=reasons,
         next_step=next_step,
     )
+
+
+def _lister(stack: Stack, ledger_id: int) -> str | None:
+    """The topic that lists a ledger: looks through all of them."""
+    for ml_name, node in stack.topics.read_all():
+        if node is not None and decode_managed_ledger(node.data).ledger(ledger_id) is not None:
+            return ml_name
+    return None
 
 
 def _attempt(

@@ -7,21 +7,21 @@ CLI lists, what Dagster discovers and what the backlog counts all come from here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from resources.errors import FormatError
-from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
 from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
-from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.offload_format.keys import index_key, parse_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Publication
-from tiering_assets.steps.claims import live_claims
+from tiering_assets.records.models import Attempt, Publication
+from tiering_assets.steps.claims import live_claims, read_claim
 from tiering_assets.steps.holds import Holds, read_holds
-from tiering_assets.steps.plan import look_at
+from tiering_assets.steps.plan import LedgerSight, look_at
 from tiering_assets.steps.publications import Publications, recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
@@ -127,51 +127,89 @@ def _survey_topic(
 ) -> Iterator[SurveyedLedger]:
     publications = _publications(stack, ml_name, topic)
     for listed in topic.ledgers:
-        context = listed.offload
-        uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
-        publication = publications.counted(listed.ledger_id, context)
-        certified = uid is not None and (listed.ledger_id, uid) in records.certified
-        hold = records.holds.why(listed.ledger_id, ml_name)
-        evidence = StateEvidence(
-            listed=True,
-            open=listed.is_open,
-            context_complete=context is not None and context.complete,
-            context_other=context is not None and not context.complete,
-            marked_deleted=context is not None and context.bookkeeper_deleted,
-            in_bookkeeper=listed.ledger_id in in_bookkeeper,
-            claimed=listed.ledger_id in records.claimed,
-            has_index_object=uid is not None and (listed.ledger_id, uid) in records.indexed,
-            certified=certified,
-            quarantined=uid is not None and (listed.ledger_id, uid) in records.quarantined,
-            published=publication is not None,
-            lag_elapsed=publication is not None and _lag_elapsed(stack, publication, records),
-            held=hold is not None,
-        )
-        view = LedgerView(
-            ledger_id=listed.ledger_id,
-            ml_name=ml_name,
-            topic=topic_of(ml_name),
-            state=decide_state(evidence),
-            entries=listed.entries,
-            bytes=listed.size,
-            closed_at=listed.closed_at,
-            uid=uid,
-            offloaded_by=None if context is None else ("tierkeeper" if certified else "broker"),
-        )
-        published_at = None
-        if publication is not None:
-            published_at = max(publication.record.confirmed_at, publication.stored_at)
-        yield SurveyedLedger(
-            view=view,
-            evidence=evidence,
-            attempts=records.attempts[listed.ledger_id],
-            attempted_at=records.newest_at.get(listed.ledger_id),
-            hold=hold,
-            published_at=published_at,
-            due_at=None if published_at is None else published_at + stack.deletion_lag,
-            publication=publication,
-            ours=uid is not None and (listed.ledger_id, uid) in records.attempted,
-        )
+        exists = listed.ledger_id in in_bookkeeper
+        yield _survey_ledger(stack, ml_name, listed, records, publications, in_bookkeeper=exists)
+
+
+def survey_ledger(
+    stack: Stack,
+    sight: LedgerSight,
+    attempts: Sequence[Stored[Attempt]],
+    publications: Publications,
+    holds: Holds,
+) -> SurveyedLedger | None:
+    """One ledger that was looked at, with its attempts oldest first; None where no topic lists it.
+
+    Asks the store five times, however many ledgers there are.
+    """
+    listed = None if sight.topic is None else sight.topic.ledger(sight.ledger_id)
+    if listed is None or sight.ml_name is None:
+        return None
+    records = _read_records_of(stack, sight.ledger_id, attempts, holds)
+    return _survey_ledger(
+        stack,
+        sight.ml_name,
+        listed,
+        records,
+        publications,
+        in_bookkeeper=sight.node is not None,
+    )
+
+
+def _survey_ledger(
+    stack: Stack,
+    ml_name: str,
+    listed: LedgerInfo,
+    records: _Records,
+    publications: Publications,
+    *,
+    in_bookkeeper: bool,
+) -> SurveyedLedger:
+    context = listed.offload
+    uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
+    publication = publications.counted(listed.ledger_id, context)
+    certified = uid is not None and (listed.ledger_id, uid) in records.certified
+    hold = records.holds.why(listed.ledger_id, ml_name)
+    evidence = StateEvidence(
+        listed=True,
+        open=listed.is_open,
+        context_complete=context is not None and context.complete,
+        context_other=context is not None and not context.complete,
+        marked_deleted=context is not None and context.bookkeeper_deleted,
+        in_bookkeeper=in_bookkeeper,
+        claimed=listed.ledger_id in records.claimed,
+        has_index_object=uid is not None and (listed.ledger_id, uid) in records.indexed,
+        certified=certified,
+        quarantined=uid is not None and (listed.ledger_id, uid) in records.quarantined,
+        published=publication is not None,
+        lag_elapsed=publication is not None and _lag_elapsed(stack, publication, records),
+        held=hold is not None,
+    )
+    view = LedgerView(
+        ledger_id=listed.ledger_id,
+        ml_name=ml_name,
+        topic=topic_of(ml_name),
+        state=decide_state(evidence),
+        entries=listed.entries,
+        bytes=listed.size,
+        closed_at=listed.closed_at,
+        uid=uid,
+        offloaded_by=None if context is None else ("tierkeeper" if certified else "broker"),
+    )
+    published_at = None
+    if publication is not None:
+        published_at = max(publication.record.confirmed_at, publication.stored_at)
+    return SurveyedLedger(
+        view=view,
+        evidence=evidence,
+        attempts=records.attempts[listed.ledger_id],
+        attempted_at=records.newest_at.get(listed.ledger_id),
+        hold=hold,
+        published_at=published_at,
+        due_at=None if published_at is None else published_at + stack.deletion_lag,
+        publication=publication,
+        ours=uid is not None and (listed.ledger_id, uid) in records.attempted,
+    )
 
 
 def _publications(stack: Stack, ml_name: str, topic: ManagedLedger) -> Publications:
@@ -216,6 +254,29 @@ def _read_records(stack: Stack) -> _Records:
         },
         holds=read_holds(stack),
         claimed=live_claims(stack, store_now),
+        store_now=store_now,
+    )
+
+
+def _read_records_of(
+    stack: Stack, ledger_id: int, attempts: Sequence[Stored[Attempt]], holds: Holds
+) -> _Records:
+    """The same of one ledger's keys alone."""
+    uids = [attempt.record.uid for attempt in attempts]
+    store_now = stack.objects.server_time()
+    newest = uids[-1] if uids else None
+    claim = read_claim(stack, ledger_id)
+    has_index = newest is not None and stack.objects.head(index_key(newest, ledger_id)) is not None
+    return _Records(
+        newest_attempt={} if newest is None else {ledger_id: newest},
+        newest_at={} if newest is None else {ledger_id: attempts[-1].stored_at},
+        attempts=Counter({ledger_id: len(uids)}),
+        attempted={(ledger_id, uid) for uid in uids},
+        certified=stack.book.pairs(keys.certificates_of(ledger_id)),
+        quarantined=stack.book.pairs(keys.quarantines_of(ledger_id)),
+        indexed={(ledger_id, newest)} if newest is not None and has_index else set(),
+        holds=holds,
+        claimed={ledger_id} if claim is not None and claim.record.expires_at > store_now else set(),
         store_now=store_now,
     )
 
