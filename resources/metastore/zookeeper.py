@@ -81,9 +81,16 @@ class ZooKeeperStore:
         for path in paths:
             sent.append(self._ask(path))
             if len(sent) >= READS_AT_ONCE:
-                yield self._receive(sent.popleft())
+                yield self._receive_or_ask(sent.popleft())
         while sent:
-            yield self._receive(sent.popleft())
+            yield self._receive_or_ask(sent.popleft())
+
+    def _receive_or_ask(self, sent: _Sent) -> Node | None:
+        """A connection that dies takes all that was on its way: each is asked for again, alone."""
+        try:
+            return self._receive(sent)
+        except MetadataError:
+            return self.get(sent.path)
 
     def _ask(self, path: str) -> _Sent:
         session_id = self.session_id()  # before the read: a later session cannot vouch for it

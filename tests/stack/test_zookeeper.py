@@ -1,5 +1,6 @@
 """The real ZooKeeper passes the contract of the simulator, and holds what a real cluster wrote."""
 
+import threading
 import time
 import uuid
 
@@ -66,6 +67,27 @@ def test_after_an_outage_the_next_read_finds_its_session_at_once(endpoints):
         assert store.get("/ledgers/INSTANCEID") is not None
         assert time.monotonic() - began < 8  # ours is of one second; the rest is for a busy machine
         store.close()
+
+
+def test_a_connection_that_dies_under_many_reads_costs_time_and_no_answer(store, endpoints):
+    root = f"/many-{uuid.uuid4().hex}"
+    paths = [f"{root}/n{number:04d}" for number in range(2000)]
+    for path in paths[::10]:
+        store.create(path, path.encode())
+    cuts = iter((100, 700, 1500))
+    with ZooKeeperProxy(endpoints.zookeeper) as proxy:
+        reader = ZooKeeperStore(f"zk:{proxy.connect_string}")
+        found, cut_at = [], next(cuts)
+        for node in reader.get_many(paths):
+            found.append(None if node is None else node.data.decode())
+            if len(found) == cut_at:
+                proxy.go_away()
+                threading.Timer(1.0, proxy.come_back).start()
+                cut_at = next(cuts, None)
+        assert found == [path if path in paths[::10] else None for path in paths]
+        reader.close()
+    for path in paths[::10]:
+        store.delete(path, expected_version=0)
 
 
 def test_the_clusters_own_metadata_is_read(store):
