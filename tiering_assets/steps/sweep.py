@@ -126,6 +126,7 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     decision, _dated = decide(stack, leaving.attempt)
     if isinstance(decision, Keep):
         return replace(leaving, decision=decision)
+    given = decision.unserved or decide is decide_leavings  # or there was no need to ask
     if decision.replaced:
         won: Stored[Outcome] | None = stack.book.require(Outcome, keys.outcome(ledger_id, uid))
     else:
@@ -136,6 +137,10 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
     decision, dated = decide_leavings(stack, leaving.attempt)
+    if isinstance(decision, Sweep) and decision.unserved and not given:
+        decision = Keep(
+            ledger_id, uid, "its topic lists it since: the next sweep reads the bookies"
+        )
     if isinstance(decision, Keep):
         return replace(leaving, decision=decision)
     going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256, dated.and_(held))

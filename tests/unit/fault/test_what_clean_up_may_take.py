@@ -245,6 +245,26 @@ def test_a_copy_stays_whose_ledger_the_bookies_lost_though_metadata_came_back(sc
     assert scene.world.objects.peek(record.data_key) is None
 
 
+def test_what_comes_to_be_listed_between_two_decisions_stays_until_bookies_were_asked(scene):
+    """Trimmed when it was given up; before the delete a backup lists it, and no bookie has it."""
+    record = abandoned(scene)
+    scene.fill(TOPIC)
+    scene.broker.load(TOPIC)
+    backup = dict(scene.cluster.metadata.nodes)
+    assert scene.broker.trim(TOPIC) == 0
+    scene.cluster.collect()
+    assert 0 not in scene.cluster.bookies
+
+    def restored(point):
+        if point == "sweep.abandoned":
+            scene.cluster.metadata.nodes = dict(backup)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tiering_assets.steps.sweep.reach", restored)
+        clean_up(scene.process(), execute=True)
+    assert scene.world.objects.peek(record.data_key) is not None
+
+
 def test_what_a_broker_left_stays_too_where_the_bookies_lost_the_ledger(scene):
     """Its upload was complete and its context never; then the entries were collected."""
     scene.broker.offload(TOPIC, stops_after=1)
