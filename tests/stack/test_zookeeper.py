@@ -74,16 +74,15 @@ def test_a_connection_that_dies_under_many_reads_costs_time_and_no_answer(store,
     paths = [f"{root}/n{number:04d}" for number in range(2000)]
     for path in paths[::10]:
         store.create(path, path.encode())
-    cuts = iter((100, 700, 1500))
+    cuts = [100, 700, 1500]
     with ZooKeeperProxy(endpoints.zookeeper) as proxy:
         reader = ZooKeeperStore(f"zk:{proxy.connect_string}")
-        found, cut_at = [], next(cuts)
+        found = []
         for node in reader.get_many(paths):
             found.append(None if node is None else node.data.decode())
-            if len(found) == cut_at:
+            if len(found) in cuts:
                 proxy.go_away()
                 threading.Timer(1.0, proxy.come_back).start()
-                cut_at = next(cuts, None)
         assert found == [path if path in paths[::10] else None for path in paths]
         reader.close()
     for path in paths[::10]:
