@@ -58,8 +58,8 @@ def count_requests(blocks: Sequence[BlockPlan], *, read_range_bytes: int) -> Req
     return RequestCount(
         put=len(blocks) + 6,
         post=2 * several,
-        get=ranges + 8 + several,
-        head=13,
+        get=ranges + 9 + several,
+        head=5,
         list=3 + several,
     )
 
@@ -74,9 +74,9 @@ def count_publication(ledgers: int, *, canary: bool) -> RequestCount:
     again = ledgers - 1 if rounds > 1 else 0
     return RequestCount(
         put=ledgers + 2 * rounds + int(canary),
-        get=3 * rounds + ledgers,
-        head=6 * rounds + 5 * ledgers + 3 * again,
-        list=9 + 2 * rounds,
+        get=3 + 2 * rounds + 2 * ledgers + again,
+        head=2 + 2 * rounds + 3 * ledgers + 3 * again,
+        list=5 + 2 * rounds,
     )
 
 
@@ -95,4 +95,4 @@ def count_batch() -> RequestCount:
     Which of them have failure records, and which brokers were seen; that record is written anew once
     an hour at most, which is not counted.
     """
-    return RequestCount(get=1, head=2, list=1)
+    return RequestCount(get=1, head=1, list=1)
