@@ -50,7 +50,7 @@ def iter_agreed(
     Raises:
         IntegrityError: two replicas differ, or one gave another entry than it was asked for.
         EntryUnavailableError: fewer than `replicas_wanted` gave an entry.
-        BookieNotAuthorizedError: at once.
+        BookieNotAuthorizedError: a bookie refused; nothing else is asked for after its window.
     """
     position, width = first_entry_id, 1
     while position <= last_entry_id:

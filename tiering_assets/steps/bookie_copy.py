@@ -17,7 +17,18 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 
-def why_not_given(stack: Stack, node: LedgerNode, *, ml_name: str, uid: UUID) -> str | None:
+def why_only_copy(stack: Stack, ledger_id: int, *, ml_name: str, uid: UUID) -> str | None:
+    """Why an attempt's object may be all that is left of its ledger; None when the bookies give it."""
+    node = stack.ledgers.read(ledger_id)
+    why = (
+        f"ledger {ledger_id}: no BookKeeper metadata"
+        if node is None
+        else _why_not_given(stack, node, ml_name=ml_name, uid=uid)
+    )
+    return why and f"the bookies do not give the ledger: {why}; it may be the only copy"
+
+
+def _why_not_given(stack: Stack, node: LedgerNode, *, ml_name: str, uid: UUID) -> str | None:
     """Why the bookies do not give the ledger's every entry; None when they do.
 
     Reads as many bytes as the ledger has, within the topic's budgets. `uid` names the attempt that

@@ -27,15 +27,10 @@ def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
     return stack.book.read(Claim, keys.claim(ledger_id))
 
 
-def keys_written_since(stack: Stack, since: datetime) -> list[str]:
-    """Keys of claims that the store took after `since`, in key order: one listing, no claim is read."""
-    return stack.book.keys_since("claims/", since)
-
-
 def live_claims(stack: Stack, store_now: datetime) -> set[int]:
     """Ledgers that runs work on now. A claim written longer ago than one may live is not read."""
     longest = timedelta(seconds=_LIVES_S_MIN + 2 * stack.settings.offload.claim_ttl_s)
-    recent = keys_written_since(stack, store_now - longest)
+    recent = stack.book.keys_since("claims/", store_now - longest)
     found = stack.in_parallel(lambda key: stack.book.read(Claim, key), recent)
     return {
         stored.record.ledger_id

@@ -26,11 +26,11 @@ def check(settings: Settings) -> Iterator[Finding]:
 def check_stamps(stack: Stack) -> Finding:
     """Which ledgers' lag counts from `confirmed_at` alone, as nothing says which context it was."""
     keys = stack.book.keys("publications/")
-    records = stack.in_parallel(lambda key: stack.book.read(Publication, key), keys)
+    found = stack.in_parallel(lambda key: stack.book.read(Publication, key), keys)
     unstamped: dict[str, set[int]] = {}
-    for stored in records:
-        for one in () if stored is None else stored.record.ledgers:
-            if stored is not None and one.context_ms is None:
+    for stored in filter(None, found):
+        for one in stored.record.ledgers:
+            if one.context_ms is None:
                 unstamped.setdefault(stored.record.ml_name, set()).add(one.ledger_id)
     if not unstamped:
         return ok(_CHECK, f"{len(keys)} records, each with the timestamps of its contexts")

@@ -13,7 +13,7 @@ from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine, ReleaseIntent
-from tiering_assets.steps.bookie_copy import why_not_given
+from tiering_assets.steps.bookie_copy import why_only_copy
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.copies_now import copy_differences
 from tiering_assets.steps.freshness import asking
@@ -43,18 +43,11 @@ def decide_after_reading(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep 
     decision, dated = decide_leavings(stack, attempt)
     if isinstance(decision, Keep) or not decision.unserved:
         return decision, dated
-    why = _why_not_given(stack, attempt.record)
+    record = attempt.record
+    why = why_only_copy(stack, decision.ledger_id, ml_name=record.ml_name, uid=record.uid)
     if why is not None:
-        reason = f"the bookies do not give the ledger: {why}; it may be the only copy"
-        return Keep(decision.ledger_id, decision.uid, reason), dated
+        return Keep(decision.ledger_id, decision.uid, why), dated
     return decide_leavings(stack, attempt)
-
-
-def _why_not_given(stack: Stack, record: Attempt) -> str | None:
-    node = stack.ledgers.read(record.ledger.ledger_id)
-    if node is None:
-        return f"ledger {record.ledger.ledger_id}: no BookKeeper metadata"
-    return why_not_given(stack, node, ml_name=record.ml_name, uid=record.uid)
 
 
 def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> LeavingsEvidence:

@@ -99,7 +99,8 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
     ml_name = sight.ml_name
     publications = Publications(()) if ml_name is None else recorded_publications(stack, ml_name)
     holds = read_holds(stack)
-    surveyed = survey_ledger(stack, sight, attempts, publications, holds)
+    claim = read_claim(stack, ledger_id)
+    surveyed = survey_ledger(stack, sight, attempts, publications, holds, claim)
     view = None if surveyed is None else surveyed.view
     if sight.node is None and view is None and not attempts:
         raise LedgerNotFoundError(
@@ -107,7 +108,6 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
             f"`tierkeeper ledger list` prints those that exist"
         )
     reasons, next_step = _explain(stack, sight, view)
-    claim = read_claim(stack, ledger_id)
     live = claim is not None and claim.record.expires_at > stack.objects.server_time()
     return LedgerReport(
         ledger_id=ledger_id,

@@ -17,7 +17,7 @@ from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
-from tiering_assets.steps.bookie_copy import why_not_given
+from tiering_assets.steps.bookie_copy import why_only_copy
 from tiering_assets.steps.bucket_listing import BucketListing, Pair
 from tiering_assets.steps.confirm import reload_topic
 from tiering_assets.steps.contexts import Named
@@ -155,16 +155,12 @@ def collect_leftovers(stack: Stack, leavings: Iterable[BrokerLeaving]) -> list[B
     return sorted(done, key=lambda leaving: leaving.pair)
 
 
-def _why_not_given(stack: Stack, leaving: BrokerLeaving) -> str | None:
+def _why_kept(stack: Stack, leaving: BrokerLeaving) -> str | None:
     """Why its data object may be all that is left of the ledger, whatever BookKeeper's metadata says."""
     ledger_id, uid = leaving.pair
     if data_key(uid, ledger_id) not in leaving.objects:
         return None
-    node = stack.ledgers.read(ledger_id)
-    if node is None:
-        return "BookKeeper has lost the ledger meanwhile"
-    why = why_not_given(stack, node, ml_name=leaving.ml_name, uid=uid)
-    return why and f"the bookies do not give the ledger: {why}; it may be the only copy"
+    return why_only_copy(stack, ledger_id, ml_name=leaving.ml_name, uid=uid)
 
 
 def _note(stack: Stack, leaving: BrokerLeaving) -> None:
@@ -184,7 +180,7 @@ def _note(stack: Stack, leaving: BrokerLeaving) -> None:
 
 
 def _collect(stack: Stack, ml_name: str, dead: list[BrokerLeaving]) -> list[BrokerLeaving]:
-    why_kept = {leaving.pair: _why_not_given(stack, leaving) for leaving in dead}
+    why_kept = {leaving.pair: _why_kept(stack, leaving) for leaving in dead}
     kept = [replace(one, decision=Leave(why)) for one in dead if (why := why_kept[one.pair])]
     given = [leaving for leaving in dead if why_kept[leaving.pair] is None]
     return kept + (_collect_given(stack, ml_name, given) if given else [])

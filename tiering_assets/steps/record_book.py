@@ -102,11 +102,7 @@ class RecordBook:
 
     def stored_since(self, prefix: str, since: datetime, *, suffix: str = ".json") -> int:
         """Records under a prefix that the store wrote after `since`, counted from one listing."""
-        return sum(
-            1
-            for summary in self._objects.list_objects(self._records.prefix + prefix)
-            if summary.last_modified > since and summary.key.endswith(suffix)
-        )
+        return sum(key.endswith(suffix) for key in self.keys_since(prefix, since))
 
     def keys_since(self, prefix: str, since: datetime) -> list[str]:
         """Keys of records that the store wrote after `since`, from one listing."""

@@ -14,7 +14,6 @@ from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.brokers_seen import locate
-from tiering_assets.steps.claims import keys_written_since
 from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node
 from tiering_assets.steps.policies import Policies
 from tiering_assets.steps.rounds import Topic
@@ -46,7 +45,7 @@ def dead_claims(
     deadline = stack.monotonic() + seconds
     store_now = stack.objects.server_time()
     longest = DEAD_CLAIM_MAX + timedelta(seconds=2 * stack.settings.offload.claim_ttl_s)
-    recent = keys_written_since(stack, store_now - longest)
+    recent = stack.book.keys_since("claims/", store_now - longest)
     keys = [key for key in recent if after is None or key > after]
     found: list[Stuck] = []
     for start in range(0, len(keys), _CLAIMS_AT_ONCE):

@@ -18,8 +18,8 @@ from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import index_key, parse_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Publication
-from tiering_assets.steps.claims import live_claims, read_claim
+from tiering_assets.records.models import Attempt, Claim, Publication
+from tiering_assets.steps.claims import live_claims
 from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.plan import LedgerSight, look_at
 from tiering_assets.steps.publications import Publications, recorded_publications
@@ -137,15 +137,16 @@ def survey_ledger(
     attempts: Sequence[Stored[Attempt]],
     publications: Publications,
     holds: Holds,
+    claim: Stored[Claim] | None,
 ) -> SurveyedLedger | None:
     """One ledger that was looked at, with its attempts oldest first; None where no topic lists it.
 
-    Asks the store five times, however many ledgers there are.
+    Asks the store four times, however many ledgers there are.
     """
     listed = None if sight.topic is None else sight.topic.ledger(sight.ledger_id)
     if listed is None or sight.ml_name is None:
         return None
-    records = _read_records_of(stack, sight.ledger_id, attempts, holds)
+    records = _read_records_of(stack, sight.ledger_id, attempts, holds, claim)
     return _survey_ledger(
         stack,
         sight.ml_name,
@@ -259,13 +260,16 @@ def _read_records(stack: Stack) -> _Records:
 
 
 def _read_records_of(
-    stack: Stack, ledger_id: int, attempts: Sequence[Stored[Attempt]], holds: Holds
+    stack: Stack,
+    ledger_id: int,
+    attempts: Sequence[Stored[Attempt]],
+    holds: Holds,
+    claim: Stored[Claim] | None,
 ) -> _Records:
     """The same of one ledger's keys alone."""
     uids = [attempt.record.uid for attempt in attempts]
     store_now = stack.objects.server_time()
     newest = uids[-1] if uids else None
-    claim = read_claim(stack, ledger_id)
     has_index = newest is not None and stack.objects.head(index_key(newest, ledger_id)) is not None
     return _Records(
         newest_attempt={} if newest is None else {ledger_id: newest},

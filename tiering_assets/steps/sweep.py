@@ -122,11 +122,12 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     record = leaving.attempt.record
     ledger_id, uid = record.ledger.ledger_id, record.uid
     # Those before it may have taken an hour, and what is given up cannot be taken up again.
-    decide = decide_after_reading if record.data_key in leaving.objects else decide_leavings
+    has_data = record.data_key in leaving.objects
+    decide = decide_after_reading if has_data else decide_leavings
     decision, _dated = decide(stack, leaving.attempt)
     if isinstance(decision, Keep):
         return replace(leaving, decision=decision)
-    given = decision.unserved or decide is decide_leavings  # or there was no need to ask
+    bookies_asked = decision.unserved
     if decision.replaced:
         won: Stored[Outcome] | None = stack.book.require(Outcome, keys.outcome(ledger_id, uid))
     else:
@@ -137,7 +138,7 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
     decision, dated = decide_leavings(stack, leaving.attempt)
-    if isinstance(decision, Sweep) and decision.unserved and not given:
+    if isinstance(decision, Sweep) and decision.unserved and has_data and not bookies_asked:
         decision = Keep(
             ledger_id, uid, "its topic lists it since: the next sweep reads the bookies"
         )

@@ -1,9 +1,9 @@
 """How old may what we know be when we act on it? One type of dated evidence, one table. Pure.
 
-Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forgets or reloads names the kinds
-of evidence that it stands on, and goes ahead only while each of them is younger than its bound. What
-was never asked is too old. Ages are of the moment *before* the question was asked, by a monotonic
-clock, so that neither a slow answer nor a clock that steps makes anything younger.
+Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forgets or reloads names
+the kinds of evidence that it stands on, and goes ahead only while each of them is younger than its
+bound. What was never asked is too old. Ages are of the moment *before* the question was asked, by a
+monotonic clock, so that neither a slow answer nor a clock that steps makes anything younger.
 """
 
 from __future__ import annotations

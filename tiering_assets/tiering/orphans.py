@@ -24,7 +24,8 @@ class LeavingsEvidence:
     topic that it was made for lists the ledger; `in_bookkeeper`: BookKeeper has it, closed.
     `proven`: it has a certificate, and nobody doubts it, so that it may be all that is left where
     what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts that
-    nobody doubts, and none is published; `served` says that the topic reads another attempt, complete and not doubted.
+    nobody doubts, and none is published; `served` says that the topic reads another attempt, complete
+    and not doubted.
     """
 
     ledger_id: int
