@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from resources.errors import CopyChangedError, ObjectStoreError, TierkeeperError
-from resources.metastore.ledgers import LedgerNode
-from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, Outcome
+from resources.errors import CopyChangedError, TierkeeperError
+from tiering_assets.records.models import Certificate
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.failures import Failed, settle_failures
@@ -22,13 +20,12 @@ from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.pauses import why_off
 from tiering_assets.steps.plan import LedgerPlan, look_at, plan_ledger
 from tiering_assets.steps.publish import Published, PublishResult, publish_topic
-from tiering_assets.steps.quarantine import is_quarantined
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release_reread import reread_copies
 from tiering_assets.steps.resume import Certified, Complete, find_certified, find_resumable
 from tiering_assets.steps.rights import Rights
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.verify import ToVerify, verify_attempts
+from tiering_assets.steps.withdrawn import read_withdrawn
 from tiering_assets.tiering.reasons import Reason, Wait
 
 NOT_DUE = Wait(
@@ -256,27 +253,8 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
     if off is not None:
         return replace(outcome, wait=off)
     if listed.offload is None and sight.node is not None:
-        return _reread_withdrawn(stack, outcome, found.certificate, sight.node)
+        return replace(outcome, wait=read_withdrawn(stack, found.certificate, sight.node))
     return outcome
-
-
-def _reread_withdrawn(
-    stack: Stack, outcome: LedgerOutcome, certificate: Stored[Certificate], node: LedgerNode
-) -> LedgerOutcome:
-    """A copy that was about to be published, or was withdrawn because no broker could read it.
-
-    If it is the copy that is broken, it must not go out again: as the topic's first ledger it would
-    keep all others from being published, run after run.
-    """
-    ledger_id, uid = outcome.ledger_id, certificate.record.uid
-    if stack.book.read(Outcome, keys.outcome(ledger_id, uid)) is None:
-        return outcome
-    waiting = reread_copies(stack, {ledger_id: (certificate, node)}, before="publication")
-    if ledger_id not in waiting:
-        return outcome
-    if not is_quarantined(stack, ledger_id, uid):
-        raise ObjectStoreError(f"ledger {ledger_id}: {waiting[ledger_id]}")
-    return replace(outcome, wait=Wait(Reason.QUARANTINED, str(waiting[ledger_id])))
 
 
 def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool) -> None:

@@ -23,6 +23,7 @@ from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import ml_names_of, survey
 from tiering_assets.steps.tier_topic import tier_topic
+from tiering_assets.steps.withdrawn import read_withdrawn
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.release_audit import find_release_faults
 from tiering_assets.tiering.release_gate import Release as ToRelease
@@ -172,12 +173,25 @@ def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiti
         if view.state is not LedgerState.VERIFIED:
             continue
         resumable = find_resumable(stack, view.ledger_id)
-        if isinstance(resumable, Certified):
+        if isinstance(resumable, Certified) and _may_go_along(stack, view.ledger_id, resumable):
             record = resumable.attempt.record
             known = found.setdefault(view.ml_name, Waiting(record.ml_czxid, {}))
             if known.ml_czxid == record.ml_czxid:
                 known.certificates[view.ledger_id] = resumable.certificate
     return found
+
+
+def _may_go_along(stack: Stack, ledger_id: int, certified: Certified) -> bool:
+    """What may not says so, and holds up neither the release nor other ledgers."""
+    try:
+        node = stack.ledgers.read(ledger_id)
+        why = None if node is None else read_withdrawn(stack, certified.certificate, node)
+    except TierkeeperError as error:
+        stack.narrate(f"ledger {ledger_id}: not published along: {error}")
+        return False
+    if why is not None:
+        stack.narrate(f"ledger {ledger_id}: not published along: {why}")
+    return why is None
 
 
 def _outcomes(

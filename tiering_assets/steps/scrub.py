@@ -1,9 +1,10 @@
 """Look again at what brokers read from the bucket, and heal what is broken. docs/runbook.md.
 
 Owns: looking changes nothing but our own records, and raises no alarm while writers run: a finding
-counts only if the topic's node, read again after it, still names the attempt (an attempt that was
-abandoned or replaced meanwhile is no finding). A finding quarantines the attempt; while bookies have
-the ledger it is healed, and where they do not, the lost entries are named one by one.
+counts only if a second look finds something wrong, too, and the topic's node, read again after it,
+still names the attempt (an attempt that was abandoned or replaced meanwhile is no finding). A
+finding quarantines the attempt; while bookies have the ledger it is healed, and where they do not,
+the lost entries are named one by one.
 """
 
 from __future__ import annotations
@@ -193,6 +194,8 @@ def _look_or_raise(stack: Stack, look: Look) -> Looked:
     node = stack.ledgers.read(candidate.ledger_id)
     begun = _begun(stack, candidate) if look.depth is Depth.DEEP else None
     checked = check_copy(stack, look, listed, node, begun)
+    if checked.findings:  # the bits may have flipped on the way here, and a finding costs a copy
+        checked = check_copy(stack, look, listed, node, begun).after(checked)
     lost: tuple[EntryRange, ...] = ()
     if checked.findings:
         if _named(stack, candidate) is None:

@@ -9,7 +9,7 @@ by entry. Nothing here decides whether a finding still counts: steps/scrub.py re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from resources.errors import ObjectNotFoundError
 from resources.metastore.ledger_info import LedgerInfo
@@ -65,6 +65,15 @@ class Checked:
             bool(self.findings)
             or self.look.depth is Depth.SHALLOW
             or self.blocks_read == self.blocks
+        )
+
+    def after(self, earlier: Checked) -> Checked:
+        """The same with what an earlier look at the same bytes cost."""
+        return replace(
+            self,
+            bytes_read=self.bytes_read + earlier.bytes_read,
+            requests=self.requests + earlier.requests,
+            seconds=self.seconds + earlier.seconds,
         )
 
 
