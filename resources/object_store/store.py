@@ -133,8 +133,8 @@ class ObjectStore(Protocol):
     def list_versions(self, key: str) -> list[ObjectVersion]:
         """Every version of exactly this key, delete markers included; empty when there is none."""
 
-    def list_objects(self, prefix: str = "") -> Iterator[ObjectSummary]:
-        """In key order, every page."""
+    def list_objects(self, prefix: str = "", *, start_after: str = "") -> Iterator[ObjectSummary]:
+        """In key order, every page: one request per thousand keys behind `start_after`."""
 
     def create_upload(self, key: str, *, metadata: Mapping[str, str]) -> str:
         """Start a multipart upload whose parts carry SHA-256; return the upload id."""

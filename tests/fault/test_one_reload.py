@@ -38,7 +38,8 @@ def disturbances(stack, topic):
         stored.record
         for hour in (now - timedelta(hours=1), now)
         for stored in stack.book.iter_records(
-            Disturbance, f"{keys.disturbances_in(hour)}{keys.topic_hash(topic.ml_name)}/"
+            Disturbance,
+            f"{keys.filed_in(keys.DISTURBANCES, hour)}{keys.topic_hash(topic.ml_name)}/",
         )
     ]
     assert all(record.broker is not None for record in found)

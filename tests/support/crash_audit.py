@@ -241,7 +241,7 @@ def _attempts(stack: Stack, ledger_id: int) -> list[Attempt]:
 def state_of(stack: Stack, subject: Subject) -> dict[str, str]:
     """Everything of this topic that running a finished command again must not change.
 
-    Claims, failures, disturbances and looks of a scrub tell of runs, not of the ledger.
+    Claims, failures, disturbances, begun releases and looks of a scrub tell of runs, not of the ledger.
     """
     found = stack.topics.read(subject.ml_name)
     state = {"node": "" if found is None else str(found[1].stat.version)}
@@ -249,7 +249,7 @@ def state_of(stack: Stack, subject: Subject) -> dict[str, str]:
     ids = [str(i) for i in subject.ledger_ids]
     for summary in stack.objects.list_objects():
         parts = summary.key.removeprefix(stack.book.prefix).split("/")
-        if parts[0] in ("claims", "failures", "disturbances", "scrubs"):
+        if parts[0] in ("claims", "failures", "disturbances", "begun-releases", "scrubs"):
             continue
         if topic in parts or any(i in parts or parts[-1].find(f"-ledger-{i}") > 0 for i in ids):
             state[summary.key] = summary.etag

@@ -71,7 +71,7 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     ),
     (
         release,
-        "release.intended release.intended:2 release.marked reload.recorded release.unloaded "
+        "release.begun release.intended release.intended:2 release.marked reload.recorded release.unloaded "
         "release.rehearsed release.deleted release.recorded release.recorded:2",
     ),
     (rehearsal_fails, "undo.recorded release.marks_removed release.unmarked"),

@@ -158,6 +158,15 @@ class ObjectStoreContract:
         assert {item.size for item in listed} == {5}
         assert list(store.list_objects("nothing/")) == []
 
+    def test_a_listing_begins_behind_a_key(self, store):
+        for key in ("after/2", "after/3", "after/4/x", "afterwards"):
+            store.put(key, b"1")
+        behind = [item.key for item in store.list_objects("after/", start_after="after/2")]
+        assert behind == ["after/3", "after/4/x"]
+        below = [item.key for item in store.list_objects("after/", start_after="after/4/")]
+        assert below == ["after/4/x"]
+        assert list(store.list_objects("after/", start_after="after/5")) == []
+
     # ----- multipart uploads
 
     def test_an_upload_sent_out_of_order_becomes_one_object(self, store):

@@ -288,9 +288,11 @@ class SimulatedObjectStore:
 
         self._call("delete", key, apply)
 
-    def list_objects(self, prefix: str = "") -> Iterator[ObjectSummary]:
+    def list_objects(self, prefix: str = "", *, start_after: str = "") -> Iterator[ObjectSummary]:
         def apply() -> list[ObjectSummary]:
-            below = sorted(key for key in self._objects if key.startswith(prefix))
+            below = sorted(
+                key for key in self._objects if key.startswith(prefix) and key > start_after
+            )
             found = ((key, self._current(key)) for key in below)
             return [
                 ObjectSummary(key=key, size=len(v.body), etag=v.etag, last_modified=v.last_modified)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tests.support.sim_clients import Site
     from tests.support.sim_world import World
 
-_PASSING = re.compile(r"^tierkeeper/[^/]+/(claims|disturbances|failures|pause-lifts)/")
+_PASSING = re.compile(
+    r"^tierkeeper/[^/]+/(begun-releases|claims|disturbances|failures|pause-lifts)/"
+)
 _BACK_IN_TIME = "the metadata store went back in time"
 ROUNDS_MAX = 6  # a copy that rotted is withdrawn, then quarantined, then made again and released
 

@@ -27,6 +27,9 @@ def claim(ledger_id: int) -> str:
 
 
 FAILURES = "failures/"
+DISTURBANCES = "disturbances/"
+LOADS = "loads/"
+BEGUN_RELEASES = "begun-releases/"
 
 
 def failure(ledger_id: int) -> str:
@@ -43,10 +46,6 @@ def attempts_of(ledger_id: int) -> str:
 
 def certificate(ledger_id: int, uid: UUID) -> str:
     return f"certificates/{ledger_id}/{uid}.json"
-
-
-def quarantines_of(ledger_id: int) -> str:
-    return f"quarantines/{ledger_id}/"
 
 
 def certificates_of(ledger_id: int) -> str:
@@ -123,22 +122,28 @@ def canary(ml_name: str) -> str:
     return f"canaries/{topic_hash(namespace_of(ml_name))}.json"
 
 
-def disturbances_in(hour: datetime) -> str:
-    """Reloads are filed by the hour of the store's clock, so that counting them reads two hours."""
-    return f"disturbances/{hour:%Y-%m-%dT%H}/"
+def filed_in(folder: str, hour: datetime) -> str:
+    """What is counted by the hour is filed by the store's clock: one listing from there on counts."""
+    return f"{folder}{hour:%Y-%m-%dT%H}/"
 
 
 def disturbance(hour: datetime, ml_name: str, broker: str | None, uid: UUID) -> str:
-    return f"{disturbances_in(hour)}{topic_hash(ml_name)}/{uid}{by_broker(broker)}"
+    return f"{filed_in(DISTURBANCES, hour)}{topic_hash(ml_name)}/{uid}{by_broker(broker)}"
 
 
-def loads_in(hour: datetime) -> str:
-    """Loads of idle topics, filed as reloads are, but apart from them: they cost no client."""
-    return f"loads/{hour:%Y-%m-%dT%H}/"
+def topic_hash_of(key: str) -> str:
+    """The topic's hash in the key of a disturbance or load."""
+    return key.split("/")[-2]
 
 
 def load(hour: datetime, ml_name: str, uid: UUID) -> str:
-    return f"{loads_in(hour)}{topic_hash(ml_name)}/{uid}.json"
+    """A load of an idle topic, apart from reloads: it costs no client."""
+    return f"{filed_in(LOADS, hour)}{topic_hash(ml_name)}/{uid}.json"
+
+
+def begun_release(hour: datetime, ledger_id: int, uid: UUID) -> str:
+    """Filed apart from what is kept of a ledger: it counts for an hour and no longer."""
+    return f"{filed_in(BEGUN_RELEASES, hour)}{ledger_id}.{uid}.json"
 
 
 def by_broker(broker: str | None) -> str:

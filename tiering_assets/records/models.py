@@ -228,6 +228,18 @@ class Disturbance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BegunRelease:
+    """Written before a release intent, filed by the hour: what `release.per_hour_max` counts."""
+
+    kind: ClassVar[str] = "tierkeeper/begun-release/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    begun_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseIntent:
     """Written before a bookie copy is marked and deleted: on what grounds, and what was there."""
 
@@ -358,6 +370,7 @@ Record = (
     | Publication
     | Canary
     | Disturbance
+    | BegunRelease
     | ReleaseIntent
     | Release
     | Scrub

@@ -7,18 +7,20 @@ names a topic gets its own policy level asked, too, which may have a broker load
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from resources.errors import LedgerNotFoundError
 from resources.metastore.topic_names import never_touched
-from tiering_assets.steps.backlog_evidence import Look
-from tiering_assets.steps.plan import decide_sight, look_at
+from tiering_assets.steps.asked_once import asking_once
+from tiering_assets.steps.backlog_evidence import Failures, Look
+from tiering_assets.steps.ledger_reasons import Seen, why_not_released
+from tiering_assets.steps.one_ledger import OneLedger, look_at_one
+from tiering_assets.steps.plan import decide_sight
 from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.survey import LedgerView, ml_names_of, survey_topics
+from tiering_assets.steps.survey import LedgerView, SurveyedTopic, survey_topics
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.backlog_counts import Explained, ReasonCount, count_reasons
 from tiering_assets.tiering.backlog_reason import BacklogReason, Because, of_wait
@@ -49,20 +51,18 @@ def explain_backlog(
     ml_names: Iterable[str] | None = None,
     *,
     ask_topics: bool = False,
-    ask_gate_of: Collection[int] = (),
     loads_nothing: bool = False,
 ) -> Iterator[ExplainedLedger]:
     """Every ledger of the given managed ledgers (all user topics without), with its one reason.
 
-    The release gate is asked of these ledgers, where they are due; elsewhere it is for the run.
-    With `loads_nothing` neither is asked of a topic whose bundle no broker owns.
+    What the release gate says of due ones is for the run. With `loads_nothing` no topic is asked
+    whose bundle no broker owns.
     """
     with open_policies(stack, loads_nothing=loads_nothing) as policies:
         look = Look(
             stack,
             policies,
             ask_topics=ask_topics,
-            ask_gate_of=ask_gate_of,
             loads_nothing=loads_nothing,
         )
         for topic in survey_topics(stack, ml_names):
@@ -73,40 +73,53 @@ def explain_backlog(
 def explain_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False) -> LedgerReason:
     """One ledger's reason, its topic's own policy level and the release gate included.
 
-    `loads_nothing` is that of explain_backlog.
+    `loads_nothing` is that of explain_backlog. Reads the ledger's and its topic's keys alone, so that
+    other ledgers of the topic, which may use up a run's caps or the node's room first, say nothing.
 
     Raises:
         LedgerNotFoundError: neither tree nor any record knows it.
     """
-    ml_name = ml_names_of(stack, [ledger_id]).get(ledger_id)
-    names = None if ml_name is None else [ml_name]
-    for found in explain_backlog(
-        stack,
-        names,
-        ask_topics=names is not None,
-        ask_gate_of=(ledger_id,),
-        loads_nothing=loads_nothing,
-    ):
-        if found.view.ledger_id == ledger_id:
-            return LedgerReason(
-                ledger_id=ledger_id,
-                ml_name=found.view.ml_name,
-                view=found.view,
-                because=found.because,
-            )
+    stack = asking_once(stack)
+    one = look_at_one(stack, ledger_id)
+    topic, node, surveyed = one.sight.topic, one.sight.topic_node, one.surveyed
+    view, because = None, None
+    if surveyed is not None and topic is not None and node is not None:
+        view = surveyed.view
+        if never_touched(view.ml_name, topic.properties) is None:
+            alone = SurveyedTopic(ml_name=view.ml_name, info=topic, node=node, ledgers=(surveyed,))
+            because = _explain_one(stack, one, alone, loads_nothing=loads_nothing)
     return LedgerReason(
         ledger_id=ledger_id,
-        ml_name=ml_name,
-        view=None,
-        because=_explain_unlisted(stack, ledger_id, ml_name),
+        ml_name=one.sight.ml_name,
+        view=None if because is None else view,
+        because=because or _explain_unlisted(one),
     )
 
 
-def _explain_unlisted(stack: Stack, ledger_id: int, ml_name: str | None) -> Because:
-    sight = look_at(stack, ledger_id, ml_name=ml_name)
-    if sight.node is None and not attempts_of(stack, ledger_id):
+def _explain_one(
+    stack: Stack, one: OneLedger, alone: SurveyedTopic, *, loads_nothing: bool
+) -> Because:
+    [surveyed] = alone.ledgers
+    seen = Seen(stack, one.sight, surveyed.view, one.publications)
+    uids = [attempt.record.uid for attempt in one.attempts]
+    with open_policies(stack, loads_nothing=loads_nothing) as policies:
+        look = Look(
+            stack,
+            policies,
+            ask_topics=True,
+            loads_nothing=loads_nothing,
+            failed=Failures.of_ledger(stack, surveyed.view, uids),
+            ask_gate=lambda: why_not_released(seen),
+        )
+        [(_ledger, because)] = look.explain(alone)
+    return because
+
+
+def _explain_unlisted(one: OneLedger) -> Because:
+    sight, ml_name = one.sight, one.sight.ml_name
+    if sight.node is None and not one.attempts:
         raise LedgerNotFoundError(
-            f"ledger {ledger_id}: not in BookKeeper, in no topic's list and without records; "
+            f"ledger {sight.ledger_id}: not in BookKeeper, in no topic's list and without records; "
             f"`tierkeeper ledger list` prints those that exist"
         )
     if ml_name is not None and never_touched(ml_name, {}) is None and sight.listed is None:

@@ -1,17 +1,18 @@
 """The evidence for the backlog's reasons, gathered for any number of topics in one look.
 
-Reads only. Owns: four listings besides the survey's, and one reading of policies a
-namespace. A topic's own policy level makes a broker own its bundle and may load topics: asked on demand alone.
+Reads only. Owns: four listings besides the survey's, and one reading of policies a namespace. A
+topic's own policy level makes a broker own its bundle and may load topics: asked on demand alone.
 
 Three questions cost a request per ledger: what BookKeeper says of one that is due, why an attempt was
-given up, and how a run failed that left no attempt. No more than READS_MAX are asked in one look; ledgers beyond it keep the reason that
-they have without. What the release gate says costs more, and is asked of single ledgers.
+given up, and how a run failed that left no attempt. No more than READS_MAX are asked in one look;
+ledgers beyond it keep the reason that they have without. What the release gate says costs more, and
+is asked of single ledgers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -25,10 +26,9 @@ from tiering_assets.steps.backlog_topic import (
 )
 from tiering_assets.steps.failures import list_failures, read_failure
 from tiering_assets.steps.policies import Policies, select_from_node
-from tiering_assets.steps.release import recently_intended
-from tiering_assets.steps.release_preview import plan_release
+from tiering_assets.steps.release import recently_begun
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.survey import SurveyedLedger, SurveyedTopic
+from tiering_assets.steps.survey import LedgerView, SurveyedLedger, SurveyedTopic
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.admission import retry_after
 from tiering_assets.tiering.backlog_reason import (
@@ -52,6 +52,33 @@ _UNPUBLISHED = {*_UNPROVEN, LedgerState.VERIFIED}
 _DIED = "its run ended without certificate and recorded no error"
 
 
+AskGate = Callable[[], NotYet | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """Attempts that came to an outcome, and ledgers that failed without one, by when."""
+
+    outcomes: Set[tuple[int, UUID]]
+    recorded_at: Mapping[int, datetime]
+
+    @classmethod
+    def of_fleet(cls, stack: Stack) -> Failures:
+        return cls(outcomes=stack.book.pairs("outcomes/"), recorded_at=list_failures(stack))
+
+    @classmethod
+    def of_ledger(cls, stack: Stack, view: LedgerView, uids: Iterable[UUID]) -> Failures:
+        """Of one ledger; what is published has none that matters."""
+        if view.state not in _UNPUBLISHED:
+            return cls(outcomes=frozenset(), recorded_at={})
+        ledger_id = view.ledger_id
+        outcomes = {(ledger_id, u) for u in uids if stack.book.exists(keys.outcome(ledger_id, u))}
+        failed = stack.objects.head(stack.book.prefix + keys.failure(ledger_id))
+        return cls(
+            outcomes=outcomes, recorded_at={ledger_id: failed.last_modified} if failed else {}
+        )
+
+
 class Look:
     """One look at any number of topics: what is listed once for all of them, and what is left."""
 
@@ -61,18 +88,19 @@ class Look:
         policies: Policies,
         *,
         ask_topics: bool,
-        ask_gate_of: Collection[int] = (),
         loads_nothing: bool = False,
+        failed: Failures | None = None,
+        ask_gate: AskGate | None = None,
     ) -> None:
+        """`failed` are those of the fleet without; `ask_gate` asks the release gate of due ledgers."""
         self._stack = stack
         self._policies = policies
         self._ask_topics = ask_topics
-        self._ask_gate_of = ask_gate_of
+        self._ask_gate = ask_gate
         self._loads_nothing = loads_nothing
         self._now_ms = int(stack.now().timestamp() * 1000)
-        self._outcomes = stack.book.pairs("outcomes/")
-        self._failed_at = list_failures(stack)
-        self._released = recently_intended(stack)
+        self._failed = Failures.of_fleet(stack) if failed is None else failed
+        self._released = recently_begun(stack)
         self._reloads = reloads_of_last_hour(stack)
         self._reads_left = READS_MAX
 
@@ -100,7 +128,7 @@ class Look:
                 not_selected=not_selected,
                 selection=selection,
                 failure=self._failure(one),
-                missing=self._missing(topic.ml_name, one),
+                missing=self._missing(one),
                 capped=capped.get(one.view.ledger_id),
             )
             because = decide_backlog_reason(evidence)
@@ -129,7 +157,7 @@ class Look:
 
     def _failure(self, one: SurveyedLedger) -> Failure | None:
         """Of the newest run: what it recorded without an attempt, or what its attempt came to."""
-        failed_at = self._failed_at.get(one.view.ledger_id)
+        failed_at = self._failed.recorded_at.get(one.view.ledger_id)
         newest = failed_at is not None and not (one.attempted_at and one.attempted_at > failed_at)
         if newest and one.view.state in _UNPUBLISHED:
             found = self._without_attempt(one)
@@ -164,7 +192,7 @@ class Look:
 
     def _error(self, ledger_id: int, uid: UUID) -> tuple[str, datetime | None]:
         """What the newest attempt came to, and when that was recorded by the store's clock."""
-        if (ledger_id, uid) not in self._outcomes:
+        if (ledger_id, uid) not in self._failed.outcomes:
             return _DIED, None
         if not self._may_read():
             return f"given up; `tierkeeper ledger show {ledger_id}` prints the error", None
@@ -196,18 +224,17 @@ class Look:
         )
         return decision if isinstance(decision, Wait) else None
 
-    def _missing(self, ml_name: str, one: SurveyedLedger) -> str | None:
+    def _missing(self, one: SurveyedLedger) -> str | None:
         """What the release gate says of a due ledger, where it is to be asked."""
-        ledger_id = one.view.ledger_id
-        if one.view.state is not LedgerState.RELEASE_DUE or ledger_id not in self._ask_gate_of:
+        if one.view.state is not LedgerState.RELEASE_DUE or self._ask_gate is None:
             return None
         if self._loads_nothing and not self._policies.owned(one.view.topic):
             return None  # the gate asks the broker about the topic, which may load it
         try:
-            [item] = plan_release(self._stack, ml_name, [ledger_id])
+            why_not = self._ask_gate()
         except TierkeeperError as error:
             return f"could not be judged: {error}"
-        return str(item.decision) if isinstance(item.decision, NotYet) else None
+        return None if why_not is None else str(why_not)
 
     def _may_read(self) -> bool:
         self._reads_left -= 1

@@ -5,6 +5,7 @@ Reads only: our reloads of the last hour are listed once for all topics, the res
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -27,17 +28,11 @@ from tiering_assets.tiering.topic_edit import Copy, TopicChange, apply_change
 _AN_HOUR = timedelta(hours=1)
 
 
-def reloads_of_last_hour(stack: Stack) -> dict[str, int]:
+def reloads_of_last_hour(stack: Stack) -> Mapping[str, int]:
     """Reloads that we made in the last hour, by the hash of the topic's name."""
-    now = stack.objects.server_time()
-    since = now - _AN_HOUR
-    found: dict[str, int] = {}
-    for hour in (keys.disturbances_in(since), keys.disturbances_in(now)):
-        for summary in stack.objects.list_objects(stack.book.prefix + hour):
-            if summary.last_modified > since:
-                topic = summary.key.split("/")[-2]
-                found[topic] = found.get(topic, 0) + 1
-    return found
+    since = stack.objects.server_time() - _AN_HOUR
+    lately = stack.book.filed_since(keys.DISTURBANCES, since)
+    return Counter(keys.topic_hash_of(key) for key in lately)
 
 
 def gather_topic_facts(

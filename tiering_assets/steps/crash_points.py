@@ -45,6 +45,7 @@ POINTS: Final = (
     "publish.withdrawn",
     "offload.claim_dropped",
     "release.planned",
+    "release.begun",
     "release.intended",
     "release.quarantined",  # only where the copy, read again, differs
     "release.marked",

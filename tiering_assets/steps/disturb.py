@@ -128,15 +128,14 @@ def _activity(stack: Stack, topic: str) -> TopicActivity | None:
 
 
 def _recent(stack: Stack, ml_name: str, broker: str | None) -> Recent:
-    now = stack.objects.server_time()
-    since = now - AN_HOUR
-    topic = by_broker = cluster = 0
-    for hour in (keys.disturbances_in(since), keys.disturbances_in(now)):
-        lately = stack.book.keys_since(hour, since)
-        cluster += len(lately)
-        by_broker += sum(key.endswith(keys.by_broker(broker)) for key in lately)
-        topic += sum(key.startswith(f"{hour}{keys.topic_hash(ml_name)}/") for key in lately)
-    return Recent(topic=topic, broker=None if broker is None else by_broker, cluster=cluster)
+    since = stack.objects.server_time() - AN_HOUR
+    lately = stack.book.filed_since(keys.DISTURBANCES, since)
+    by_broker = sum(key.endswith(keys.by_broker(broker)) for key in lately)
+    return Recent(
+        topic=sum(keys.topic_hash_of(key) == keys.topic_hash(ml_name) for key in lately),
+        broker=None if broker is None else by_broker,
+        cluster=len(lately),
+    )
 
 
 def record_disturbance(stack: Stack, ml_name: str, broker: str | None, why: str) -> None:

@@ -7,8 +7,6 @@ delete is what_a_hold_cannot_stop(). A hold of all is the kill switch; clean-up 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from uuid import uuid4
 
@@ -24,11 +22,13 @@ from tiering_assets.steps.topic_evidence import topic_of
 AnyHold = Hold | ScopeHold
 
 
-@dataclass(frozen=True, slots=True)
 class Holds:
-    """All holds as one listing found them: key to who and why."""
+    """All holds as one listing found them. What one says is read when it is asked for, and once."""
 
-    by_key: Mapping[str, str]
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._keys = frozenset(stack.book.keys("holds/"))
+        self._said: dict[str, str] = {}
 
     def why(self, ledger_id: int, ml_name: str) -> str | None:
         """Why this ledger is held; the widest hold speaks. None when nothing holds it."""
@@ -38,19 +38,24 @@ class Holds:
             keys.topic_hold(ml_name),
             keys.hold(ledger_id),
         ):
-            if key in self.by_key:
-                return self.by_key[key]
+            if key in self._keys:
+                return self._read(key)
         return None
 
     @property
     def all_held(self) -> str | None:
         """Who pulled the kill switch, and why."""
-        return self.by_key.get(keys.HOLD_ALL)
+        return self._read(keys.HOLD_ALL) if keys.HOLD_ALL in self._keys else None
+
+    def _read(self, key: str) -> str:
+        if key not in self._said:
+            self._said[key] = _said(self._stack, key)
+        return self._said[key]
 
 
 def read_holds(stack: Stack) -> Holds:
-    """Read every hold."""
-    return Holds({key: _said(stack, key) for key in stack.book.keys("holds/")})
+    """List every hold: one request per thousand, and one for each that is asked for."""
+    return Holds(stack)
 
 
 def require_nothing_held(stack: Stack, action: str) -> None:

@@ -177,11 +177,8 @@ def _inactivity(stack: Stack, topic: str) -> Inactivity | None:
 
 
 def _loads_last_hour(stack: Stack) -> int:
-    now = stack.objects.server_time()
-    since = now - _AN_HOUR
-    return sum(
-        stack.book.stored_since(hour, since) for hour in {keys.loads_in(since), keys.loads_in(now)}
-    )
+    since = stack.objects.server_time() - _AN_HOUR
+    return len(stack.book.filed_since(keys.LOADS, since))
 
 
 def _load(stack: Stack, found: AgingTopic, *, timeout_s: float) -> LoadOutcome:

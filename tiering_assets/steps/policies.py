@@ -7,9 +7,10 @@ is called, and whoever only looks reads with `loads_nothing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import TierkeeperError
@@ -48,14 +49,21 @@ class TopicPolicy:
 
 
 class Policies:
-    """Policies of any number of topics, each level and the pauses asked once. See PolicyReader."""
+    """Policies of any number of topics, each level and the pauses asked once. See PolicyReader.
+
+    ObjectStoreError when the pauses cannot be listed: unknown is not permission.
+    """
 
     def __init__(
-        self, release: ReleaseSettings, own: OwnPolicies, pauses: Pauses, reader: PolicyReader
+        self,
+        release: ReleaseSettings,
+        own: OwnPolicies,
+        pauses: Callable[[], Pauses],
+        reader: PolicyReader,
     ) -> None:
         self._release = release
         self._own = own
-        self._pauses = pauses
+        self._pauses = cache(pauses)
         self._reader = reader
 
     def of_topic(self, topic: str, *, ask_topic: bool = True) -> EffectivePolicy:
@@ -67,7 +75,7 @@ class Policies:
             self._own,
             deletion_lag_s=lag_s,
             lag_is_default=lag_s == ReleaseSettings().deletion_lag_s,
-            pauses=self._pauses.on(parse_topic_name(topic).managed_ledger_name),
+            pauses=self._pauses().on(parse_topic_name(topic).managed_ledger_name),
         )
 
     def owned(self, topic: str) -> bool:
@@ -76,7 +84,7 @@ class Policies:
 
     def switched_off(self, topic: str) -> Wait | None:
         """Why a topic gets no new copies, by tiering.toml or by a pause."""
-        pauses = self._pauses.on(parse_topic_name(topic).managed_ledger_name)
+        pauses = self._pauses().on(parse_topic_name(topic).managed_ledger_name)
         return switched_off(self._own, topic, pauses)
 
     def check(self, topic: str, *, ask_topic: bool = True) -> TopicPolicy:
@@ -96,10 +104,8 @@ def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Poli
     """One reading of policies and pauses, with the tiering.toml that the stack was opened with.
 
     With `loads_nothing` the topic level is asked only where a broker owns the topic's bundle already.
-
-    ObjectStoreError when the pauses cannot be listed: unknown is not permission.
     """
-    pauses = read_pauses(stack)
+    pauses = partial(read_pauses, stack)
     reader = PolicyReader(stack.settings.broker, stack.metadata, loads_nothing=loads_nothing)
     try:
         yield Policies(stack.settings.release, stack.own_policies, pauses, reader)

@@ -6,11 +6,12 @@ publication: only a record of the very context that stands now, by its timestamp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
+from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.offload_context import OffloadContext
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication, PublishedLedger
@@ -19,6 +20,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.lag import counts_for
 
 Pair = tuple[int, UUID]
+_LIKELY_MAX = 5  # records in which a context's confirmation is looked for first
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +72,34 @@ def _entry(stored: Stored[Publication], ledger_id: int, uid: UUID) -> PublishedL
 
 
 def recorded_publications(stack: Stack, ml_name: str) -> Publications:
-    """Read them all: one listing, and one request each."""
-    return Publications([*stack.book.iter_records(Publication, keys.publications_of(ml_name))])
+    """All of them: one listing, and one request for each that this run has not read yet.
+
+    They are written once and for ever, so that what was read need not be read again.
+    """
+    listed = stack.book.keys(keys.publications_of(ml_name))
+    return Publications([*_read(stack, listed)])
+
+
+def publication_of(stack: Stack, ml_name: str, listed: LedgerInfo | None) -> Publications:
+    """The one that counts for a ledger's context; all of the topic where that is not easily found.
+
+    A record is written right after its context, so that those stored nearest to it are read first:
+    nearly always one request, however often the topic was published to.
+    """
+    context = None if listed is None else listed.offload
+    if listed is None or context is None or not context.complete:
+        return Publications(())
+    written_at = datetime.fromtimestamp(context.timestamp_ms / 1000, UTC)
+    stored_at = stack.book.stored_at(keys.publications_of(ml_name))
+    for key in sorted(stored_at, key=lambda key: abs(stored_at[key] - written_at))[:_LIKELY_MAX]:
+        found = Publications([*_read(stack, [key])])
+        if found.counted(listed.ledger_id, context) is not None:
+            return found
+    return recorded_publications(stack, ml_name)
+
+
+def _read(stack: Stack, listed: Sequence[str]) -> Iterator[Stored[Publication]]:
+    found = stack.memory.ask_final(
+        listed, lambda new: stack.in_parallel(lambda key: stack.book.read(Publication, key), new)
+    )
+    return (stored for stored in found.values() if stored is not None)

@@ -73,6 +73,13 @@ class RecordBook:
         stored = self._records.read(key)
         return None if stored is None else self._typed(record_type, stored)
 
+    def exists(self, key: str) -> bool:
+        """Whether a record lies there, readable or not: one request."""
+        try:
+            return self._records.read(key) is not None
+        except FormatError:
+            return True
+
     def require(self, record_type: type[R], key: str) -> Stored[R]:
         """Read a record that must be there; FormatError names the key when it is not."""
         stored = self.read(record_type, key)
@@ -100,17 +107,23 @@ class RecordBook:
             if stored is not None:
                 yield stored
 
-    def stored_since(self, prefix: str, since: datetime, *, suffix: str = ".json") -> int:
-        """Records under a prefix that the store wrote after `since`, counted from one listing."""
-        return sum(key.endswith(suffix) for key in self.keys_since(prefix, since))
+    def stored_at(self, prefix: str) -> dict[str, datetime]:
+        """When the store got each record under a prefix, in key order."""
+        listed = self._objects.list_objects(self.prefix + prefix)
+        return {s.key.removeprefix(self.prefix): s.last_modified for s in listed}
 
-    def keys_since(self, prefix: str, since: datetime) -> list[str]:
-        """Keys of records that the store wrote after `since`, from one listing."""
-        return [
-            summary.key.removeprefix(self.prefix)
-            for summary in self._objects.list_objects(self.prefix + prefix)
-            if summary.last_modified > since
-        ]
+    def filed_since(self, folder: str, since: datetime) -> list[str]:
+        """Keys of records that are filed by the hour and were written after `since`: one listing."""
+        return self.keys_since(folder, since, begin=keys.filed_in(folder, since))
+
+    def keys_since(self, prefix: str, since: datetime, *, begin: str = "") -> list[str]:
+        """Keys of records that the store wrote after `since`, from one listing.
+
+        With `begin` nothing is listed of the keys that come before it.
+        """
+        start_after = self.prefix + begin if begin else ""
+        listed = self._objects.list_objects(self.prefix + prefix, start_after=start_after)
+        return [s.key.removeprefix(self.prefix) for s in listed if s.last_modified > since]
 
     def keys(self, prefix: str) -> list[str]:
         return [*self._records.list(prefix)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import (
@@ -25,8 +26,8 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records import keys
+from tiering_assets.records.models import BegunRelease, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
-from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
@@ -189,13 +190,14 @@ def prepare_release(
 def _room(stack: Stack) -> int:
     """How many ledgers the caps of this run and of the last hour still allow."""
     limits = stack.settings.release
-    return max(0, min(limits.per_run_max, limits.per_hour_max - recently_intended(stack)))
+    return max(0, min(limits.per_run_max, limits.per_hour_max - recently_begun(stack)))
 
 
-def recently_intended(stack: Stack) -> int:
-    """Ledgers whose release was begun in the last hour."""
+def recently_begun(stack: Stack) -> int:
+    """Ledgers whose release was begun in the last hour: one listing of these alone."""
     since = stack.objects.server_time() - timedelta(hours=1)
-    return stack.book.stored_since("releases/", since, suffix=keys.INTENT_SUFFIX)
+    lately = stack.book.filed_since(keys.BEGUN_RELEASES, since)
+    return len({key.rpartition("/")[2] for key in lately})  # a retry is filed once an hour
 
 
 def _finished_before(
@@ -243,6 +245,7 @@ def _intend(
     if certificate is None or ledger is None or publication is None:
         raise RefusedError(f"ledger {evidence.judged.ledger_id}: released without its evidence")
     entry = next(p for p in publication.record.ledgers if p.uid == decision.uid)
+    _file(stack, ml_name, evidence.judged.ledger_id, decision.uid)
     intent, _ours = stack.book.create_or_read(
         keys.release_intent(evidence.judged.ledger_id, decision.uid),
         ReleaseIntent(
@@ -261,6 +264,21 @@ def _intend(
         ),
     )
     return Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
+
+
+def _file(stack: Stack, ml_name: str, ledger_id: int, uid: UUID) -> None:
+    """Say that this release begins, where the releases of the hour are counted."""
+    stack.book.create_or_read(
+        keys.begun_release(stack.objects.server_time(), ledger_id, uid),
+        BegunRelease(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=ml_name,
+            begun_at=stack.now(),
+            writer=stack.writer,
+        ),
+    )
+    reach("release.begun")
 
 
 def _without_password(ledger: LedgerNode) -> str:

@@ -20,7 +20,7 @@ from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.release import recently_intended
+from tiering_assets.steps.release import recently_begun
 from tiering_assets.steps.release_batch import PublishedAlong, ReleaseOutcome, release_batch
 from tiering_assets.steps.release_preview import ReleasePlanItem, plan_releases
 from tiering_assets.steps.shadows import find_shadows
@@ -70,7 +70,7 @@ def make_plan(
     capped = apply_caps(
         filter(None, map(_candidate, items)),
         Caps.of(stack.settings.release),
-        last_hour=recently_intended(stack),
+        last_hour=recently_begun(stack),
     )
     going = [item for item in items if item.goes and item.ledger_id not in capped]
     staying = [item for item in items if not item.goes or item.ledger_id in capped]

@@ -12,6 +12,7 @@ from datetime import datetime
 from resources.errors import TierkeeperError
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.steps.disturb import see
+from tiering_assets.steps.publications import Publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import intent_of_finished
 from tiering_assets.steps.release_evidence import (
@@ -48,20 +49,35 @@ class ReleasePlanItem:
 
 
 def plan_release(
-    stack: Stack, ml_name: str, ledger_ids: Sequence[int], *, shadows: Shadows | None = None
+    stack: Stack,
+    ml_name: str,
+    ledger_ids: Sequence[int],
+    *,
+    shadows: Shadows | None = None,
+    publications: Publications | None = None,
 ) -> list[ReleasePlanItem]:
     """The dry run: the same evidence and decision as the release itself, and nothing else.
 
     A ledger that an earlier run released is `finished`, its record still to be written or not.
+    `publications` are those of these ledgers, if they are known already.
     """
-    planned = plan_releases(stack, {ml_name: ledger_ids}, shadows=shadows)[ml_name]
+    planned = plan_releases(
+        stack,
+        {ml_name: ledger_ids},
+        shadows=shadows,
+        publications=None if publications is None else {ml_name: publications},
+    )[ml_name]
     if isinstance(planned, TierkeeperError):
         raise planned
     return planned
 
 
 def plan_releases(
-    stack: Stack, topics: Mapping[str, Sequence[int]], *, shadows: Shadows | None = None
+    stack: Stack,
+    topics: Mapping[str, Sequence[int]],
+    *,
+    shadows: Shadows | None = None,
+    publications: Mapping[str, Publications] | None = None,
 ) -> dict[str, list[ReleasePlanItem] | TierkeeperError]:
     """The dry run of several topics, whose ledgers the expectation suites judge together.
 
@@ -76,7 +92,14 @@ def plan_releases(
             if found is None:
                 planned[ml_name] = _gone(ml_name, ledger_ids)
                 continue
-            about = gather_topic(stack, ml_name, found[0], known, see(stack, ml_name))
+            about = gather_topic(
+                stack,
+                ml_name,
+                found[0],
+                known,
+                see(stack, ml_name),
+                publications=(publications or {}).get(ml_name),
+            )
             looked.append(look_at_ledgers(stack, about, ledger_ids))
         except TierkeeperError as error:
             planned[ml_name] = error

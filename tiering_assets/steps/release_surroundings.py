@@ -58,10 +58,12 @@ def gather_topic(
     seen: Seen,
     *,
     before: TopicEvidence | None = None,
+    publications: Publications | None = None,
 ) -> TopicEvidence:
     """Everything anew, but for what is SLOW, was asked `before` and is young still.
 
     Where brokers read is asked each time: it decides whether readers find the copy at all.
+    `publications` are those that matter, if they are known already.
     """
     asked = asking(stack, Kind.HOLDS, Kind.NODE, Kind.POLICY, Kind.BROKERS)
     if before is not None and is_young(stack, before.evidence, Kind.BROKERS):
@@ -75,9 +77,7 @@ def gather_topic(
         ml_name=ml_name,
         topic=topic,
         # They are only ever added: what is published anew meanwhile is not counted, and waits.
-        publications=recorded_publications(stack, ml_name)
-        if before is None
-        else before.publications,
+        publications=_publications(stack, ml_name, before, publications),
         store_now=stack.objects.server_time(),
         brokers=brokers,
         skips_unreadable_ledgers=_skips_unreadable_ledgers(brokers),
@@ -89,6 +89,14 @@ def gather_topic(
         holds=read_holds(stack),
         evidence=asked.and_(shadows.evidence),
     )
+
+
+def _publications(
+    stack: Stack, ml_name: str, before: TopicEvidence | None, known: Publications | None
+) -> Publications:
+    if before is not None:
+        return before.publications
+    return recorded_publications(stack, ml_name) if known is None else known
 
 
 def _brokers(stack: Stack) -> tuple[BrokerSeen, ...] | None:

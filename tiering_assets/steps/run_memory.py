@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar, cast
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 class RunMemory:
@@ -13,6 +14,20 @@ class RunMemory:
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, tuple[float, object]] = {}
+        self._final: dict[Hashable, object] = {}
+
+    def ask_final(
+        self, wanted: Sequence[K], ask: Callable[[list[K]], Sequence[T | None]]
+    ) -> dict[K, T | None]:
+        """Answers that can never change, in the order wanted; only new ones are asked for.
+
+        None is no answer: what is not there may come.
+        """
+        new = [key for key in wanted if key not in self._final]
+        if new:
+            answers = zip(new, ask(new), strict=True)
+            self._final.update({key: found for key, found in answers if found is not None})
+        return {key: cast("T | None", self._final.get(key)) for key in wanted}
 
     def ask(
         self, key: Hashable, ask: Callable[[], T], *, now: Callable[[], float], age_max_s: float

@@ -37,6 +37,13 @@ class Shadows:
         return tuple(self._by_source.get(topic, ()))
 
 
+class UnknownShadows(Shadows):
+    """None was looked for: for a first answer that costs no look at every topic."""
+
+    def renew(self) -> None:
+        """Nothing is looked for."""
+
+
 def find_shadows(stack: Stack) -> Shadows:
     """Find every shadow now. Reads every topic."""
     shadows = Shadows(stack)

@@ -7,7 +7,7 @@ CLI lists, what Dagster discovers and what the backlog counts all come from here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -16,12 +16,12 @@ from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
 from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
-from tiering_assets.offload_format.keys import index_key, parse_key
+from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Claim, Publication
+from tiering_assets.records.models import Publication
 from tiering_assets.steps.claims import live_claims
 from tiering_assets.steps.holds import Holds, read_holds
-from tiering_assets.steps.plan import LedgerSight, look_at
+from tiering_assets.steps.plan import look_at
 from tiering_assets.steps.publications import Publications, recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
@@ -81,7 +81,7 @@ class SurveyedTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Records:
+class ListedRecords:
     """Which records and objects exist, by ledger and attempt."""
 
     newest_attempt: dict[int, UUID]
@@ -122,50 +122,25 @@ def _survey_topic(
     stack: Stack,
     ml_name: str,
     topic: ManagedLedger,
-    records: _Records,
+    records: ListedRecords,
     in_bookkeeper: set[int],
 ) -> Iterator[SurveyedLedger]:
     publications = _publications(stack, ml_name, topic)
     for listed in topic.ledgers:
         exists = listed.ledger_id in in_bookkeeper
-        yield _survey_ledger(stack, ml_name, listed, records, publications, in_bookkeeper=exists)
+        yield survey_ledger(stack, ml_name, listed, records, publications, in_bookkeeper=exists)
 
 
 def survey_ledger(
     stack: Stack,
-    sight: LedgerSight,
-    attempts: Sequence[Stored[Attempt]],
-    publications: Publications,
-    holds: Holds,
-    claim: Stored[Claim] | None,
-) -> SurveyedLedger | None:
-    """One ledger that was looked at, with its attempts oldest first; None where no topic lists it.
-
-    Asks the store four times, however many ledgers there are.
-    """
-    listed = None if sight.topic is None else sight.topic.ledger(sight.ledger_id)
-    if listed is None or sight.ml_name is None:
-        return None
-    records = _read_records_of(stack, sight.ledger_id, attempts, holds, claim)
-    return _survey_ledger(
-        stack,
-        sight.ml_name,
-        listed,
-        records,
-        publications,
-        in_bookkeeper=sight.node is not None,
-    )
-
-
-def _survey_ledger(
-    stack: Stack,
     ml_name: str,
     listed: LedgerInfo,
-    records: _Records,
+    records: ListedRecords,
     publications: Publications,
     *,
     in_bookkeeper: bool,
 ) -> SurveyedLedger:
+    """One ledger of a topic's list, by what was read of the records."""
     context = listed.offload
     uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
     publication = publications.counted(listed.ledger_id, context)
@@ -219,7 +194,7 @@ def _publications(stack: Stack, ml_name: str, topic: ManagedLedger) -> Publicati
     return recorded_publications(stack, ml_name)
 
 
-def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: _Records) -> bool:
+def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: ListedRecords) -> bool:
     return lag_elapsed(
         lag=stack.deletion_lag,
         recorded_at=publication.record.confirmed_at,
@@ -229,7 +204,7 @@ def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: _Recor
     )
 
 
-def _read_records(stack: Stack) -> _Records:
+def _read_records(stack: Stack) -> ListedRecords:
     store_now = stack.objects.server_time()
     prefix = stack.book.prefix
     newest: dict[int, tuple[datetime, UUID]] = {}
@@ -241,7 +216,7 @@ def _read_records(stack: Stack) -> _Records:
         attempted.add((ledger_id, uid))
         if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
             newest[ledger_id] = (summary.last_modified, uid)
-    return _Records(
+    return ListedRecords(
         newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
         newest_at={ledger_id: when for ledger_id, (when, _uid) in newest.items()},
         attempts=attempts,
@@ -255,32 +230,6 @@ def _read_records(stack: Stack) -> _Records:
         },
         holds=read_holds(stack),
         claimed=live_claims(stack, store_now),
-        store_now=store_now,
-    )
-
-
-def _read_records_of(
-    stack: Stack,
-    ledger_id: int,
-    attempts: Sequence[Stored[Attempt]],
-    holds: Holds,
-    claim: Stored[Claim] | None,
-) -> _Records:
-    """The same of one ledger's keys alone."""
-    uids = [attempt.record.uid for attempt in attempts]
-    store_now = stack.objects.server_time()
-    newest = uids[-1] if uids else None
-    has_index = newest is not None and stack.objects.head(index_key(newest, ledger_id)) is not None
-    return _Records(
-        newest_attempt={} if newest is None else {ledger_id: newest},
-        newest_at={} if newest is None else {ledger_id: attempts[-1].stored_at},
-        attempts=Counter({ledger_id: len(uids)}),
-        attempted={(ledger_id, uid) for uid in uids},
-        certified=stack.book.pairs(keys.certificates_of(ledger_id)),
-        quarantined=stack.book.pairs(keys.quarantines_of(ledger_id)),
-        indexed={(ledger_id, newest)} if newest is not None and has_index else set(),
-        holds=holds,
-        claimed={ledger_id} if claim is not None and claim.record.expires_at > store_now else set(),
         store_now=store_now,
     )
 

@@ -193,6 +193,13 @@ EXAMPLES: tuple[models.Record, ...] = (
         disturbed_at=AT,
         writer=WRITER,
     ),
+    models.BegunRelease(
+        ledger_id=42,
+        uid=UID,
+        ml_name=ML_NAME,
+        begun_at=AT,
+        writer=WRITER,
+    ),
     models.ReleaseIntent(
         ledger=LEDGER,
         uid=UID,

@@ -1,0 +1,116 @@
+"""Why one ledger is no further, and what would move it, by the rules that its next step obeys.
+
+Reads only, and loads no topic. Owns: a question that could not be asked becomes a reason. Shadows,
+which are found by reading every topic, are looked for only where nothing else stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from resources.errors import BrokerError, FormatError, MetadataError
+from tiering_assets.steps.plan import LedgerSight, decide_sight
+from tiering_assets.steps.publications import Publications
+from tiering_assets.steps.release_preview import plan_release
+from tiering_assets.steps.shadows import UnknownShadows, find_shadows
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.survey import LedgerView
+from tiering_assets.steps.topic_evidence import publish_evidence
+from tiering_assets.tiering.publish_gate import Refuse, decide_publish
+from tiering_assets.tiering.reasons import Wait
+from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.tiering.states import LedgerState
+
+ReasonsAndStep = tuple[tuple[str, ...], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One ledger as it was just looked at; `publications` are those that tell of it."""
+
+    stack: Stack
+    sight: LedgerSight
+    view: LedgerView
+    publications: Publications
+
+
+def explain(
+    stack: Stack, sight: LedgerSight, view: LedgerView | None, publications: Publications
+) -> ReasonsAndStep:
+    """(reasons, next step) of a ledger."""
+    if view is None:
+        decision = decide_sight(sight)
+        return (str(decision),) if isinstance(decision, Wait) else (), "nothing to do"
+    told = _EXPLAIN.get(view.state, _copy)
+    try:
+        return told(Seen(stack, sight, view, publications))
+    except (BrokerError, MetadataError, FormatError) as error:
+        return (f"could not be judged: {error}",), "make that answer, then look again"
+
+
+def _copy(seen: Seen) -> ReasonsAndStep:
+    decision = decide_sight(seen.sight)
+    if isinstance(decision, Wait):
+        return (str(decision),), "wait"
+    return decision.notes, f"tierkeeper ledger offload {seen.view.ledger_id}"
+
+
+def _publish(seen: Seen) -> ReasonsAndStep:
+    decision = decide_sight(seen.sight)
+    if isinstance(decision, Wait) or seen.sight.topic is None:
+        return (str(decision),), "wait"
+    refused = decide_publish(publish_evidence(seen.stack, seen.view.ml_name, seen.sight.topic))
+    if isinstance(refused, Refuse):
+        return tuple(refusal.text for refusal in refused.refusals), refused.refusals[0].lift
+    return ("certified, and nothing forbids to publish it",), (
+        f"tierkeeper ledger offload {seen.view.ledger_id}"
+    )
+
+
+def _release(seen: Seen) -> ReasonsAndStep:
+    why_not = why_not_released(seen)
+    if why_not is not None:
+        return why_not.reasons, "wait, or lift the reasons"
+    return ("every condition of the release gate is met",), (
+        f"tierkeeper ledger release {seen.view.ledger_id} --execute"
+    )
+
+
+def why_not_released(seen: Seen) -> NotYet | None:
+    """What the release gate says of it; None when it would let it go."""
+    for shadows in (UnknownShadows, find_shadows):
+        [item] = plan_release(
+            seen.stack,
+            seen.view.ml_name,
+            [seen.view.ledger_id],
+            shadows=shadows(seen.stack),
+            publications=seen.publications,
+        )
+        if isinstance(item.decision, NotYet):
+            return item.decision
+    return None
+
+
+def _released(seen: Seen) -> ReasonsAndStep:
+    return ("its bookie copy is gone; readers use the object",), (
+        f"nothing to do; tierkeeper ledger verify {seen.view.ledger_id} reads the object again"
+    )
+
+
+def _unsafe(seen: Seen) -> ReasonsAndStep:
+    return (
+        f"{seen.view.topic} lists it without a complete offload context and BookKeeper has no such "
+        f"ledger: its messages cannot be read from anywhere",
+    ), "restore the ledger's metadata node, or its bookies, from a backup; do not touch the topic"
+
+
+_EXPLAIN: dict[LedgerState, Callable[[Seen], ReasonsAndStep]] = {
+    LedgerState.VERIFIED: _publish,
+    LedgerState.PUBLISHED: _release,
+    LedgerState.RELEASE_DUE: _release,
+    LedgerState.RELEASING: _release,
+    LedgerState.HELD: _release,
+    LedgerState.RELEASED: _released,
+    LedgerState.UNSAFE: _unsafe,
+}

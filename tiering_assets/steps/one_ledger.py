@@ -1,0 +1,107 @@
+"""One ledger as both trees and the records have it now, from its own and its topic's keys alone.
+
+Reads only. Owns: what is asked of one ledger costs the store the same at any size of the fleet. It
+gives what the survey of all ledgers would say of this one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from resources.metastore.ledger_info import LedgerInfo, decode_managed_ledger
+from tiering_assets.offload_format.keys import index_key
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt, Claim
+from tiering_assets.steps.claims import read_claim
+from tiering_assets.steps.holds import Holds, read_holds
+from tiering_assets.steps.plan import LedgerSight, look_at
+from tiering_assets.steps.publications import Publications, publication_of
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.resume import attempts_of
+from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.survey import ListedRecords, SurveyedLedger, survey_ledger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneLedger:
+    """`attempts` are oldest first; `publications` those that tell of the context that stands.
+
+    `claim` is None where no run works on it; `surveyed` where no topic lists the ledger.
+    """
+
+    sight: LedgerSight
+    attempts: Sequence[Stored[Attempt]]
+    publications: Publications
+    holds: Holds
+    claim: Claim | None
+    surveyed: SurveyedLedger | None
+
+
+def look_at_one(stack: Stack, ledger_id: int) -> OneLedger:
+    """Look at one ledger. Where neither BookKeeper nor a record names its topic, at every topic."""
+    attempts = attempts_of(stack, ledger_id)
+    sight = look_at(stack, ledger_id, ml_name=attempts[-1].record.ml_name if attempts else None)
+    if sight.ml_name is None:
+        sight = look_at(stack, ledger_id, ml_name=_lister(stack, ledger_id))
+    listed, ml_name = sight.listed, sight.ml_name
+    publications = Publications(())
+    if ml_name is not None:
+        publications = publication_of(stack, ml_name, listed)
+    records, claim = _records(stack, ledger_id, attempts, listed)
+    surveyed = None
+    if listed is not None and ml_name is not None:
+        surveyed = survey_ledger(
+            stack, ml_name, listed, records, publications, in_bookkeeper=sight.node is not None
+        )
+    return OneLedger(
+        sight=sight,
+        attempts=attempts,
+        publications=publications,
+        holds=records.holds,
+        claim=claim,
+        surveyed=surveyed,
+    )
+
+
+def _lister(stack: Stack, ledger_id: int) -> str | None:
+    """The topic that lists a ledger: looks through all of them."""
+    for ml_name, node in stack.topics.read_all():
+        if node is not None and decode_managed_ledger(node.data).ledger(ledger_id) is not None:
+            return ml_name
+    return None
+
+
+def _records(
+    stack: Stack,
+    ledger_id: int,
+    attempts: Sequence[Stored[Attempt]],
+    listed: LedgerInfo | None,
+) -> tuple[ListedRecords, Claim | None]:
+    """What the survey's listings would say of this ledger, and who works on it."""
+    uids = [attempt.record.uid for attempt in attempts]
+    store_now = stack.objects.server_time()
+    certified = {u for u in uids if stack.book.exists(keys.certificate(ledger_id, u))}
+    quarantined = {u for u in uids if stack.book.exists(keys.quarantine(ledger_id, u))}
+    newest = uids[-1] if uids else None
+    has_index = newest is not None and (
+        newest in certified or stack.objects.head(index_key(newest, ledger_id)) is not None
+    )
+    context = None if listed is None else listed.offload
+    settled = context is not None and context.uid in certified - quarantined
+    claim = None if settled else read_claim(stack, ledger_id)  # nobody copies it again
+    live = claim is not None and claim.record.expires_at > store_now
+    records = ListedRecords(
+        newest_attempt={} if newest is None else {ledger_id: newest},
+        newest_at={} if newest is None else {ledger_id: attempts[-1].stored_at},
+        attempts=Counter({ledger_id: len(uids)}),
+        attempted={(ledger_id, uid) for uid in uids},
+        certified={(ledger_id, uid) for uid in certified},
+        quarantined={(ledger_id, uid) for uid in quarantined},
+        indexed={(ledger_id, newest)} if newest is not None and has_index else set(),
+        holds=read_holds(stack),
+        claimed={ledger_id} if live else set(),
+        store_now=store_now,
+    )
+    return records, claim.record if claim is not None and live else None
