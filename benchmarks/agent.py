@@ -30,6 +30,7 @@ from resources.settings_sources import load_settings
 from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
 from tiering_assets.records.models import Certificate
 from tiering_assets.spark.runner import open_spark_runner
+from tiering_assets.steps.choices import sealed_ledgers
 from tiering_assets.steps.offload import CopiedAttempt, NotCopied, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, plan_ledger
 from tiering_assets.steps.publish import Published, publish_topic
@@ -37,7 +38,6 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_work import Released
 from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.survey import sealed_ledgers
 from tiering_assets.steps.verify import ToVerify, verify_attempts
 from tiering_assets.tasks.descriptors import LedgerSource
 
@@ -63,7 +63,7 @@ class Agent:
         stack = self._stack
         self._copied, self._certificates = [], {}
         began = time.perf_counter()
-        ids = [view.ledger_id for view in sealed_ledgers(stack, [ml_name])]
+        ids = sealed_ledgers(stack, [ml_name])
         plans = []
         for ledger_id in ids:
             plan = plan_ledger(stack, ledger_id)

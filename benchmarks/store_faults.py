@@ -30,10 +30,10 @@ from resources.devstack.traffic import KIB, TopicSpec, produce, seal
 from resources.errors import TierkeeperError
 from tests.support.http_proxy import HttpProxy
 from tests.support.s3_chaos import Chaos
+from tiering_assets.steps.choices import sealed_ledgers
 from tiering_assets.steps.offload import NotCopied, copy_ledgers
 from tiering_assets.steps.plan import LedgerPlan, plan_ledger
 from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.survey import sealed_ledgers
 from tiering_assets.steps.verify import ToVerify, verify_attempts
 
 MIB = 1024 * 1024
@@ -131,7 +131,7 @@ def main() -> None:
         seal(dev.endpoints, spec)
         tenant, namespace, name = spec.topic.split("/")
         ml_name = f"{tenant}/{namespace}/persistent/{name}"
-        ids = [view.ledger_id for view in sealed_ledgers(stacks["clean"], [ml_name])]
+        ids = sealed_ledgers(stacks["clean"], [ml_name])
         offload(stacks["clean"], ids)  # what the first of all rounds pays for, neither pays for
         speeds: dict[str, list[float]] = {kind: [] for kind in rates}
         for number in range(options.rounds):

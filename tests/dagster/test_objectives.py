@@ -176,10 +176,10 @@ def test_a_run_that_fails_tells_the_figures_too(use, instance, job, op):
 def test_figures_that_cannot_be_taken_do_not_hide_what_a_run_came_to(use, instance, monkeypatch):
     use()
 
-    def away(_stack):
+    def away(_stack, _explained):
         raise MetadataError("no ZooKeeper")
 
-    monkeypatch.setattr(fleet_figures, "take_figures", away)
+    monkeypatch.setattr(fleet_figures, "figures_now", away)
     result = run(instance, "offload", "offload_ledgers", ledger_ids=[NO_LEDGER])
     [failure] = [event for event in result.all_events if event.is_step_failure]
     assert f"ledger {NO_LEDGER}" in failure.step_failure_data.user_failure_data.description

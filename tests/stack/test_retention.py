@@ -18,9 +18,9 @@ from tiering_assets.records.models import Disturbance
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.expired import execute_expired, plan_expired
 from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.rounds import Topic
 from tiering_assets.steps.stuck import StuckTopics
 from tiering_assets.steps.sweep import sweep
+from tiering_assets.steps.user_topics import Topic
 from tiering_assets.tiering.orphans import Keep
 from tiering_assets.tiering.stuck import Kind
 

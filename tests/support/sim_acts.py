@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.support.sim_clients import Process
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps import clean_up
+from tiering_assets.steps.choices import due_ledgers
 from tiering_assets.steps.expired import execute_expired, plan_expired
 from tiering_assets.steps.forget import execute_forget, plan_forget
 from tiering_assets.steps.heal import Healed
@@ -16,7 +17,6 @@ from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release_batch import (
     PublishedAlong,
     ReleaseOutcome,
-    due_ledgers,
     release_batch,
 )
 from tiering_assets.steps.release_plan import execute_plan, make_plan

@@ -177,10 +177,10 @@ def offload(
 
 
 def _sealed(stack: Stack, topic: str | None) -> list[int]:
-    from tiering_assets.steps.survey import sealed_ledgers
+    from tiering_assets.steps.choices import sealed_ledgers
 
     names = None if topic is None else managed_ledgers(stack, topic)
-    return [view.ledger_id for view in sealed_ledgers(stack, names)]
+    return sealed_ledgers(stack, names)
 
 
 @command(

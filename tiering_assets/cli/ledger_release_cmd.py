@@ -127,17 +127,10 @@ def release(
 
 
 def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int]]:
-    from tiering_assets.steps.survey import survey
-    from tiering_assets.tiering.states import LedgerState
+    from tiering_assets.steps.choices import due_by_topic, published_by_topic
 
-    states = {LedgerState.RELEASE_DUE, LedgerState.RELEASING}
-    if not due:
-        states |= {LedgerState.PUBLISHED, LedgerState.HELD}
-    groups: dict[str, list[int]] = {}
-    for view in survey(stack, None if topic is None else managed_ledgers(stack, topic)):
-        if view.state in states:
-            groups.setdefault(view.ml_name, []).append(view.ledger_id)
-    return groups
+    names = None if topic is None else managed_ledgers(stack, topic)
+    return due_by_topic(stack, names) if due else published_by_topic(stack, names)
 
 
 def _tell_plan(session: Session, written: Written, file: Path | None) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -23,6 +24,7 @@ from tiering_assets.tiering.objectives import Finding, Level, decide_objectives,
 
 if TYPE_CHECKING:
     from resources.settings import ObjectiveSettings
+    from tiering_assets.steps.backlog import ExplainedLedger
     from tiering_assets.steps.stack import Stack
     from tiering_assets.tiering.lag_figures import Figures, FleetFigures
 
@@ -96,32 +98,48 @@ def check_result(verdict: Verdict) -> dg.AssetCheckResult:
     )
 
 
+class BacklogAtEnd:
+    """The run's one survey: when it is first asked for, which is when the run has done its work."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+
+    @cached_property
+    def explained(self) -> list[ExplainedLedger]:
+        """Every ledger of the fleet: a few listings, and a read of each topic's node."""
+        from tiering_assets.steps.backlog import explain_backlog
+
+        return list(explain_backlog(self._stack))
+
+    def figures(self) -> FleetFigures:
+        from tiering_assets.steps.fleet_figures import figures_now
+
+        return figures_now(self._stack, self.explained)
+
+
 @contextmanager
-def observed_backlog(context: dg.AssetExecutionContext, stack: Stack) -> Iterator[None]:
+def observed_backlog(context: dg.AssetExecutionContext, stack: Stack) -> Iterator[BacklogAtEnd]:
     """Tell the fleet's figures when the block ends, also with an error.
 
-    Costs one survey: a few listings and a read of each topic's node. When it cannot be made, the
-    run's log says so, and the run ends as it would have.
+    When they cannot be taken, the run's log says so, and the run ends as it would have.
     """
+    backlog = BacklogAtEnd(stack)
     try:
-        yield
+        yield backlog
     except Exception:  # a run that is being cancelled does not stay for this
-        _try_observe(context, stack)
+        _try_observe(context, stack, backlog)
         raise
-    _try_observe(context, stack)
+    _try_observe(context, stack, backlog)
 
 
-def _try_observe(context: dg.AssetExecutionContext, stack: Stack) -> None:
+def _try_observe(context: dg.AssetExecutionContext, stack: Stack, backlog: BacklogAtEnd) -> None:
     try:
-        _observe(context, stack)
+        _observe(context, stack, backlog.figures())
     except TierkeeperError as error:  # what the run itself came to counts for more
         narrate(context, f"the backlog's figures were not taken: {error}")
 
 
-def _observe(context: dg.AssetExecutionContext, stack: Stack) -> None:
-    from tiering_assets.steps.fleet_figures import take_figures
-
-    figures = take_figures(stack)
+def _observe(context: dg.AssetExecutionContext, stack: Stack, figures: FleetFigures) -> None:
     verdict = judge(figures, stack.settings.objectives)
     context.log_event(dg.AssetObservation(TIERING_BACKLOG, metadata={**figures_metadata(figures)}))
     log_evaluation(

@@ -90,8 +90,8 @@ def offload_ledgers(
     context: dg.AssetExecutionContext, config: OffloadBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Offload a batch; without offload_contexts in the selection nothing is published."""
+    from tiering_assets.steps.choices import sealed_ledgers
     from tiering_assets.steps.pipeline import offload_batch
-    from tiering_assets.steps.survey import sealed_ledgers
 
     publish = OFFLOAD_CONTEXTS in context.selected_asset_keys
     with (
@@ -105,8 +105,7 @@ def offload_ledgers(
             wanted = prefix.prefix.ledger_ids[: config.max_ledgers]
             tell_plan(context, prefix, taken=len(wanted))
         elif not wanted:
-            sealed = sorted(v.ledger_id for v in sealed_ledgers(stack, config.ml_names()))
-            wanted = sealed[: config.max_ledgers]
+            wanted = sealed_ledgers(stack, config.ml_names())[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
         outcomes = offload_batch(
             stack, admission.ledger_ids, publish=publish, when_due=config.when_due

@@ -74,23 +74,22 @@ def release_ledgers(
     context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
+    from tiering_assets.steps.choices import due_ledgers
     from tiering_assets.steps.newest_releases import newest_releases
-    from tiering_assets.steps.release_batch import due_ledgers
     from tiering_assets.steps.release_plan import execute_plan, planned_outcomes
     from tiering_assets.steps.release_reread import reread_wanted
-    from tiering_assets.steps.survey import survey
 
     dry_run = config.dry_run or DELETED_BOOKIE_LEDGERS not in context.selected_asset_keys
     tasks = not dry_run and reread_wanted(tiering_stack.load())
     with (
         tiering_stack.connect(context, with_tasks=tasks) as stack,
-        observed_backlog(context, stack),
+        observed_backlog(context, stack) as backlog,
     ):
         started = stack.monotonic()
         along: dict[int, PublishedAlong] = {}
         wanted = chosen_ids(context, config)
         if not wanted:
-            wanted = sorted(due_ledgers(stack, config.ml_names()))[: config.max_ledgers]
+            wanted = due_ledgers(stack, config.ml_names())[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
         written, unknown = _plan(stack, admission.ledger_ids, config.acknowledge or None)
         _log_suites(context, written)
@@ -106,7 +105,7 @@ def release_ledgers(
         if RELEASED_LEDGERS in context.selected_asset_keys:
             newest = newest_releases(stack, NEWEST_SHOWN)
             shown = released_metadata(
-                survey(stack),
+                [one.view for one in backlog.explained],
                 newest,
                 bucket=stack.settings.store.bucket,
                 prefix=stack.book.prefix,

@@ -26,6 +26,7 @@ def claim(ledger_id: int) -> str:
     return f"claims/{ledger_id}.json"
 
 
+PUBLICATIONS = "publications/"
 FAILURES = "failures/"
 DISTURBANCES = "disturbances/"
 LOADS = "loads/"
@@ -90,7 +91,7 @@ def forget_plan(digest: str) -> str:
 
 
 def publications_of(ml_name: str) -> str:
-    return f"publications/{topic_hash(ml_name)}/"
+    return f"{PUBLICATIONS}{topic_hash(ml_name)}/"
 
 
 def publication(ml_name: str, number: int) -> str:

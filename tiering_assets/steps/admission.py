@@ -17,10 +17,10 @@ from resources.pulsar.admin import TopicLoad
 from tiering_assets.steps.disturb import pending_due
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.policies import Policies, TopicPolicy, select_from_node
-from tiering_assets.steps.rounds import Topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tick_memory import Certified, TickMemory
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.user_topics import Topic
 from tiering_assets.tiering.admission import Ready
 
 MayTry = Callable[[int], bool]

@@ -20,6 +20,7 @@ from tiering_assets.steps import brokers_seen
 from tiering_assets.steps.policies import Policies, open_policies
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.user_topics import Topic, read_topics
 from tiering_assets.tiering.expiry import (
     AgingLedger,
     DurableCursor,
@@ -80,8 +81,9 @@ def survey_expiry(stack: Stack, ml_names: Iterable[str] | None = None) -> list[A
 
     A topic that cannot be read is an answer with an `error`.
     """
-    names = stack.topics.iter_managed_ledgers() if ml_names is None else ml_names
-    read = [_read(stack, name) for name in sorted(names) if never_touched(name, {}) is None]
+    names = sorted(stack.topics.iter_managed_ledgers() if ml_names is None else ml_names)
+    ours = [name for name in names if never_touched(name, {}) is None]
+    read = [_read(stack, name, topic) for name, topic in read_topics(stack, ours)]
     found = [one for one in read if one is not None]
     with open_policies(stack) as policies:
         if ml_names is not None:
@@ -149,16 +151,25 @@ def read_node(stack: Stack, ml_name: str) -> TopicNode | None:
     )
 
 
-def _read(stack: Stack, ml_name: str) -> AgingTopic | None:
-    """None for a topic that is not ours to touch."""
+def _read(stack: Stack, ml_name: str, topic: Topic | TierkeeperError | None) -> AgingTopic | None:
+    """A topic whose list was just read, with its cursors. None for one that is not ours to touch."""
     try:
-        node = read_node(stack, ml_name)
+        if isinstance(topic, TierkeeperError):
+            raise topic
+        if topic is None:
+            gone = stack.topics.read(ml_name) is None
+            return AgingTopic(ml_name=ml_name, error="the topic is gone") if gone else None
+        return AgingTopic(
+            ml_name=ml_name,
+            node=TopicNode(
+                ml_name=ml_name,
+                info=topic.info,
+                version=topic.node.stat.version,
+                cursors=stack.topics.cursors(ml_name),
+            ),
+        )
     except TierkeeperError as error:
         return AgingTopic(ml_name=ml_name, error=str(error))
-    if node is not None and never_touched(ml_name, node.info.properties) is not None:
-        return None
-    gone = None if node is not None else "the topic is gone"
-    return AgingTopic(ml_name=ml_name, node=node, error=gone)
 
 
 def _aging(stack: Stack, node: TopicNode, listed: LedgerInfo, *, idle: bool) -> AgingLedger:

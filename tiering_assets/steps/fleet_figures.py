@@ -17,8 +17,13 @@ from tiering_assets.tiering.lag_figures import Counted, FleetFigures, count_figu
 
 def take_figures(stack: Stack) -> FleetFigures:
     """Survey all topics and count."""
+    return figures_now(stack, explain_backlog(stack))
+
+
+def figures_now(stack: Stack, explained: Iterable[ExplainedLedger]) -> FleetFigures:
+    """Count the fleet's ledgers that were explained just now."""
     return figures_of(
-        explain_backlog(stack),
+        explained,
         disturbances_last_hour=sum(reloads_of_last_hour(stack).values()),
         now=stack.now(),
     )

@@ -14,14 +14,15 @@ from functools import cache, partial
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
-from resources.metastore.topic_names import never_touched, parse_topic_name
+from resources.metastore.topic_names import parse_topic_name
 from resources.pulsar.policies import PolicyReader
 from resources.settings import PolicySettings, ReleaseSettings
 from tiering_assets.steps.pauses import Pauses, read_pauses
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.user_topics import require_topics, user_topic_names
 from tiering_assets.tiering.own_policy import OwnPolicies
 from tiering_assets.tiering.pauses import switched_off
 from tiering_assets.tiering.policy import EffectivePolicy, effective_policy
@@ -115,12 +116,8 @@ def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Poli
 
 def user_topics(stack: Stack) -> Iterator[str]:
     """Managed-ledger names of all topics that we may touch, sorted."""
-    ours = (n for n in stack.topics.iter_managed_ledgers() if never_touched(n, {}) is None)
-    for ml_name, node in stack.topics.read_many(sorted(ours)):
-        if node is None:
-            continue
-        if never_touched(ml_name, decode_managed_ledger(node.data).properties) is None:
-            yield ml_name
+    for topic in require_topics(stack, user_topic_names(stack)):
+        yield topic.ml_name
 
 
 def check_policies(

@@ -6,7 +6,8 @@ publication: only a record of the very context that stands now, by its timestamp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -20,6 +21,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.lag import counts_for
 
 Pair = tuple[int, UUID]
+PublicationKeys = Mapping[str, Sequence[str]]
 _LIKELY_MAX = 5  # records in which a context's confirmation is looked for first
 
 
@@ -71,13 +73,25 @@ def _entry(stored: Stored[Publication], ledger_id: int, uid: UUID) -> PublishedL
     return next((p for p in stored.record.ledgers if (p.ledger_id, p.uid) == wanted), None)
 
 
-def recorded_publications(stack: Stack, ml_name: str) -> Publications:
-    """All of them: one listing, and one request for each that this run has not read yet.
+def recorded_publications(
+    stack: Stack, ml_name: str, listed: PublicationKeys | None = None
+) -> Publications:
+    """All of a topic: one listing, and one request for each that this run has not read yet.
 
-    They are written once and for ever, so that what was read need not be read again.
+    They are written once and for ever, so that what was read need not be read again. `listed` is
+    the listing of all topics, where there is one.
     """
-    listed = stack.book.keys(keys.publications_of(ml_name))
-    return Publications([*_read(stack, listed)])
+    prefix = keys.publications_of(ml_name)
+    wanted = stack.book.keys(prefix) if listed is None else listed.get(prefix, ())
+    return Publications([*_read(stack, wanted)])
+
+
+def list_publications(stack: Stack) -> PublicationKeys:
+    """The keys of all topics' publications, by what they begin with: one request per thousand."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for key in stack.book.keys(keys.PUBLICATIONS):
+        found[key[: key.rindex("/") + 1]].append(key)
+    return found
 
 
 def publication_of(stack: Stack, ml_name: str, listed: LedgerInfo | None) -> Publications:

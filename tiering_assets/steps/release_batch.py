@@ -14,22 +14,23 @@ from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.publish import Published
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_work import Released, ReleaseResult
-from tiering_assets.steps.resume import Certified, find_resumable
+from tiering_assets.steps.resume import Certified as Proven
+from tiering_assets.steps.resume import find_resumable
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.survey import ml_names_of, survey
+from tiering_assets.steps.survey import ml_names_of
+from tiering_assets.steps.tick_memory import Certified
 from tiering_assets.steps.tier_topic import tier_topic
+from tiering_assets.steps.user_topics import require_topics
 from tiering_assets.steps.withdrawn import read_withdrawn
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.release_audit import find_release_faults
 from tiering_assets.tiering.release_gate import Release as ToRelease
-from tiering_assets.tiering.states import LedgerState
-
-DUE = frozenset({LedgerState.RELEASE_DUE, LedgerState.RELEASING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +78,6 @@ class Waiting:
 
     ml_czxid: int
     certificates: dict[int, Stored[Certificate]]
-
-
-def due_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[int]:
-    """Ledgers whose lag has passed, or whose release was begun; the gate looks closer."""
-    return sorted(i for ids in due_by_topic(stack, topics).values() for i in ids)
-
-
-def due_by_topic(stack: Stack, topics: Iterable[str] | None = None) -> dict[str, list[int]]:
-    """Due ledgers under their managed ledgers' names."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for view in survey(stack, topics):
-        if view.state in DUE:
-            found[view.ml_name].append(view.ledger_id)
-    return dict(found)
 
 
 def release_batch(
@@ -168,24 +155,39 @@ def _with_waiting(
 
 def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiting]:
     """Certified ledgers of these topics that no context names yet, by topic."""
+    certified = Certified(stack)
     found: dict[str, Waiting] = {}
-    for view in survey(stack, topics):
-        if view.state is not LedgerState.VERIFIED:
-            continue
-        resumable = find_resumable(stack, view.ledger_id)
-        if isinstance(resumable, Certified) and _may_go_along(stack, view.ledger_id, resumable):
-            record = resumable.attempt.record
-            known = found.setdefault(view.ml_name, Waiting(record.ml_czxid, {}))
+    for topic in require_topics(stack, sorted(topics)):
+        for listed in topic.info.ledgers:
+            unread = listed.offload is None and not listed.is_open
+            if not unread or not certified.attempts(listed.ledger_id):
+                continue
+            proven = _proven(stack, listed.ledger_id)
+            if proven is None:
+                continue
+            record = proven.attempt.record
+            known = found.setdefault(topic.ml_name, Waiting(record.ml_czxid, {}))
             if known.ml_czxid == record.ml_czxid:
-                known.certificates[view.ledger_id] = resumable.certificate
+                known.certificates[listed.ledger_id] = proven.certificate
     return found
 
 
-def _may_go_along(stack: Stack, ledger_id: int, certified: Certified) -> bool:
+def _proven(stack: Stack, ledger_id: int) -> Proven | None:
+    """A proven copy that may go along, unless another run works on its ledger."""
+    claim = read_claim(stack, ledger_id)
+    if claim is not None and claim.record.expires_at > stack.objects.server_time():
+        return None
+    resumable = find_resumable(stack, ledger_id)
+    if isinstance(resumable, Proven) and _may_go_along(stack, ledger_id, resumable):
+        return resumable
+    return None
+
+
+def _may_go_along(stack: Stack, ledger_id: int, proven: Proven) -> bool:
     """What may not says so, and holds up neither the release nor other ledgers."""
     try:
         node = stack.ledgers.read(ledger_id)
-        why = None if node is None else read_withdrawn(stack, certified.certificate, node)
+        why = None if node is None else read_withdrawn(stack, proven.certificate, node)
     except TierkeeperError as error:
         stack.narrate(f"ledger {ledger_id}: not published along: {error}")
         return False

@@ -19,18 +19,17 @@ from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
+from tiering_assets.steps.choices import count_closed
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.release import recently_begun
 from tiering_assets.steps.release_batch import PublishedAlong, ReleaseOutcome, release_batch
 from tiering_assets.steps.release_preview import ReleasePlanItem, plan_releases
 from tiering_assets.steps.shadows import find_shadows
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.survey import survey
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.release_caps import Candidate, Caps, apply_caps, tripwire
 from tiering_assets.tiering.release_gate import NotYet, Release
-from tiering_assets.tiering.states import LedgerState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +73,7 @@ def make_plan(
     )
     going = [item for item in items if item.goes and item.ledger_id not in capped]
     staying = [item for item in items if not item.goes or item.ledger_id in capped]
-    fleet = sum(1 for view in survey(stack) if view.state is not LedgerState.OPEN)
+    fleet = count_closed(stack)
     plan = ReleasePlan(
         instance=stack.instance,
         bucket=stack.settings.store.bucket,

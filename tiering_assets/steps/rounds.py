@@ -12,22 +12,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.store import Node
-from resources.metastore.topic_names import never_touched
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.user_topics import Topic, read_topics, user_topic_names
 
 T = TypeVar("T")
 _NAMED_MAX = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic's node as it was just read."""
-
-    ml_name: str
-    info: ManagedLedger
-    node: Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +53,23 @@ def walk(
 ) -> Round[T]:
     """Look at user topics in name order, from the one after `after`, for at most so many seconds.
 
-    It also stops when what was found weighs `room`: by default, so many things. One topic is looked at whatever the time.
+    It also stops when what was found weighs `room`: by default, so many things. One topic is looked
+    at whatever the time.
     """
     deadline = stack.monotonic() + seconds
-    names = sorted(
-        name for name in stack.topics.iter_managed_ledgers() if never_touched(name, {}) is None
-    )
+    names = user_topic_names(stack)
     start = 0 if after is None else bisect_right(names, after)
     found: list[T] = []
     failed: dict[str, str] = {}
     tried: list[str] = []
-    for name in names[start:]:
+    for name, topic in read_topics(stack, names[start:]):
         if tried and (sum(map(weigh, found)) >= room or stack.monotonic() >= deadline):
             break
         tried.append(name)
         try:
-            node = stack.topics.read(name)
-            if node is not None and never_touched(name, node[0].properties) is None:
-                found += look(Topic(name, *node))
+            if isinstance(topic, TierkeeperError):
+                raise topic
+            found += [] if topic is None else look(topic)
         except TierkeeperError as error:
             failed[name] = str(error)
     whole = start + len(tried) == len(names)

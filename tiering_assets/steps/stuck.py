@@ -16,9 +16,9 @@ from tiering_assets.records.models import Claim
 from tiering_assets.steps.brokers_seen import locate
 from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node
 from tiering_assets.steps.policies import Policies
-from tiering_assets.steps.rounds import Topic
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.user_topics import Topic
 from tiering_assets.tiering.policy import EffectivePolicy
 from tiering_assets.tiering.stuck import (
     DEAD_CLAIM_MAX,

@@ -13,20 +13,25 @@ from datetime import datetime
 from uuid import UUID
 
 from resources.errors import FormatError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
-from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 from tiering_assets.steps.claims import live_claims
 from tiering_assets.steps.holds import Holds, read_holds
 from tiering_assets.steps.plan import look_at
-from tiering_assets.steps.publications import Publications, recorded_publications
+from tiering_assets.steps.publications import (
+    PublicationKeys,
+    Publications,
+    list_publications,
+    recorded_publications,
+)
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.user_topics import require_topics, user_topic_names
 from tiering_assets.tiering.lag import lag_elapsed
 from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
 
@@ -94,6 +99,7 @@ class ListedRecords:
     holds: Holds
     claimed: set[int]
     store_now: datetime
+    publications: PublicationKeys | None = None  # of every topic, where all were listed
 
 
 def survey(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[LedgerView]:
@@ -105,17 +111,14 @@ def survey(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[Ledger
 
 def survey_topics(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[SurveyedTopic]:
     """The same by topic, with the evidence. The records are listed once, before the first topic."""
-    records = _read_records(stack)
+    records = _read_records(stack, of_all_topics=topics is None)
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
-    names = sorted(topics if topics is not None else stack.topics.iter_managed_ledgers())
-    for ml_name, node in stack.topics.read_many(names):
-        if node is None:
-            continue
-        info = decode_managed_ledger(node.data)
-        if never_touched(ml_name, info.properties) is not None:
-            continue
-        ledgers = tuple(_survey_topic(stack, ml_name, info, records, in_bookkeeper))
-        yield SurveyedTopic(ml_name=ml_name, info=info, node=node, ledgers=ledgers)
+    names = user_topic_names(stack) if topics is None else sorted(topics)
+    for topic in require_topics(stack, names):
+        ledgers = tuple(_survey_topic(stack, topic.ml_name, topic.info, records, in_bookkeeper))
+        yield SurveyedTopic(
+            ml_name=topic.ml_name, info=topic.info, node=topic.node, ledgers=ledgers
+        )
 
 
 def _survey_topic(
@@ -125,7 +128,9 @@ def _survey_topic(
     records: ListedRecords,
     in_bookkeeper: set[int],
 ) -> Iterator[SurveyedLedger]:
-    publications = _publications(stack, ml_name, topic)
+    publications = Publications(())
+    if any(listed.offload is not None for listed in topic.ledgers):
+        publications = recorded_publications(stack, ml_name, records.publications)
     for listed in topic.ledgers:
         exists = listed.ledger_id in in_bookkeeper
         yield survey_ledger(stack, ml_name, listed, records, publications, in_bookkeeper=exists)
@@ -188,12 +193,6 @@ def survey_ledger(
     )
 
 
-def _publications(stack: Stack, ml_name: str, topic: ManagedLedger) -> Publications:
-    if all(listed.offload is None for listed in topic.ledgers):
-        return Publications(())
-    return recorded_publications(stack, ml_name)
-
-
 def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: ListedRecords) -> bool:
     return lag_elapsed(
         lag=stack.deletion_lag,
@@ -204,7 +203,7 @@ def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: Listed
     )
 
 
-def _read_records(stack: Stack) -> ListedRecords:
+def _read_records(stack: Stack, *, of_all_topics: bool) -> ListedRecords:
     store_now = stack.objects.server_time()
     prefix = stack.book.prefix
     newest: dict[int, tuple[datetime, UUID]] = {}
@@ -231,12 +230,8 @@ def _read_records(stack: Stack) -> ListedRecords:
         holds=read_holds(stack),
         claimed=live_claims(stack, store_now),
         store_now=store_now,
+        publications=list_publications(stack) if of_all_topics else None,
     )
-
-
-def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[LedgerView]:
-    """Ledgers that an offload could take up or finish: closed, and not yet published."""
-    return [view for view in survey(stack, topics) if view.state in UNFINISHED]
 
 
 def ml_names_of(stack: Stack, ledger_ids: Iterable[int]) -> dict[int, str]:

@@ -7,25 +7,21 @@ of policies per namespace: ten thousand topics are a matter of seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from uuid import UUID
 
-from resources.errors import FormatError, MetadataError, RefusedError
+from resources.errors import RefusedError
 from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.topic_names import never_touched
 from resources.pulsar.policies import POLICIES_ROOT
 from tiering_assets.records.keys import namespace_of
 from tiering_assets.steps.pauses import namespace_scope
 from tiering_assets.steps.policies import Policies, open_policies
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.user_topics import read_topics, user_topic_names
 from tiering_assets.tiering.topic_counts import TopicCounts, count_topic
 
-READERS = 8
-_CHUNK = 256
 _PROGRESS_S = 5.0
 
 
@@ -59,13 +55,13 @@ def list_topics(stack: Stack, namespace: str | None = None) -> Iterator[ListedTo
     stack.narrate(f"{len(names)} topics to read")
     started = told = stack.monotonic()
     with open_policies(stack) as policies:
-        for done, (ml_name, found) in enumerate(_read_all(stack, names), start=1):
+        for done, (ml_name, found) in enumerate(read_topics(stack, names), start=1):
             now = stack.monotonic()
             if now - told >= _PROGRESS_S:
                 told = now
                 stack.narrate(f"{done} of {len(names)} topics in {now - started:.0f} s")
             if found is None:
-                continue  # deleted meanwhile
+                continue  # deleted meanwhile, or not ours to touch
             if isinstance(found, Exception):
                 yield ListedTopic(
                     topic=topic_of(ml_name),
@@ -74,8 +70,8 @@ def list_topics(stack: Stack, namespace: str | None = None) -> Iterator[ListedTo
                     counts=None,
                     error=str(found),
                 )
-            elif never_touched(ml_name, found.properties) is None:
-                yield _listed(ml_name, found, certified, policies)
+            else:
+                yield _listed(ml_name, found.info, certified, policies)
 
 
 def _listed(
@@ -104,33 +100,10 @@ def _policy(policies: Policies, topic: str) -> str:
 
 def _names(stack: Stack, namespace: str | None) -> list[str]:
     wanted = None if namespace is None else namespace_scope(namespace).name
-    names = sorted(
-        name
-        for name in stack.topics.iter_managed_ledgers()
-        if (wanted is None or namespace_of(name) == wanted) and never_touched(name, {}) is None
-    )
+    names = [n for n in user_topic_names(stack) if wanted is None or namespace_of(n) == wanted]
     if wanted is not None and not names and stack.metadata.get(f"{POLICIES_ROOT}/{wanted}") is None:
         raise RefusedError(
             f"namespace {wanted}: the metadata store has neither topics nor policies of it; check "
             f"the name with `tierkeeper topic list`"
         )
     return names
-
-
-_Read = ManagedLedger | MetadataError | FormatError | None
-
-
-def _read_all(stack: Stack, names: Iterable[str]) -> Iterator[tuple[str, _Read]]:
-    """Each topic's node, several asked for at once, in the order of the names."""
-
-    def read(name: str) -> tuple[str, _Read]:
-        try:
-            found = stack.topics.read(name)
-        except (MetadataError, FormatError) as error:
-            return name, error
-        return name, None if found is None else found[0]
-
-    waiting = iter(names)
-    with ThreadPoolExecutor(READERS, thread_name_prefix="topics") as pool:
-        while chunk := list(islice(waiting, _CHUNK)):
-            yield from pool.map(read, chunk)

@@ -69,6 +69,11 @@ def test_a_node_that_cannot_be_read_is_unknown_and_hides_no_other(site):
                 raise MetadataError("its ACL denies us to read it")
             return real.read(ml_name)
 
+        def read_many(self, ml_names):
+            for name in ml_names:
+                found = self.read(name)
+                yield name, None if found is None else found[1]
+
     found = {one.ml_name: one for one in list_topics(replace(site.stack, topics=Denied()))}
     assert found["t/ns/persistent/secret"].counts is None
     assert found["t/ns/persistent/secret"].error == "its ACL denies us to read it"

@@ -19,7 +19,7 @@ from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
 
 if TYPE_CHECKING:
     from resources.metastore.ledger_info import LedgerInfo
-    from tiering_assets.steps.rounds import Topic
+    from tiering_assets.steps.user_topics import Topic
 
 OVERLAP_MS = 120_000
 _TOLD_MAX = 5000

@@ -1,0 +1,74 @@
+"""The topics of users and their nodes, many requests on their way at once. Reads only.
+
+Owns: which topics are looked at at all, and that one whose node cannot be read is told by name and
+hides no other. Where the overlapping reads fail, the topics they were for are read one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from resources.errors import TierkeeperError
+from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
+from resources.metastore.store import Node
+from resources.metastore.topic_names import never_touched
+from tiering_assets.steps.stack import Stack
+
+_AHEAD = 256  # nodes that are read before the first of them is given out
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic's node as it was just read."""
+
+    ml_name: str
+    info: ManagedLedger
+    node: Node
+
+
+def user_topic_names(stack: Stack) -> list[str]:
+    """Managed ledgers that may be users', in name order; their nodes may still say otherwise."""
+    return sorted(n for n in stack.topics.iter_managed_ledgers() if never_touched(n, {}) is None)
+
+
+def read_topics(
+    stack: Stack, names: Iterable[str]
+) -> Iterator[tuple[str, Topic | TierkeeperError | None]]:
+    """Each topic in the order of the names; None of what is gone or not ours to touch."""
+    waiting = iter(names)
+    while ahead := list(islice(waiting, _AHEAD)):
+        try:
+            nodes = dict(stack.topics.read_many(ahead))
+        except TierkeeperError:
+            yield from ((name, _read_alone(stack, name)) for name in ahead)
+        else:
+            yield from ((name, _decode(name, nodes[name])) for name in ahead)
+
+
+def require_topics(stack: Stack, names: Iterable[str]) -> Iterator[Topic]:
+    """The same where one that cannot be read is an error of the whole."""
+    for _name, found in read_topics(stack, names):
+        if isinstance(found, TierkeeperError):
+            raise found
+        if found is not None:
+            yield found
+
+
+def _read_alone(stack: Stack, name: str) -> Topic | TierkeeperError | None:
+    try:
+        found = stack.topics.read(name)
+    except TierkeeperError as error:
+        return error
+    return None if found is None else _decode(name, found[1])
+
+
+def _decode(name: str, node: Node | None) -> Topic | TierkeeperError | None:
+    if node is None:
+        return None
+    try:
+        info = decode_managed_ledger(node.data)
+    except TierkeeperError as error:
+        return error
+    return None if never_touched(name, info.properties) is not None else Topic(name, info, node)
