@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate mutants crash-matrix soak bench postgres-check stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate mutants crash-matrix soak bench bench-fleet postgres-check stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ soak: setup ## automation on real servers for MINUTES=10, with everything killed
 
 bench: setup ## measure against Pulsar's own offloader and what bounds both, MINUTES=18 at most; docs/performance.md
 	@$(BIN)/python -m benchmarks.run --minutes $(or $(MINUTES),18); code=$$?; $(BIN)/python -m benchmarks.page; exit $$code
+
+bench-fleet: setup ## surveys, sensor ticks, one ledger and the metrics over LEDGERS=10000; ACCEPT=1 keeps it
+	$(BIN)/python -m benchmarks.fleet --ledgers $(or $(LEDGERS),10000) $(if $(BEFORE),--before $(BEFORE)) $(if $(ACCEPT),--accept)
 
 postgres-check: setup ## Dagster on a real PostgreSQL as deploy/ has it; needs PostgreSQL installed
 	@.ci/postgres-check

@@ -28,6 +28,7 @@ def claim(ledger_id: int) -> str:
 
 PUBLICATIONS = "publications/"
 FAILURES = "failures/"
+RELEASES = "releases/"
 DISTURBANCES = "disturbances/"
 LOADS = "loads/"
 BEGUN_RELEASES = "begun-releases/"
@@ -107,7 +108,7 @@ INTENT_SUFFIX = ".intent.json"
 
 
 def release_intent(ledger_id: int, uid: UUID) -> str:
-    return f"releases/{ledger_id}/{uid}{INTENT_SUFFIX}"
+    return f"{RELEASES}{ledger_id}/{uid}{INTENT_SUFFIX}"
 
 
 def release(ledger_id: int, uid: UUID) -> str:

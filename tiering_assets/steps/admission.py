@@ -54,7 +54,9 @@ class Offloads:
         """BrokerError where the policy cannot be read: unknown is not permission."""
         to_copy: list[LedgerInfo] = []
         verified: list[LedgerInfo] = []
-        for listed in self._wanted(topic):
+        wanted = self._wanted(topic)
+        self._certified.ask([listed.ledger_id for listed in wanted])
+        for listed in wanted:
             certified, bad = self._copies(listed.ledger_id)
             if certified:
                 verified.append(listed)
@@ -133,6 +135,7 @@ class Releases:
         self._stack = stack
         self._may_try = may_try
         self._memory = memory
+        memory.catch_up(stack)
         self._certified = Certified(stack)
         self._holds = read_holds(stack)
         self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
@@ -157,6 +160,7 @@ class Releases:
                 and pair[0] not in self._in_bookkeeper
             ),
         )
+        self._certified.ask([pair[0] for pair in sorted(due) if pair not in self._memory.foreign])
         return [
             _ready(topic, named[pair])
             for pair in sorted(due)

@@ -27,7 +27,9 @@ def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[in
 
 def due_by_topic(stack: Stack, topics: Iterable[str] | None = None) -> dict[str, list[int]]:
     """Copies of ours whose lag has passed or whose release was begun, by managed ledger."""
-    releases = Releases(stack, lambda _ledger_id: True, TickMemory())
+    memory = TickMemory()
+    memory.catch_up(stack, keys_max=None)
+    releases = Releases(stack, lambda _ledger_id: True, memory)
     found: dict[str, list[int]] = defaultdict(list)
     for topic in _topics(stack, topics):
         for ready in releases.look(topic):

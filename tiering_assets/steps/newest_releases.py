@@ -19,7 +19,7 @@ from tiering_assets.records.models import Release
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 
-RELEASES = "releases/"
+RELEASES = keys.RELEASES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

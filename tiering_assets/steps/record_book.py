@@ -125,6 +125,12 @@ class RecordBook:
         listed = self._objects.list_objects(self.prefix + prefix, start_after=start_after)
         return [s.key.removeprefix(self.prefix) for s in listed if s.last_modified > since]
 
+    def keys_after(self, prefix: str, key: str) -> Iterator[str]:
+        """Keys under a prefix behind this one, a request per thousand that are taken."""
+        start_after = self.prefix + key if key else ""
+        listed = self._objects.list_objects(self.prefix + prefix, start_after=start_after)
+        return (summary.key.removeprefix(self.prefix) for summary in listed)
+
     def keys(self, prefix: str) -> list[str]:
         return [*self._records.list(prefix)]
 

@@ -2,13 +2,15 @@
 
 Owns: records are only ever added, so what was once seen stays true: a publication that is recorded, a
 release that is recorded, a copy that has no certificate although a topic names it. Where little is
-asked, one ledger's keys are listed at a time; beyond SINGLES_MAX all of a kind at once.
+asked, one ledger's keys are listed at a time; beyond SINGLES_MAX all of a kind at once. Releases of
+all times are listed once in the life of a process, so many a tick (catch_up).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from uuid import UUID
 
 from tiering_assets.records import keys
@@ -17,6 +19,7 @@ from tiering_assets.steps.stack import Stack
 
 Pair = tuple[int, UUID]
 SINGLES_MAX = 200
+KEYS_A_TICK = 100_000  # of releases, a hundred requests: a few seconds
 _REMEMBERED_MAX = 2_000_000
 
 
@@ -28,10 +31,24 @@ class TickMemory:
     confirmed: set[Pair] = field(default_factory=set)
     released: set[Pair] = field(default_factory=set)
     publications: set[str] = field(default_factory=set)
+    _listed_to: str = ""  # the last key of a release that was listed, "" before the first
+    _listed_all: bool = False
 
     def clear(self) -> None:
         for known in (self.foreign, self.confirmed, self.released, self.publications):
             known.clear()
+        self._listed_to, self._listed_all = "", False
+
+    def catch_up(self, stack: Stack, *, keys_max: int | None = KEYS_A_TICK) -> None:
+        """Go on listing the releases of before; of `keys_max` keys at most."""
+        if self._listed_all:
+            return
+        listed = stack.book.keys_after(keys.RELEASES, self._listed_to)
+        for key in islice(listed, keys_max):
+            self._listed_to = key
+            if keys.is_release(key):
+                self.released.add(keys.pair_of(key))
+        self._listed_all = next(listed, None) is None
 
     def trim(self) -> None:
         """Forget everything when it is too much; it is read again."""
@@ -51,16 +68,18 @@ class TickMemory:
         return left - self.confirmed
 
     def unreleased(self, stack: Stack, pairs: Iterable[Pair]) -> set[Pair]:
-        """Of these, marked and gone from BookKeeper, those without a release record."""
+        """Of these, marked and gone from BookKeeper, those without a release record.
+
+        None of them before catch_up has listed all: they wait for a later tick. Beyond SINGLES_MAX
+        the others wait, too.
+        """
         left = set(pairs) - self.released - self.foreign
-        prefixes: Iterable[str] = ["releases/"]
-        if len(left) <= SINGLES_MAX:
-            prefixes = [keys.releases_of(ledger_id) for ledger_id, _uid in left]
-        for prefix in prefixes:
-            self.released.update(
-                keys.pair_of(key) for key in stack.book.keys(prefix) if keys.is_release(key)
-            )
-        return left - self.released
+        if not self._listed_all:
+            return set()
+        asked = sorted(left)[:SINGLES_MAX]
+        found = stack.in_parallel(lambda pair: stack.book.exists(keys.release(*pair)), [*asked])
+        self.released.update(p for p, there in zip(asked, found, strict=True) if there)
+        return set(asked) - self.released
 
 
 class Certified:
@@ -68,15 +87,24 @@ class Certified:
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
-        self._asked = 0
-        self._all: dict[int, set[UUID]] | None = None
+        self._of: dict[int, set[UUID]] = {}
+        self._all = False
+
+    def ask(self, ledger_ids: Iterable[int]) -> None:
+        """Ask about these ledgers at once, so that `attempts` need not one after the other."""
+        new = [i for i in ledger_ids if i not in self._of]
+        if self._all:
+            return
+        if len(self._of) + len(new) > SINGLES_MAX:
+            for ledger_id, uid in self._stack.book.pairs("certificates/"):
+                self._of.setdefault(ledger_id, set()).add(uid)
+            self._all = True
+            return
+        found = self._stack.in_parallel(
+            lambda i: {uid for _, uid in self._stack.book.pairs(keys.certificates_of(i))}, new
+        )
+        self._of.update(zip(new, found, strict=True))
 
     def attempts(self, ledger_id: int) -> set[UUID]:
-        if self._all is None and self._asked >= SINGLES_MAX:
-            self._all = {}
-            for one, uid in self._stack.book.pairs("certificates/"):
-                self._all.setdefault(one, set()).add(uid)
-        if self._all is not None:
-            return self._all.get(ledger_id, set())
-        self._asked += 1
-        return {uid for _, uid in self._stack.book.pairs(keys.certificates_of(ledger_id))}
+        self.ask([ledger_id])
+        return self._of.get(ledger_id, set())

@@ -1,0 +1,100 @@
+"""One measurement over a fleet that is there: requests to the store, seconds and memory, as JSON.
+
+    python benchmarks/fleet_cell.py survey|show|why|figures|sensor:NAME
+
+A process of its own for each, with the settings of the environment, so that the code of another
+checkout can be measured over the same servers (PYTHONPATH).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from resources.settings_sources import load_settings
+from tests.support.request_count import counted_requests
+from tiering_assets.steps.stack import Stack, open_stack
+
+TICKS = 3
+
+
+def main() -> int:
+    what, _, name = sys.argv[1].partition(":")
+    if what == "sensor":
+        found = _measure(lambda: _tick(name))
+    else:
+        with open_stack(load_settings().settings) as stack:
+            act = _ACTS[what]
+            found = _measure(lambda: act(stack))
+    sys.stdout.write(json.dumps({"what": sys.argv[1], **found}) + "\n")
+    return 0
+
+
+def _measure(act: Callable[[], object]) -> dict[str, object]:
+    with counted_requests() as seen:
+        began, cpu = time.monotonic(), time.process_time()
+        act()
+        wall, spent = time.monotonic() - began, time.process_time() - cpu
+    return {
+        "requests": dict(sorted(seen.items())),
+        "store_calls": sum(seen.values()),
+        "seconds": round(wall, 2),
+        "cpu_seconds": round(spent, 2),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def _survey(stack: Stack) -> int:
+    from tiering_assets.steps.survey import survey
+
+    return sum(1 for _view in survey(stack))
+
+
+def _show(stack: Stack) -> object:
+    from tiering_assets.steps.ledger_report import report_ledger
+
+    return report_ledger(stack, int(os.environ["FLEET_LEDGER"]))
+
+
+def _why(stack: Stack) -> object:
+    from tiering_assets.steps.backlog import explain_ledger
+
+    return explain_ledger(stack, int(os.environ["FLEET_LEDGER"]), loads_nothing=True)
+
+
+def _figures(stack: Stack) -> object:
+    from tiering_assets.steps.fleet_figures import take_figures
+
+    return take_figures(stack)
+
+
+_ACTS: dict[str, Callable[[Stack], object]] = {
+    "survey": _survey,
+    "show": _show,
+    "why": _why,
+    "figures": _figures,
+}
+
+
+def _tick(name: str) -> object:
+    """One tick without a cursor, as after a start."""
+    import dagster as dg
+
+    from tiering_assets.definitions import defs
+    from tiering_assets.defs.resources import TieringStack
+
+    sensor = next(one for one in defs.get_repository_def().sensor_defs if one.name == name)
+    with tempfile.TemporaryDirectory() as home, dg.DagsterInstance.local_temp(home) as instance:
+        context = dg.build_sensor_context(
+            instance=instance, definitions=defs, resources={"tiering_stack": TieringStack()}
+        )
+        return sensor.evaluate_tick(context)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
