@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
+from resources.garbage import freeze_once
 from tiering_assets.defs.jobs import JOBS
 from tiering_assets.defs.lineage import ASSETS
 from tiering_assets.defs.pause_job import pause_tiering
@@ -20,3 +21,4 @@ defs = dg.Definitions(
     # A step of a process of its own costs five CPU seconds; Spark brings the parallelism.
     executor=dg.in_process_executor,
 )
+freeze_once("definitions")

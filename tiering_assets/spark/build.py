@@ -34,6 +34,7 @@ ONLY = {
     "resources": (
         "__init__",
         "errors",
+        "garbage",
         "settings",
         "settings_protocol",
         "settings_sources",

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from resources.garbage import freeze_once
 from resources.settings import Settings
 from tiering_assets.spark.schemas import rows_to_arrow
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, decode_task, failure_row
@@ -69,6 +70,7 @@ def run_batches(
     batches: Iterator[pa.RecordBatch], plain: PlainSettings
 ) -> Iterator[pa.RecordBatch]:
     """Run every task of a partition with one Worker and yield the rows of each as one batch."""
+    freeze_once("worker")
     with ExitStack() as opened:
         worker: Worker | None = None
         for batch in batches:

@@ -17,6 +17,7 @@ from itertools import chain
 from uuid import UUID
 
 from resources.errors import ObjectStoreError, RefusedError
+from resources.garbage import no_collection
 from resources.object_store.records import RECORD_BYTES_MAX
 from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
@@ -27,6 +28,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.models import (
     Attempt,
+    BlockFacts,
     Certificate,
     Outcome,
     Publication,
@@ -36,7 +38,7 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.steps.signing import load_public_keys
-from tiering_assets.tiering.audit_findings import About, AuditReport, FindingKind
+from tiering_assets.tiering.audit_findings import About, AuditReport, Finding, FindingKind
 from tiering_assets.tiering.certificate_facts import inconsistencies
 from tiering_assets.tiering.chain_audit import History, judge_history, judge_ledger
 from tiering_assets.tiering.object_audit import BlockAudit, judge_head, judge_index
@@ -315,18 +317,24 @@ class _Run:
     def _read_data(self, certificate: Certificate, head: ObjectHead) -> None:
         """Every byte that is there, by ranges; blocks that all fit make the whole's digest fit."""
         for block in certificate.blocks:
-            audit = BlockAudit(certificate, block)
-            end = min(block.offset + block.block_length, head.size)
-            for start in range(block.offset, end, self._range):
-                length = min(self._range, end - start)
-                audit.feed(
-                    self._objects.get_range(
-                        head.key, start=start, length=length, version_id=head.version_id
-                    )
+            self._report.findings += self._read_block(certificate, block, head)
+
+    @no_collection()
+    def _read_block(
+        self, certificate: Certificate, block: BlockFacts, head: ObjectHead
+    ) -> list[Finding]:
+        audit = BlockAudit(certificate, block)
+        end = min(block.offset + block.block_length, head.size)
+        for start in range(block.offset, end, self._range):
+            length = min(self._range, end - start)
+            audit.feed(
+                self._objects.get_range(
+                    head.key, start=start, length=length, version_id=head.version_id
                 )
-                self._report.bytes_read += length
-                self._tell(f"{head.key}: block {block.part_number} of {len(certificate.blocks)}")
-            self._report.findings += audit.finish()
+            )
+            self._report.bytes_read += length
+            self._tell(f"{head.key}: block {block.part_number} of {len(certificate.blocks)}")
+        return audit.finish()
 
     def _say(
         self, about: About, kind: FindingKind, key: str, expected: object, found: object

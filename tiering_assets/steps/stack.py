@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from resources.errors import SettingsError
+from resources.garbage import freeze_once
 from resources.metastore.identity import require_one_cluster
 from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.store import MetadataStore
@@ -146,6 +147,7 @@ def open_stack(
     narrate: Narrate | None = None,
 ) -> Iterator[Stack]:
     """Connect to everything and close it again. Errors name the server and the setting."""
+    freeze_once("steps")  # whoever opens a stack has imported what its steps need
     require_store(settings)
     user_suites = load_user_suites(settings.quality.suites)
     own_policies = read_own_policies(settings.policy)

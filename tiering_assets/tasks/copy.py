@@ -13,6 +13,7 @@ from hashlib import md5, sha256
 
 from resources.bookkeeper.reader import LedgerReader
 from resources.errors import IntegrityError, ObjectExistsError, TierkeeperError
+from resources.garbage import no_collection
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.layout import BlockPlan
@@ -49,6 +50,7 @@ def copy_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
             yield waiting.result()
 
 
+@no_collection()
 def _encode(
     block: BlockPlan, reader: LedgerReader, encoder: BlockEncoder, digest: EntriesDigest
 ) -> memoryview:

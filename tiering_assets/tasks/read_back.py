@@ -6,10 +6,12 @@ READ_SOURCE sees only the bookies. The driver compares the two (tiering/verifica
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 
+from resources.bookkeeper.batch_body import Entry
+from resources.garbage import no_collection
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest
@@ -21,30 +23,35 @@ from tiering_assets.tasks.worker import Worker
 def read_back_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     """Read every byte of the blocks by ranged GETs and decode them."""
     for block in task.blocks:
-        started = worker.clock()
-        digest = EntriesDigest()
-        bytes_digest = sha256()
-        walker = BlockWalker(
-            block_length=block.block_length,
-            first_entry_id=block.first_entry_id,
-            entries_expected=block.entries,
-            offset=block.offset,
-        )
-        header = b""
-        for chunk in _chunks(task, block, worker):
-            header += chunk[: HEADER_BYTES - len(header)]
-            bytes_digest.update(chunk)
-            for entry_id, payload in walker.feed(chunk):
-                digest.update(entry_id, payload)
-        walker.finish()
-        yield _row(
-            task,
-            block,
-            digest,
-            sha256_hex=bytes_digest.hexdigest(),
-            seconds=worker.clock() - started,
-            header=header.hex(),
-        )
+        yield _read_back(task, block, worker)
+
+
+@no_collection()
+def _read_back(task: BlockTask, block: BlockPlan, worker: Worker) -> BlockRow:
+    started = worker.clock()
+    digest = EntriesDigest()
+    bytes_digest = sha256()
+    walker = BlockWalker(
+        block_length=block.block_length,
+        first_entry_id=block.first_entry_id,
+        entries_expected=block.entries,
+        offset=block.offset,
+    )
+    header = b""
+    for chunk in _chunks(task, block, worker):
+        header += chunk[: HEADER_BYTES - len(header)]
+        bytes_digest.update(chunk)
+        for entry_id, payload in walker.feed(chunk):
+            digest.update(entry_id, payload)
+    walker.finish()
+    return _row(
+        task,
+        block,
+        digest,
+        sha256_hex=bytes_digest.hexdigest(),
+        seconds=worker.clock() - started,
+        header=header.hex(),
+    )
 
 
 def _chunks(task: BlockTask, block: BlockPlan, worker: Worker) -> Iterator[bytes]:
@@ -71,10 +78,16 @@ def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     )
     for block in task.blocks:
         started = worker.clock()
-        digest = EntriesDigest()
-        for batch in read(first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id):
-            digest.update_many(batch[0][0], [entry[1] for entry in batch])
+        digest = _digest_of(block, read)
         yield _row(task, block, digest, seconds=worker.clock() - started)
+
+
+@no_collection()
+def _digest_of(block: BlockPlan, read: Callable[..., Iterator[list[Entry]]]) -> EntriesDigest:
+    digest = EntriesDigest()
+    for batch in read(first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id):
+        digest.update_many(batch[0][0], [entry[1] for entry in batch])
+    return digest
 
 
 def _row(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
+from typing import Self
 
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
@@ -53,7 +54,7 @@ class Worker:
             BookiePool(settings.bookies, self._addresses, meter=self.rates)
         )
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

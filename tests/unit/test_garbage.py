@@ -1,0 +1,75 @@
+"""No collection while blocks are worked on, as before afterwards; and what is frozen, is so once."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from resources.garbage import no_collection
+
+
+@pytest.fixture(params=[True, False], ids=["enabled", "disabled"])
+def collector(request):
+    """The collector in one of its states; whether it is enabled must be the same afterwards."""
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_it_is_off_inside_and_as_before_outside(collector):
+    with no_collection():
+        assert not gc.isenabled()
+        with no_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() is collector
+
+
+def test_an_error_restores_it_too(collector):
+    with pytest.raises(OSError, match="gone"), no_collection(), no_collection():
+        raise OSError("gone")
+    assert gc.isenabled() is collector
+
+
+def test_the_last_of_several_threads_restores_it(collector):
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with no_collection():
+            entered.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=hold)
+    with no_collection():
+        other.start()
+        assert entered.wait(10)
+    assert not gc.isenabled()
+    leave.set()
+    other.join(10)
+    assert gc.isenabled() is collector
+
+
+def test_each_stage_is_frozen_once():
+    """Again and again would keep for ever what lies in cycles at each such moment."""
+    program = """
+import gc
+from resources.garbage import freeze_once
+
+counts = [gc.get_freeze_count()]
+for stage in ("worker", "worker", "expectations"):
+    kept = [[] for _ in range(1000)]
+    globals()[stage + str(len(counts))] = kept
+    freeze_once(stage)
+    counts.append(gc.get_freeze_count())
+before, first, again, second = counts
+assert before == 0, counts
+assert first > 1000, counts
+assert again <= first, counts
+assert second > first + 1000, counts
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
