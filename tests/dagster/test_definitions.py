@@ -224,17 +224,6 @@ def test_the_sensors_are_these_and_each_asks_for_one_job():
     assert not repository.schedule_defs
 
 
-def test_loading_imports_nothing_heavy(environment):
-    heavy = ["pyspark", "great_expectations", "dagster_aws", "pandas", "boto3", "kazoo"]
-    code = (
-        "import json, sys, tiering_assets.definitions\n"
-        f"print(json.dumps([m for m in {heavy} if m in sys.modules]))"
-    )
-    done = run("python", "-W", "error", "-c", code, environment=environment)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == []
-
-
 def test_dagster_validates_the_workspace(environment):
     done = run(
         "dagster", "definitions", "validate", "-w", "workspace.yaml", environment=environment

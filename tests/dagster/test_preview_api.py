@@ -20,11 +20,11 @@ from tiering_assets.defs.preview_api import (
     partitioned_check,
     runless_entry,
     runless_target,
-    store_entries,
     target_of,
     told_partitions,
     with_lineage,
 )
+from tiering_assets.defs.preview_store import store_entries
 
 SET = "ledgers_of_this_test"
 PARTITIONS = dg.DynamicPartitionsDefinition(name=SET)

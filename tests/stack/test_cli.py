@@ -51,6 +51,16 @@ def s3(endpoints):
     return s3_client(endpoints)
 
 
+@pytest.mark.parametrize(
+    "words", [("ledger", "list"), ("topic", "backlog"), ("ledger", "release", "--due")]
+)
+def test_what_judges_is_not_imported_where_nothing_is_judged(tierkeeper, sent, words):
+    told = tierkeeper(*words, PYTHONPROFILEIMPORTTIME="1").stderr
+    imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+    assert "tiering_assets.steps.stack" in imported
+    assert imported & {"great_expectations", "pandas", "pyspark", "dagster"} == set()
+
+
 def test_a_topic_goes_from_sealed_to_released_by_hand(tierkeeper, endpoints, s3, sent):
     listed = tierkeeper.document("ledger", "list", "--topic", SPEC.topic)["ledgers"]
     sealed = [row for row in listed if row["state"] == "sealed"]

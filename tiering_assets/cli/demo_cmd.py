@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tiering_assets.cli.command import command
 from tiering_assets.cli.session import Session
@@ -36,6 +35,8 @@ def demo(
     ] = False,
 ) -> None:
     """Produce to real topics, tier them with Dagster and Spark, release, and read all back."""
+    from rich.console import Console
+
     from resources.devstack.stack import DevStack
     from resources.devstack.state import STATE_FILE
     from tiering_assets.demo.run import run_demo

@@ -13,7 +13,6 @@ import select
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -108,6 +107,8 @@ for single in (doctor_cmd, demo_cmd):
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # a sixth of what `--help` would import
+
         print_line(f"tierkeeper {version('tierkeeper')}")
         raise typer.Exit
 

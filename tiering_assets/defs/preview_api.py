@@ -1,11 +1,11 @@
-"""Every preview or private name of Dagster that we use; an upgrade is judged here alone.
+"""Every preview or private name of Dagster that we use; an upgrade is judged here, and in the two
+modules beside it: preview_sensors.py and preview_store.py.
 
 Checks with partitions are preview in Dagster 1.13, and what ties an evaluation to the
 materialization it judged is not exported. Both are needed: an unpartitioned check lets one ledger's
 pass speak for another, and a pass that names no materialization outlives a second offload. Runs
 without partition tags need assets whose lineage is no op input, which no decorator makes. Events of
-no run with times of their own, hundreds in one transaction, are what rebuild.py writes: reported one
-by one they take SQLite ten milliseconds each.
+no run with times of their own are what rebuild.py writes.
 tests/dagster/test_preview_api.py fails when one of them moves.
 """
 
@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,12 +31,6 @@ from dagster._core.definitions.data_version import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from dagster._core.storage.event_log import SqliteEventLogStorage
-from dagster._core.storage.event_log.schema import (
-    AssetCheckExecutionsTable,
-    SqlEventLogStorageTable,
-)
 
 BACKFILL_BATCH = 100  # ledgers a run
 Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
@@ -217,91 +210,6 @@ def evaluation_entry(
         ),
         at=at,
     )
-
-
-def store_entries(instance: dg.DagsterInstance, entries: Iterable[dg.EventLogEntry]) -> None:
-    """Store events of no run, all or none where the storage is SQLite.
-
-    A check's evaluation of no run can be stored once for a partition, ever.
-    """
-    storage = instance.event_log_storage
-    found = list(entries)
-    if not found:
-        return
-    if isinstance(storage, SqliteEventLogStorage):
-        _store_in_bulk(storage, found)
-        return
-    by_asset: dict[dg.AssetKey, list[dg.EventLogEntry]] = defaultdict(list)
-    for entry in found:
-        if entry.dagster_event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
-            by_asset[_asset_of(entry)].append(entry)
-    for one_asset in by_asset.values():  # a batch updates the summary of one asset only
-        storage.store_event_batch(one_asset)
-    for entry in found:
-        if entry.dagster_event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
-            storage.store_event(entry)
-
-
-def _store_in_bulk(storage: SqliteEventLogStorage, entries: Sequence[dg.EventLogEntry]) -> None:
-    """The rows that store_event writes, in two statements and two commits for all of them.
-
-    One by one, six connections and four commits an event, ten thousand ledgers take a quarter of an
-    hour. The run's own shard is written first: what only that one has is in no query of ours.
-    """
-    rows = [storage._event_to_row(entry) for entry in entries]
-    with storage.run_connection(RUNLESS_RUN_ID) as runless:
-        runless.execute(SqlEventLogStorageTable.insert(), rows)
-    with storage.index_connection() as index:
-        index.exec_driver_sql("BEGIN IMMEDIATE")  # nobody else may take the ids that follow
-        last_id = index.exec_driver_sql("SELECT max(id) FROM event_logs").scalar() or 0
-        ids = range(last_id + 1, last_id + 1 + len(rows))
-        index.execute(
-            SqlEventLogStorageTable.insert(),
-            [{**row, "id": i} for i, row in zip(ids, rows, strict=True)],
-        )
-        newest: dict[dg.AssetKey, tuple[dg.EventLogEntry, int]] = {}
-        evaluations: list[dict[str, object]] = []
-        for entry, row, i in zip(entries, rows, ids, strict=True):
-            if entry.dagster_event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
-                newest[_asset_of(entry)] = (entry, i)
-            else:
-                evaluations.append(_check_row(entry, row, i))
-        for entry, i in newest.values():
-            storage._store_asset_event(index, entry, i)
-        if evaluations:
-            index.execute(AssetCheckExecutionsTable.insert(), evaluations)
-
-
-def _check_row(
-    entry: dg.EventLogEntry, row: Mapping[str, object], event_id: int
-) -> dict[str, object]:
-    evaluation = entry.get_dagster_event().event_specific_data
-    if not isinstance(evaluation, AssetCheckEvaluation):
-        raise TypeError(f"neither a materialization nor an evaluation: {entry.dagster_event_type}")
-    target = evaluation.target_materialization_data
-    status = (
-        AssetCheckExecutionRecordStatus.SUCCEEDED
-        if evaluation.passed
-        else AssetCheckExecutionRecordStatus.FAILED
-    )
-    return {
-        "asset_key": evaluation.asset_key.to_string(),
-        "check_name": evaluation.check_name,
-        "partition": evaluation.partition,
-        "run_id": entry.run_id,
-        "execution_status": status.value,
-        "evaluation_event": row["event"],
-        "evaluation_event_timestamp": row["timestamp"],
-        "evaluation_event_storage_id": event_id,
-        "materialization_event_storage_id": None if target is None else target.storage_id,
-    }
-
-
-def _asset_of(entry: dg.EventLogEntry) -> dg.AssetKey:
-    key = entry.get_dagster_event().asset_key
-    if key is None:
-        raise TypeError(f"an event of no asset: {entry.dagster_event_type}")
-    return key
 
 
 def told_partitions(

@@ -55,10 +55,10 @@ from tiering_assets.defs.preview_api import (
     judged_partitions,
     runless_entry,
     runless_target,
-    store_entries,
     target_of,
     told_partitions,
 )
+from tiering_assets.defs.preview_store import store_entries
 from tiering_assets.defs.run_history import UNFINISHED
 from tiering_assets.steps.recorded import (
     WORKERS,

@@ -9,6 +9,7 @@ never the values found in them.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar, cast, get_args
@@ -22,14 +23,18 @@ R = TypeVar("R", bound=Record)
 
 RECORD_TYPES: Final[tuple[type[Record], ...]] = get_args(Record)
 
-ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
-    kind.kind: TypeAdapter(kind) for kind in RECORD_TYPES
-}
+_TYPE_OF: Final[Mapping[str, type[Record]]] = {kind.kind: kind for kind in RECORD_TYPES}
+
+
+@functools.cache
+def adapter(kind: str) -> TypeAdapter[Any]:
+    """Pydantic's reader and writer of one kind of record; a process makes those that it uses."""
+    return TypeAdapter(_TYPE_OF[kind])
 
 
 def encode_record(record: Record) -> dict[str, Any]:
     """A JSON object with its `schema` field first. ValueError when it could not be read again."""
-    body = ADAPTERS[record.kind].dump_python(record, mode="json", warnings=False)
+    body = adapter(record.kind).dump_python(record, mode="json", warnings=False)
     again, problem = _validate(record.kind, body)
     if problem is not None:
         raise ValueError(f"record {record.kind}: {problem}")
@@ -58,7 +63,7 @@ def _validate(kind: str, body: Mapping[str, Any]) -> tuple[Any, str | None]:
     """
     try:
         text = json.dumps(body, allow_nan=False)
-        return ADAPTERS[kind].validate_json(text, strict=True), None
+        return adapter(kind).validate_json(text, strict=True), None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])

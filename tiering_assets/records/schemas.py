@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tiering_assets.records.codec import ADAPTERS, RECORD_TYPES
+from tiering_assets.records.codec import RECORD_TYPES, adapter
 from tiering_assets.records.models import Record
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
@@ -27,7 +27,7 @@ def file_name(record_type: type[Record]) -> str:
 
 def schema_text(record_type: type[Record]) -> str:
     """The schema of one kind as it is stored; unknown fields are allowed, as in reading."""
-    body = ADAPTERS[record_type.kind].json_schema(mode="validation")
+    body = adapter(record_type.kind).json_schema(mode="validation")
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **body,

@@ -1,0 +1,117 @@
+"""Which heavy packages each kind of process imports: what is not used is not imported.
+
+A process pays for an import at every start, and there are many starts: a command, a run, a Spark worker.
+A verb that is in no list here fails the test: put it where it belongs and look at what that costs
+(`make bench-start`). Great Expectations, pandas and pyspark's session are in no list, because they are
+imported by the first suite that judges and by the first task that Spark gets.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.process_imports import HEAVY, verbs
+
+ROOT = Path(__file__).parents[2]
+
+NOTHING = frozenset[str]()
+CODEC = frozenset({"pydantic", "cryptography"})  # records and their signatures
+BUCKET = CODEC | {"boto3", "botocore"}
+CLUSTER = BUCKET | {"kazoo", "google.protobuf", "requests"}  # both metadata trees, bookies, brokers
+DAGSTER = frozenset({"dagster", "pydantic"})
+SERVERS = frozenset({"kazoo", "psutil"})  # of a development stack
+
+ALLOWED = {
+    "help": NOTHING,
+    "definitions": DAGSTER,  # code server, and each process that Dagster starts beside it
+    "sensor tick": DAGSTER | CLUSTER,
+    "run": DAGSTER | CLUSTER,
+    "worker": BUCKET,  # never a metadata store or a broker
+    "audit verify": BUCKET | {"google.protobuf"},  # from the bucket alone
+    "auto off": frozenset({"tomlkit"}),
+    "auto on": DAGSTER | {"tomlkit"},
+    "auto status": DAGSTER,
+    "broker gone": CLUSTER,
+    "broker list": CLUSTER,
+    "budget set": CLUSTER,
+    "budget show": CLUSTER,
+    "config show": NOTHING,
+    "dagster prune": DAGSTER,
+    "dagster rebuild": DAGSTER | CLUSTER | {"sqlalchemy", "alembic"},  # writes Dagster's tables
+    "demo": CLUSTER | SERVERS,
+    "doctor": CLUSTER,
+    "hold lift": CLUSTER,
+    "hold list": CLUSTER,
+    "hold set": CLUSTER,
+    "ledger give-up": CLUSTER,
+    "ledger list": CLUSTER,
+    "ledger offload": CLUSTER,
+    "ledger plan": CLUSTER,
+    "ledger release": CLUSTER,
+    "ledger show": CLUSTER,
+    "ledger verify": CLUSTER,
+    "ledger why": CLUSTER,
+    "metrics print": CLUSTER | {"prometheus_client"},
+    "metrics serve": CLUSTER | {"prometheus_client"},
+    "object scan": CLUSTER,
+    "object show": CLUSTER,
+    "object verify": CLUSTER,
+    "orphan expired": CLUSTER,
+    "orphan list": CLUSTER,
+    "orphan records": CLUSTER,
+    "orphan sweep": CLUSTER,
+    "policy check": CLUSTER,
+    "policy show": CLUSTER,
+    "scrub run": CLUSTER,
+    "scrub status": CLUSTER,
+    "stack down": SERVERS,
+    "stack status": SERVERS,
+    "stack up": SERVERS,
+    "tiering list": CLUSTER,
+    "tiering pause": CLUSTER,
+    "tiering resume": CLUSTER,
+    "topic backlog": CLUSTER,
+    "topic expiry": CLUSTER,
+    "topic list": CLUSTER,
+    "topic load-overdue": CLUSTER,
+    "topic offload": CLUSTER,
+    "topic offload-status": CLUSTER,
+}
+PROCESSES = {"help", "definitions", "sensor tick", "run", "worker"}
+
+
+@pytest.fixture(scope="module")
+def imported():
+    """Heavy packages by kind of process, of processes that did import them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.process_imports"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {kind: set(found) for kind, found in json.loads(done.stdout).items()}
+
+
+def test_every_verb_is_in_the_table():
+    assert ALLOWED.keys() == PROCESSES | {name for name, _function in verbs()}
+
+
+def test_a_process_imports_what_its_kind_may(imported):
+    assert imported.keys() == ALLOWED.keys()
+    needless = {kind: found - ALLOWED[kind] for kind, found in imported.items()}
+    assert {kind: sorted(more) for kind, more in needless.items() if more} == {}
+
+
+def test_the_table_allows_no_more_than_is_used(imported):
+    unused = {kind: ALLOWED[kind] - found for kind, found in imported.items()}
+    assert {kind: sorted(more) for kind, more in unused.items() if more} == {}
+
+
+def test_the_table_names_packages_that_are_looked_for():
+    assert frozenset().union(*ALLOWED.values()) <= set(HEAVY)
