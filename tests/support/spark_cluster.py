@@ -33,6 +33,7 @@ from tests.support.spark_archive import link_packages
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"
 WORKER_HOSTS = ("localhost", HOST)
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1"  # of Java's two: what starts soon and ends soon
 CORES = 2  # what each application takes, one of each worker
 _START_S = 180.0
 _QUIET = """rootLogger.level = warn
@@ -117,6 +118,7 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
     environment = {
         "PATH": f"{Path(bare).parent}:/usr/local/bin:/usr/bin:/bin",
         "JAVA_HOME": str(require_java().parents[1]),
+        "JAVA_TOOL_OPTIONS": FIRST_COMPILER,
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": HOST,
