@@ -277,6 +277,11 @@ class DagsterSettings:
     cluster: str = setting(
         "pulsar", "name in asset keys and in the partition set: letters, digits and underscores"
     )
+    first_of_instance: bool = setting(
+        True,
+        "false where the Dagster instance already has another cluster: sensors and pools carry the "
+        "cluster's name then",
+    )
     runner: str = setting("spark", "where blocks are copied and read back: spark or local")
     partitions_max: int = setting(
         5000, "live ledger partitions; ledgers beyond it are counted in the backlog only"

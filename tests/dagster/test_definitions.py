@@ -12,7 +12,7 @@ import yaml  # type: ignore[import-untyped]
 
 from tiering_assets.definitions import defs
 from tiering_assets.defs.jobs import JOBS as UNRESOLVED_JOBS
-from tiering_assets.defs.partitions import PARTITION_SET, ledger_partitions
+from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET, ledger_partitions
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -256,7 +256,8 @@ def test_instances_send_nothing_and_limit_what_the_jobs_are_tagged_with(path):
     assert config["telemetry"] == {"enabled": False}
     assert config["nux"] == {"enabled": False}
     (limit,) = config["concurrency"]["runs"]["tag_concurrency_limits"]
-    assert defs.resolve_job_def("release").tags[limit["key"]] == limit["value"]
+    assert defs.resolve_job_def("release").tags[limit["key"]] == CLUSTER
+    assert limit["value"] == {"applyLimitPerUniqueValue": True}
     pools = config["concurrency"]["pools"]
     assert pools["granularity"] == "run"  # a killed run must not hold a slot that only steps free
     assert pools["default_limit"] < config["concurrency"]["runs"]["max_concurrent_runs"]

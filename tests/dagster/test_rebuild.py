@@ -27,6 +27,7 @@ from tiering_assets.defs.partitions import (
     partition_key,
 )
 from tiering_assets.defs.rebuild import rebuild
+from tiering_assets.defs.run_history import JOB_TAG
 from tiering_assets.records import keys
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.quarantine import quarantine
@@ -310,8 +311,10 @@ def test_one_unreadable_record_is_its_ledgers_own(stack, told, fresh, world):
 
 
 def test_an_instance_with_unfinished_runs_is_refused_unless_forced(stack, told, fresh):
-    fresh.add_run(dg.DagsterRun(job_name="offload", status=dg.DagsterRunStatus.STARTED))
-    with pytest.raises(RefusedError, match="1 runs of this Dagster instance are unfinished"):
+    started = dg.DagsterRunStatus.STARTED
+    fresh.add_run(dg.DagsterRun(job_name="somebody's", status=started))
+    fresh.add_run(dg.DagsterRun(job_name="offload", status=started, tags={JOB_TAG: "offload"}))
+    with pytest.raises(RefusedError, match="1 runs of this cluster are unfinished"):
         again(stack, fresh)
     assert fresh.get_dynamic_partitions(PARTITION_SET) == []
     assert again(stack, fresh, force=True).partitions_added == 4

@@ -14,10 +14,10 @@ import dagster as dg
 
 from resources.errors import SettingsError
 from resources.settings_sources import load_settings
-from tiering_assets.defs.partitions import ledger_partitions
+from tiering_assets.defs.partitions import ledger_partitions, named
 
-BOOKIE_READ_POOL = "bookie_read"
-RELEASE_POOL = "release"
+BOOKIE_READ_POOL = named("bookie_read")
+RELEASE_POOL = named("release")
 _OWNER = re.compile(r"team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+", re.ASCII)
 
 

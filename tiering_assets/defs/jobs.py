@@ -12,6 +12,8 @@ from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SA
 from tiering_assets.defs.figures import OBJECTIVES_MET
 from tiering_assets.defs.partitions import (
     CERTIFICATES,
+    CLUSTER,
+    CLUSTER_TAG,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
     OFFLOAD_CONTEXTS,
@@ -23,13 +25,14 @@ from tiering_assets.defs.partitions import (
     TIERING_BACKLOG,
 )
 from tiering_assets.defs.preview_api import AssetJob
+from tiering_assets.defs.run_history import JOB_TAG, RELEASE_TAG
 
 
 def _job(name: str, selection: dg.AssetSelection, description: str) -> AssetJob:
-    # The tag is what dagster.yaml limits concurrent runs by.
-    return dg.define_asset_job(
-        name, selection, description=description, tags={"tierkeeper/job": name}
-    )
+    tags = {JOB_TAG: name, CLUSTER_TAG: CLUSTER}
+    if name == "release":
+        tags[RELEASE_TAG] = CLUSTER
+    return dg.define_asset_job(name, selection, description=description, tags=tags)
 
 
 JOBS = [

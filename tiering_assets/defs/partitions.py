@@ -2,7 +2,8 @@
 
 Owns: one partition per admitted ledger, its key the ledger id with 19 digits, so that keys sort as
 ids do and no topic name ever becomes a key. Set and asset keys carry the cluster's name, because
-ledger ids repeat from cluster to cluster. The name is read once, when definitions are loaded.
+ledger ids repeat from cluster to cluster; so do the tags of runs, and where a Dagster instance has a
+cluster already, sensors and pools. The name is read once, when definitions are loaded.
 """
 
 from __future__ import annotations
@@ -28,9 +29,20 @@ def check_cluster(name: str) -> str:
     return name
 
 
-CLUSTER = check_cluster(load_settings().settings.dagster.cluster)
+_SETTINGS = load_settings().settings.dagster
+CLUSTER = check_cluster(_SETTINGS.cluster)
+IS_FIRST = _SETTINGS.first_of_instance
+CLUSTER_TAG = "tierkeeper/cluster"
 PARTITION_SET = f"ledgers_{CLUSTER}"
 ledger_partitions = dg.DynamicPartitionsDefinition(name=PARTITION_SET)
+
+
+def named(name: str) -> str:
+    """The name of a sensor or pool in an instance that other clusters share.
+
+    A first cluster's stay what they are: a renamed pool loses its limit, a renamed sensor its cursor.
+    """
+    return name if IS_FIRST else f"{name}_{CLUSTER}"
 
 
 def key_of(asset: str) -> dg.AssetKey:

@@ -12,7 +12,9 @@ import dagster as dg
 from pydantic import Field
 
 from resources.errors import TierkeeperError
+from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG
 from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.run_history import JOB_TAG
 
 if TYPE_CHECKING:
     from tiering_assets.steps.pauses import Scope
@@ -71,7 +73,7 @@ def pause_topics(
 
 @dg.job(
     name="pause_tiering",
-    tags={"tierkeeper/job": "pause_tiering"},
+    tags={JOB_TAG: "pause_tiering", CLUSTER_TAG: CLUSTER},
     description=(
         "Pause, disable or enable tiering of topics, namespaces or everything, as `tierkeeper "
         "tiering pause` and `resume` do. Who and why stays in the records."

@@ -1,4 +1,4 @@
-"""Old runs of Dagster's, which it keeps for ever: those that may be forgotten, and no others.
+"""Old runs of Dagster's, which it keeps for ever: ours that may be forgotten, and no others.
 
 Owns: deleting a run deletes what it told, so a run stays while it told the newest event of an asset
 or of a partition that is live. Runs of one batch go together, or not at all: their number is part
@@ -29,7 +29,7 @@ from tiering_assets.defs.partitions import (
     TIERING_BACKLOG,
 )
 from tiering_assets.defs.preview_api import told_partitions
-from tiering_assets.defs.run_history import BATCH_TAG, FINISHED
+from tiering_assets.defs.run_history import BATCH_TAG, FINISHED, is_ours
 
 _OF_LEDGERS = (
     SEALED_LEDGERS,
@@ -83,7 +83,7 @@ def _finished(instance: dg.DagsterInstance, before: datetime) -> Iterator[dg.Dag
         page = instance.get_runs(
             dg.RunsFilter(statuses=FINISHED, created_before=before), cursor=cursor, limit=_PAGE
         )
-        yield from page
+        yield from (run for run in page if is_ours(run))
         if len(page) < _PAGE:
             return
         cursor = page[-1].run_id

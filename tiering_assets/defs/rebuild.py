@@ -59,7 +59,7 @@ from tiering_assets.defs.preview_api import (
     told_partitions,
 )
 from tiering_assets.defs.preview_store import store_entries
-from tiering_assets.defs.run_history import UNFINISHED
+from tiering_assets.defs.run_history import UNFINISHED, is_ours
 from tiering_assets.steps.recorded import (
     WORKERS,
     Fleet,
@@ -168,10 +168,11 @@ def _check(stack: Stack, instance: dg.DagsterInstance, *, force: bool) -> None:
             f"dagster.cluster is {named!r}, but the definitions were loaded for {CLUSTER!r}: "
             "set it in tierkeeper.toml or TIERKEEPER_DAGSTER_CLUSTER, as the code location has it"
         )
-    unfinished = instance.get_runs_count(dg.RunsFilter(statuses=UNFINISHED))
+    runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
+    unfinished = sum(map(is_ours, runs))
     if unfinished and not force:
         raise RefusedError(
-            f"{unfinished} runs of this Dagster instance are unfinished: wait for them or "
+            f"{unfinished} runs of this cluster are unfinished in this Dagster instance: wait for them or "
             "terminate them, or use --force when nothing runs them any more"
         )
 

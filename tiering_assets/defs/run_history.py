@@ -7,14 +7,17 @@ again at once, and the run keys that would forbid it are lost with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
 
+from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG, IS_FIRST, named
 from tiering_assets.tiering.admission import Batch, History
 
+JOB_TAG = "tierkeeper/job"
+RELEASE_TAG = "tierkeeper/release"  # the cluster: dagster.yaml lets one release of each run
 BATCH_TAG = "tierkeeper/batch"
 SENSOR_TAG = "tierkeeper/sensor"
 _RUNS_MAX = 1000
@@ -31,16 +34,12 @@ def read_history(
 ) -> History:
     """Unfinished runs of a job, and those that began within the horizon: the newest thousand each."""
     running: set[int] = set()
-    unfinished = instance.get_runs(
-        dg.RunsFilter(job_name=job, statuses=UNFINISHED), limit=_RUNS_MAX
-    )
+    unfinished = [record.dagster_run for record in our_records(instance, job, statuses=UNFINISHED)]
     for run in unfinished:
         running.update(ledger_ids_of(run.run_config))
     tries: Counter[int] = Counter()
     ended_at: dict[int, datetime] = {}
-    for record in instance.get_run_records(
-        dg.RunsFilter(job_name=job, created_after=now - horizon), limit=_RUNS_MAX
-    ):
+    for record in our_records(instance, job, created_after=now - horizon):
         if record.dagster_run.status in UNFINISHED:
             continue
         ended = record.create_timestamp
@@ -56,6 +55,37 @@ def read_history(
         tries=tries,
         ended_at=ended_at,
     )
+
+
+def our_records(
+    instance: dg.DagsterInstance,
+    job: str,
+    *,
+    statuses: Sequence[dg.DagsterRunStatus] = (),
+    created_after: datetime | None = None,
+    limit: int = _RUNS_MAX,
+) -> list[dg.RunRecord]:
+    """Runs of a job of this cluster, newest first; ledger ids and jobs' names repeat in others.
+
+    Runs of before there was a tag count as the first cluster's.
+    """
+
+    def ask(tags: Mapping[str, str]) -> Sequence[dg.RunRecord]:
+        wanted = dg.RunsFilter(
+            job_name=job, statuses=statuses, created_after=created_after, tags=tags
+        )
+        return instance.get_run_records(wanted, limit=limit)
+
+    found = [*ask({CLUSTER_TAG: CLUSTER})]
+    if IS_FIRST:
+        found += [one for one in ask({}) if CLUSTER_TAG not in one.dagster_run.tags]
+    return sorted(found, key=lambda one: one.create_timestamp, reverse=True)[:limit]
+
+
+def is_ours(run: dg.DagsterRun) -> bool:
+    """Whether a run is one of our jobs for this cluster. Other people's pipelines have no such tag."""
+    cluster = run.tags.get(CLUSTER_TAG)
+    return cluster == CLUSTER or (cluster is None and IS_FIRST and JOB_TAG in run.tags)
 
 
 def ledger_ids_of(run_config: Mapping[str, Any]) -> Iterable[int]:
@@ -83,7 +113,7 @@ def request_of(
 
     A run key can be used once for ever, so a second run of the same ledgers needs another.
     """
-    name = f"{sensor}-{batch.name}"
+    name = f"{named(sensor)}-{batch.name}"
     earlier = instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name}))
     return dg.RunRequest(
         run_key=f"{name}-{earlier}",

@@ -1,7 +1,7 @@
 """A store as one page of a report sees it: each question is asked once, whoever asks it.
 
 Owns: what a report reads for its chain, its state and its gate is one picture. Only for reads that
-decide nothing: what publishes or destroys asks anew. A write forgets every answer.
+decide nothing: what publishes or destroys asks anew. A write is not hidden by an older answer.
 """
 
 from __future__ import annotations
@@ -53,6 +53,14 @@ class _AskedOnce:
         )
         return iter(listed)
 
+    def put(self, key: str, *args: Any, **kwargs: Any) -> Any:
+        """Forgets what it may change: the key, and the listings that hold it."""
+        for asked in [*self._answers]:
+            what, about = cast("tuple[str, str]", asked)[:2]
+            if about == key or (what == "list" and key.startswith(about)):
+                del self._answers[asked]
+        return self._objects.put(key, *args, **kwargs)
+
     def __getattr__(self, name: str) -> Any:
         really = getattr(self._objects, name)
 
@@ -60,7 +68,7 @@ class _AskedOnce:
             if name not in _ASKING:
                 self._answers.clear()
                 return really(*args, **kwargs)
-            asked = (name, args, tuple(sorted(kwargs.items())))
+            asked = (name, "", args, tuple(sorted(kwargs.items())))
             return self._once(asked, lambda: really(*args, **kwargs))
 
         return call

@@ -15,7 +15,7 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
-from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 from tiering_assets.steps.claims import live_claims
@@ -215,23 +215,29 @@ def _read_records(stack: Stack, *, of_all_topics: bool) -> ListedRecords:
         attempted.add((ledger_id, uid))
         if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
             newest[ledger_id] = (summary.last_modified, uid)
+    certified = stack.book.pairs("certificates/")
+    newest_pairs = [(ledger_id, uid) for ledger_id, (_when, uid) in newest.items()]
     return ListedRecords(
         newest_attempt={ledger_id: uid for ledger_id, (_when, uid) in newest.items()},
         newest_at={ledger_id: when for ledger_id, (when, _uid) in newest.items()},
         attempts=attempts,
         attempted=attempted,
-        certified=stack.book.pairs("certificates/"),
+        certified=certified,
         quarantined=stack.book.pairs("quarantines/"),
-        indexed={
-            (key.ledger_id, key.uid)
-            for summary in stack.objects.list_objects()
-            if (key := parse_key(summary.key)) is not None and key.is_index
-        },
+        indexed=_indexed(stack, [pair for pair in newest_pairs if pair not in certified]),
         holds=read_holds(stack),
         claimed=live_claims(stack, store_now),
         store_now=store_now,
         publications=list_publications(stack) if of_all_topics else None,
     )
+
+
+def _indexed(stack: Stack, pairs: list[tuple[int, UUID]]) -> set[tuple[int, UUID]]:
+    """Of these attempts without a certificate, those whose index object is there: one request each."""
+    found = stack.in_parallel(
+        lambda pair: stack.objects.head(index_key(pair[1], pair[0])) is not None, pairs
+    )
+    return {pair for pair, there in zip(pairs, found, strict=True) if there}
 
 
 def ml_names_of(stack: Stack, ledger_ids: Iterable[int]) -> dict[int, str]:

@@ -18,7 +18,7 @@ from tiering_assets.records.models import Publication
 from tiering_assets.steps.stack import Stack
 
 Pair = tuple[int, UUID]
-SINGLES_MAX = 200
+SINGLES_MAX = 50  # requests; a listing of all is one per thousand
 KEYS_A_TICK = 100_000  # of releases, a hundred requests: a few seconds
 _REMEMBERED_MAX = 2_000_000
 

@@ -1,7 +1,7 @@
 """What a sensor remembers between two ticks: a small JSON object with a version.
 
-Owns: a cursor is a hint where to go on, never evidence. One that cannot be read, or that a newer
-version wrote, starts a new round and says so.
+Owns: a cursor is a hint where to go on, never evidence. One that cannot be read, that a newer version
+wrote or that is of another cluster starts a new round and says so.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from tiering_assets.defs.partitions import CLUSTER
 
 VERSION = 1
 
@@ -46,10 +48,15 @@ def read_cursor(text: str | None) -> Read:
         return Read(
             {}, f"the cursor has version {version!r}, expected {VERSION}; a new round begins"
         )
+    cluster = found.get("cluster", CLUSTER)  # cursors of before name none
+    if cluster != CLUSTER:
+        return Read(
+            {}, f"the cursor is of cluster {cluster!r}, not {CLUSTER!r}; a new round begins"
+        )
     return Read(found)
 
 
 def write_cursor(**values: Any) -> str:
     """Values that are None are left out."""
     kept = {name: value for name, value in values.items() if value is not None}
-    return json.dumps({"version": VERSION, **kept}, sort_keys=True)
+    return json.dumps({"version": VERSION, "cluster": CLUSTER, **kept}, sort_keys=True)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from tiering_assets.defs.run_history import SENSOR_TAG
+from tiering_assets.defs.run_history import SENSOR_TAG, our_records
 from tiering_assets.defs.sensors.tick import Result, Tick
 
 
@@ -25,7 +25,7 @@ def verify_due(tick: Tick) -> Result:
 
 
 def _every(tick: Tick, sensor: str, job: str, seconds: float) -> Result:
-    newest = tick.instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
+    newest = our_records(tick.instance, job, limit=1)
     if newest:
         [record] = newest
         if not record.dagster_run.is_finished:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import CLUSTER
+from tiering_assets.defs.partitions import CLUSTER, named
 from tiering_assets.defs.preview_api import AssetJob
 from tiering_assets.defs.resources import TieringStack
 
@@ -19,7 +19,7 @@ _TEXT_MAX = 4000
 
 def run_failure_sensor(jobs: list[AssetJob]) -> dg.SensorDefinition:
     @dg.run_failure_sensor(
-        name="run_failure",
+        name=named("run_failure"),
         monitored_jobs=[*jobs],
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(

@@ -18,7 +18,7 @@ from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import AutoSettings, Settings
 from tiering_assets.defs.jobs import JOBS
-from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET
+from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET, named
 from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.run_history import read_history
 from tiering_assets.defs.sensors.cursor import Read, read_cursor
@@ -81,7 +81,7 @@ def automatic(
 
     def decorate(act: Callable[[Tick], Result]) -> dg.SensorDefinition:
         @dg.sensor(
-            name=name,
+            name=named(name),
             jobs=[one for one in JOBS if one.name == job] or None,
             minimum_interval_seconds=max(
                 1, round(min(interval_s, TICK_S) if wakes else interval_s)

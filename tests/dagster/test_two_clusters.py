@@ -1,0 +1,165 @@
+"""Two clusters in one Dagster instance, and an instance of before runs told their cluster."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import dagster as dg
+import pytest
+
+from tiering_assets.defs.dressing import BOOKIE_READ_POOL, RELEASE_POOL
+from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG, PARTITION_SET
+from tiering_assets.defs.prune import find_old_runs
+from tiering_assets.defs.run_history import (
+    BATCH_TAG,
+    JOB_TAG,
+    our_records,
+    read_history,
+    request_of,
+)
+from tiering_assets.defs.sensors.all import SENSORS
+from tiering_assets.defs.sensors.cursor import read_cursor, write_cursor
+from tiering_assets.tiering.admission import Batch, Ready
+
+HORIZON = timedelta(days=1)
+OF_BEFORE = {  # what instances know by name since the first version
+    "sensors": [
+        "ledger_rollover",
+        "offload_threshold",
+        "release_due",
+        "verify_due",
+        "backlog_due",
+        "stuck",
+        "retire_partitions",
+        "run_failure",
+    ],
+    "pools": ["bookie_read", "release"],
+    "partitions": "ledgers_pulsar",
+}
+SECOND = """
+import json
+from tiering_assets.definitions import defs
+from tiering_assets.defs.dressing import BOOKIE_READ_POOL, RELEASE_POOL
+from tiering_assets.defs.partitions import PARTITION_SET
+from tiering_assets.defs.sensors.all import SENSORS
+jobs = {job.name: job.tags for job in defs.get_repository_def().get_all_jobs()}
+print(json.dumps({
+    "sensors": [one.name for one in SENSORS], "pools": [BOOKIE_READ_POOL, RELEASE_POOL],
+    "partitions": PARTITION_SET,
+    "clusters": sorted({tags.get("tierkeeper/cluster") for name, tags in jobs.items()
+                        if "tierkeeper/job" in tags}),
+    "release": jobs["release"].get("tierkeeper/release"),
+}))
+"""
+
+
+@pytest.fixture
+def instance(tmp_path):
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        yield instance
+
+
+def add_run(instance, cluster, *, job="offload", ids=(42,), status=dg.DagsterRunStatus.FAILURE):
+    """A run of a cluster; of `None` one of before there was a tag."""
+    tags = {JOB_TAG: job} | ({} if cluster is None else {CLUSTER_TAG: cluster})
+    run = dg.DagsterRun(
+        job_name=job,
+        run_id=str(uuid4()),
+        run_config={"ops": {"offload_ledgers": {"config": {"ledger_ids": [*ids]}}}},
+        tags=tags,
+        status=status,
+    )
+    return instance.add_run(run).run_id
+
+
+def history(instance):
+    return read_history(instance, "offload", now=datetime.now(UTC), horizon=HORIZON)
+
+
+def test_another_clusters_run_of_the_same_ledger_is_not_ours(instance):
+    add_run(instance, "other")
+    add_run(instance, "other", ids=(43,), status=dg.DagsterRunStatus.STARTED)
+    found = history(instance)
+    assert (found.tries, found.running, found.unfinished_runs) == ({}, frozenset(), 0)
+    add_run(instance, CLUSTER)
+    assert history(instance).tries == {42: 1}
+
+
+def test_another_clusters_count_does_not_put_ours_off(instance):
+    add_run(instance, "other", job="discover", ids=())
+    assert our_records(instance, "discover", limit=1) == []
+    ours = add_run(instance, CLUSTER, job="discover", ids=())
+    add_run(instance, "other", job="discover", ids=())
+    [newest] = our_records(instance, "discover", limit=1)
+    assert newest.dagster_run.run_id == ours
+
+
+def test_runs_of_before_the_upgrade_still_count(instance):
+    add_run(instance, None)
+    add_run(instance, None, ids=(7,), status=dg.DagsterRunStatus.STARTED)
+    found = history(instance)
+    assert (found.tries, found.running, found.unfinished_runs) == ({42: 1}, {7}, 1)
+
+
+def test_a_batch_of_before_the_upgrade_gets_no_key_that_was_used(instance):
+    batch = Batch((Ready(ledger_id=42, ml_name="t/ns/persistent/x", bytes=1),))
+
+    def key():
+        how = {"job": "offload", "op": "offload_ledgers", "sensor": "offload_threshold"}
+        return request_of(instance, batch, config={}, **how)
+
+    before = key()
+    run = dg.DagsterRun(
+        job_name="offload",
+        run_id=str(uuid4()),
+        tags={BATCH_TAG: before.tags[BATCH_TAG], JOB_TAG: "offload"},
+        status=dg.DagsterRunStatus.FAILURE,
+    )
+    instance.add_run(run)
+    assert key().run_key != before.run_key
+
+
+def test_only_our_runs_are_pruned(instance):
+    later = datetime.now(UTC) + timedelta(hours=1)
+    ours = {add_run(instance, CLUSTER), add_run(instance, None)}
+    add_run(instance, "other")
+    somebodys = dg.DagsterRun(
+        job_name="offload", run_id=str(uuid4()), status=dg.DagsterRunStatus.SUCCESS
+    )
+    instance.add_run(somebodys)
+    assert set(find_old_runs(instance, before=later).going) == ours
+
+
+def test_a_cursor_of_before_the_upgrade_is_gone_on_with():
+    assert read_cursor('{"after": "t/ns/persistent/x", "version": 1}').text("after")
+    assert read_cursor(write_cursor(after="x")).text("after") == "x"
+    other = json.dumps({"version": 1, "cluster": "other", "after": "x"})
+    assert read_cursor(other).text("after") is None
+    assert "'other'" in str(read_cursor(other).problem)
+
+
+def test_a_first_cluster_keeps_its_names():
+    assert {
+        "sensors": [one.name for one in SENSORS],
+        "pools": [BOOKIE_READ_POOL, RELEASE_POOL],
+        "partitions": PARTITION_SET,
+    } == OF_BEFORE
+
+
+def test_a_second_cluster_shares_no_name_but_the_jobs():
+    environment = os.environ | {
+        "TIERKEEPER_DAGSTER_CLUSTER": "west",
+        "TIERKEEPER_DAGSTER_FIRST_OF_INSTANCE": "false",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SECOND], env=environment, capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    assert found["sensors"] == [f"{name}_west" for name in OF_BEFORE["sensors"]]
+    assert found["pools"] == [f"{name}_west" for name in OF_BEFORE["pools"]]
+    assert found["partitions"] == "ledgers_west"
+    assert found["clusters"] == ["west"]
+    assert found["release"] == "west"
