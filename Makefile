@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate mutants crash-matrix soak bench bench-fleet postgres-check stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate mutants crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench: setup ## measure against Pulsar's own offloader and what bounds both, MIN
 
 bench-fleet: setup ## surveys, sensor ticks, one ledger and the metrics over LEDGERS=10000; ACCEPT=1 keeps it
 	$(BIN)/python -m benchmarks.fleet --ledgers $(or $(LEDGERS),10000) $(if $(BEFORE),--before $(BEFORE)) $(if $(ACCEPT),--accept)
+
+bench-start: setup ## what starting each kind of process costs, beside BASE=commit; benchmarks/results/start.json
+	$(BIN)/python -m benchmarks.start --base $(or $(BASE),c48726d) --starts $(or $(STARTS),5)
 
 postgres-check: setup ## Dagster on a real PostgreSQL as deploy/ has it; needs PostgreSQL installed
 	@.ci/postgres-check

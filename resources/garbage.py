@@ -18,6 +18,7 @@ _inside = (
 )
 _was_enabled = False
 _frozen: set[str] = set()
+_SELDOM = 20_000  # objects that came to stay between two looks at the youngest; Python has 700
 
 
 @contextmanager
@@ -32,6 +33,11 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         _leave()
+
+
+def collect_seldom() -> None:
+    """Look for garbage less often, for good: in a short process most objects come from imports and stay."""
+    gc.set_threshold(_SELDOM)
 
 
 def freeze_once(stage: str) -> None:

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from resources.errors import TierkeeperError
+from resources.garbage import collect_seldom
 from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     audit_cmd,
     auto_cmd,
@@ -179,6 +180,7 @@ def _one_line(document: dict[str, Any]) -> str:
 
 def main() -> None:
     """Entry point of the `tierkeeper` script."""
+    collect_seldom()
     code = run()
     if _reader_gone():  # or the interpreter would complain about what it cannot flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
