@@ -1,0 +1,34 @@
+"""pytest plugin: `-p tests.support.together` gives files that need the same servers to one process.
+
+With `--dist loadfile` each process of xdist takes whole files and starts what they need: two that
+both get a file with a Spark of its own start two of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+# By file name, what it needs that no other file does.
+TOGETHER = {
+    "test_tasks_live_on.py": "a Spark cluster",
+    "test_spark_cluster.py": "a Spark cluster",
+    "test_spark_budget.py": "a Spark in this process",
+    "test_spark_path.py": "a Spark in this process",
+    "test_spark_runner.py": "a Spark in this process",
+}
+
+
+class Together(LoadFileScheduling):  # type: ignore[misc]
+    """As xdist does it, with several files in one piece of work."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path: str = super()._split_scope(nodeid)
+        return TOGETHER.get(PurePosixPath(path).name, path)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    return Together(config, log)
