@@ -161,7 +161,7 @@ def test_workers_with_another_python_are_named_and_ask_nothing(examine, monkeypa
 @pytest.mark.timeout(1800)
 def test_without_credentials_the_command_ends_with_a_finding(stack, tmp_path):
     nowhere = str(tmp_path / "none")
-    bare = {
+    bare: dict[str, Any] = {
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_SHARED_CREDENTIALS_FILE": nowhere,
         "AWS_CONFIG_FILE": nowhere,
