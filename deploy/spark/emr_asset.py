@@ -3,9 +3,13 @@
 `PipesEMRClient` starts a cluster for the run and ends it; `PipesEMRServerlessClient` and
 `PipesEMRContainersClient` (EMR on EKS) take other parameters and the same job. Put the job and the
 wheel of this version where EMR reads them, and name the places by the variables below.
+
+EMR_RELEASE has to name a release with Spark 4.1 or newer and Python 3.11 or newer on its machines.
+EMR 7 and older have Spark 3.5 and older, which cannot run the job, so no release is named here.
 """
 
 import os
+import re
 from typing import Any
 
 import dagster as dg
@@ -14,8 +18,16 @@ import dagster as dg
 MEMORY_OVERHEAD_MIB = 1368
 
 
-def job_flow(ledger_ids: list[int], *, job: str, logs: str) -> dict[str, Any]:
-    """What EMR is asked to start. `job` is the place of offload_job.py, `logs` of EMR's logs."""
+def job_flow(ledger_ids: list[int], *, job: str, logs: str, release: str) -> dict[str, Any]:
+    """What EMR is asked to start. `job` is the place of offload_job.py, `logs` of EMR's logs.
+
+    ValueError for a `release` whose Spark is too old.
+    """
+    if re.match(r"emr-[1-7]\.", release):
+        raise ValueError(
+            f"EMR_RELEASE is {release}, which has Spark 3.5 or older; offload_job.py needs Spark 4.1 "
+            "and Python 3.11: name a release that has them"
+        )
     # fmt: off
     submit = [
         "spark-submit", "--deploy-mode", "cluster",
@@ -28,7 +40,7 @@ def job_flow(ledger_ids: list[int], *, job: str, logs: str) -> dict[str, Any]:
     return {
         "Name": "tierkeeper",
         "LogUri": logs,
-        "ReleaseLabel": "emr-7.9.0",
+        "ReleaseLabel": release,
         "Applications": [{"Name": "Spark"}],
         "JobFlowRole": "EMR_EC2_DefaultRole",  # its role is the workers' key to the bucket
         "ServiceRole": "EMR_DefaultRole",
@@ -63,7 +75,10 @@ def emr_offload(context: dg.AssetExecutionContext, config: OffloadConfig) -> dg.
         message_reader=PipesS3MessageReader(bucket=bucket, client=boto3.client("s3"))
     )
     flow = job_flow(
-        config.ledger_ids, job=f"s3://{bucket}/offload_job.py", logs=f"s3://{bucket}/logs/"
+        config.ledger_ids,
+        job=f"s3://{bucket}/offload_job.py",
+        logs=f"s3://{bucket}/logs/",
+        release=os.environ["EMR_RELEASE"],
     )
     done = client.run(context=context, run_job_flow_params=flow)
     return dg.MaterializeResult(metadata={"ledgers": [*done.get_custom_messages()]})

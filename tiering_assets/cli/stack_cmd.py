@@ -6,6 +6,7 @@ environment.sh, mode 0600.
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+CLUSTER = "stack"
+DAGSTER_HOME = "dagster_home"
 Directory = Annotated[Path, typer.Option("--dir", help="Where the stack's files lie.")]
 
 
@@ -36,6 +39,7 @@ Directory = Annotated[Path, typer.Option("--dir", help="Where the stack's files 
         "tierkeeper stack up",
         "tierkeeper stack up --bookies 1 --port broker.web=8080",
         ". build/stack/environment.sh && tierkeeper doctor",
+        ". build/stack/environment.sh && make ui",
     ),
 )
 def up(
@@ -48,7 +52,10 @@ def up(
         list[str] | None, typer.Option(help="Fix a port: NAME=NUMBER, e.g. broker.web=8080.")
     ] = None,
 ) -> None:
-    """Start the servers and leave them running; does nothing if all of them run."""
+    """Start the servers and leave them running; does nothing if all of them run.
+
+    Their environment.sh names a DAGSTER_HOME and a cluster of their own, which go with them.
+    """
     from resources.devstack.options import StackOptions
     from resources.devstack.stack import DevStack
     from resources.devstack.state import STATE_FILE
@@ -60,7 +67,9 @@ def up(
             return
         running.stop()  # part of a stack is no stack
     options = StackOptions(bookies=bookies, with_broker=broker, ports=_ports(port or []))
-    _show(session, DevStack.start(directory, options, attached=False, report=session.progress))
+    started = DevStack.start(directory, options, attached=False, report=session.progress)
+    _give_dagster_home(started)
+    _show(session, started)
 
 
 @command(app, "down", examples=("tierkeeper stack down", "tierkeeper stack down --dir /srv/stack"))
@@ -74,6 +83,7 @@ def down(session: Session, *, directory: Directory = Path("build/stack")) -> Non
         stack = DevStack.open(directory)
         stopped = [server.name for server in stack.status() if server.alive]
         stack.stop()
+        shutil.rmtree(directory / DAGSTER_HOME, ignore_errors=True)
     if session.as_json:
         print_document("stack-down", {"directory": directory, "stopped": stopped})
     else:
@@ -89,6 +99,25 @@ def status(session: Session, *, directory: Directory = Path("build/stack")) -> N
     _show(session, stack)
     if not all(server.alive for server in stack.status()):
         raise typer.Exit(FINDINGS)
+
+
+def _give_dagster_home(stack: DevStack) -> None:
+    """A Dagster instance and a cluster name of its own: ledger ids are those of the demo's, too.
+
+    It goes with the stack's data: the next stack of this directory is another cluster.
+    """
+    from resources.devstack.endpoints import environment_script
+    from resources.devstack.stack import ENVIRONMENT_FILE
+    from resources.devstack.state import write_private
+
+    home, settings = stack.directory / DAGSTER_HOME, Path(DAGSTER_HOME) / "dagster.yaml"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    if settings.exists():  # in a checkout: limits of runs, and no telemetry
+        shutil.copy(settings, home)
+    own = {"DAGSTER_HOME": str(home.resolve()), "TIERKEEPER_DAGSTER_CLUSTER": CLUSTER}
+    script = environment_script(stack.environment() | own)
+    write_private(stack.directory / ENVIRONMENT_FILE, script)
 
 
 def _ports(pairs: list[str]) -> dict[str, int]:

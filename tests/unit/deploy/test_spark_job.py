@@ -83,7 +83,8 @@ def test_launched_by_pipes_it_reports_to_its_run(job, monkeypatch, tmp_path):
 def test_the_asset_asks_emr_for_the_memory_that_tasks_need():
     example = loaded("emr_asset")
     assert memory_overhead_mib(block_bytes=64 * MIB, cores=4) == example.MEMORY_OVERHEAD_MIB
-    flow = example.job_flow([4711], job="s3://b/offload_job.py", logs="s3://b/logs/")
+    places = {"job": "s3://b/offload_job.py", "logs": "s3://b/logs/"}
+    flow = example.job_flow([4711], **places, release="emr-8.1.0")
     [step] = flow["Steps"]
     words = step["HadoopJarStep"]["Args"]
     assert words[0] == "spark-submit"
@@ -92,3 +93,5 @@ def test_the_asset_asks_emr_for_the_memory_that_tasks_need():
     assert [key.to_user_string() for key in example.defs.resolve_all_asset_keys()] == [
         "emr_offload"
     ]
+    with pytest.raises(ValueError, match=r"emr-7\.9\.0.*Spark 4\.1"):
+        example.job_flow([4711], **places, release="emr-7.9.0")
