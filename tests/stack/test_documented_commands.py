@@ -46,6 +46,7 @@ ENDS = {
     "broker gone broker-2:8080": {RefusedError.exit_code},
     "ledger give-up": {0, 10, 20, 21, 22, 27},
 }
+LIMITS = ("upload", "bookie-read", "requests", "topic-upload")
 
 
 def commands():
@@ -146,7 +147,10 @@ def test_it_runs(tierkeeper, capsys, line):
 
 
 def undo(tierkeeper, line):
-    """What a line bans is allowed again before the next."""
+    """What a line bans is allowed again before the next, and what it limits is as fast as before."""
+    if " budget set " in line:
+        lifted = " ".join(f"--{name} none" for name in LIMITS)
+        assert tierkeeper(f"tierkeeper budget set {lifted}") == 0
     scope = re.search(r"--all|--(topic|namespace|ledger) \S+", line)
     if scope is None:
         return
