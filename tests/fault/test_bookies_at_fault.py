@@ -163,10 +163,8 @@ def test_a_flipped_bit_on_one_replica_is_caught_and_the_other_serves(
     lab.readable(topic, reloaded=True)  # from the object: not one wrong byte
 
 
-@pytest.mark.parametrize("entry_id", [0, 3, 6], ids=["first", "middle", "last"])
-def test_an_entry_flipped_on_every_replica_fails_by_name(
-    lab, namespace, proxies, behind_proxies, entry_id
-):
+def test_an_entry_flipped_on_every_replica_fails_by_name(lab, namespace, proxies, behind_proxies):
+    entry_id = 3  # in the middle; the first and the last: tests/unit/bookkeeper/test_reader.py
     topic = lab.multi_block_topic(namespace)
     for bookie in replicas_of(behind_proxies, topic.ledger_id):
         proxies[bookie].flipped.add((topic.ledger_id, entry_id))

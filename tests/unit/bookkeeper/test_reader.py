@@ -282,6 +282,20 @@ def test_all_replicas_bad_names_each_bookie_after_giving_what_came_before(cluste
     assert all(isinstance(e, kind) for e in caught.value.failures.values())
 
 
+@pytest.mark.parametrize("bad", [0, 30, 59])
+def test_an_entry_flipped_on_every_replica_is_named_wherever_it_is(cluster, bad):
+    metadata = cluster.ledger(60)
+    for sim in cluster.sims.values():
+        flip(sim, (LEDGER, bad))
+    reader, got = cluster.reader(metadata), []
+    with pytest.raises(EntryUnavailableError) as caught:  # noqa: PT012
+        for batch in reader.iter_batches(first_entry_id=0, last_entry_id=59):
+            got += [entry_id for entry_id, _, _ in batch]
+    assert got == list(range(bad))
+    assert caught.value.entry_id == bad
+    assert all(isinstance(e, IntegrityError) for e in caught.value.failures.values())
+
+
 @pytest.mark.parametrize("write_quorum", [2, 3])
 def test_not_authorised_ends_at_once(cluster, write_quorum):
     metadata = cluster.ledger(60, write_quorum=write_quorum)
