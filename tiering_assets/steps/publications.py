@@ -7,7 +7,7 @@ publication: only a record of the very context that stands now, by its timestamp
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -73,17 +73,22 @@ def _entry(stored: Stored[Publication], ledger_id: int, uid: UUID) -> PublishedL
     return next((p for p in stored.record.ledgers if (p.ledger_id, p.uid) == wanted), None)
 
 
-def recorded_publications(
+def recorded_publications(stack: Stack, ml_name: str) -> Publications:
+    """All of a topic as they lie there now: one listing, and one request each, some at a time."""
+    return Publications(_read(stack, stack.book.keys(keys.publications_of(ml_name))))
+
+
+def surveyed_publications(
     stack: Stack, ml_name: str, listed: PublicationKeys | None = None
 ) -> Publications:
-    """All of a topic: one listing, and one request for each that this run has not read yet.
+    """The same for a survey, which decides nothing: what this run has read is not read again.
 
-    They are written once and for ever, so that what was read need not be read again. `listed` is
-    the listing of all topics, where there is one.
+    They are written once and for ever. `listed` is the listing of all topics, where there is one.
     """
     prefix = keys.publications_of(ml_name)
     wanted = stack.book.keys(prefix) if listed is None else listed.get(prefix, ())
-    return Publications([*_read(stack, wanted)])
+    found = stack.memory.ask_final(wanted, lambda new: _ask(stack, new))
+    return Publications([stored for stored in found.values() if stored is not None])
 
 
 def list_publications(stack: Stack) -> PublicationKeys:
@@ -106,14 +111,15 @@ def publication_of(stack: Stack, ml_name: str, listed: LedgerInfo | None) -> Pub
     written_at = datetime.fromtimestamp(context.timestamp_ms / 1000, UTC)
     stored_at = stack.book.stored_at(keys.publications_of(ml_name))
     for key in sorted(stored_at, key=lambda key: abs(stored_at[key] - written_at))[:_LIKELY_MAX]:
-        found = Publications([*_read(stack, [key])])
+        found = Publications(_read(stack, [key]))
         if found.counted(listed.ledger_id, context) is not None:
             return found
     return recorded_publications(stack, ml_name)
 
 
-def _read(stack: Stack, listed: Sequence[str]) -> Iterator[Stored[Publication]]:
-    found = stack.memory.ask_final(
-        listed, lambda new: stack.in_parallel(lambda key: stack.book.read(Publication, key), new)
-    )
-    return (stored for stored in found.values() if stored is not None)
+def _read(stack: Stack, wanted: Sequence[str]) -> list[Stored[Publication]]:
+    return [stored for stored in _ask(stack, wanted) if stored is not None]
+
+
+def _ask(stack: Stack, wanted: Sequence[str]) -> Sequence[Stored[Publication] | None]:
+    return stack.in_parallel(lambda key: stack.book.read(Publication, key), wanted)

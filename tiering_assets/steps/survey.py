@@ -25,7 +25,7 @@ from tiering_assets.steps.publications import (
     PublicationKeys,
     Publications,
     list_publications,
-    recorded_publications,
+    surveyed_publications,
 )
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
@@ -130,7 +130,7 @@ def _survey_topic(
 ) -> Iterator[SurveyedLedger]:
     publications = Publications(())
     if any(listed.offload is not None for listed in topic.ledgers):
-        publications = recorded_publications(stack, ml_name, records.publications)
+        publications = surveyed_publications(stack, ml_name, records.publications)
     for listed in topic.ledgers:
         exists = listed.ledger_id in in_bookkeeper
         yield survey_ledger(stack, ml_name, listed, records, publications, in_bookkeeper=exists)
