@@ -28,8 +28,8 @@ COMMAND = [Path(sysconfig.get_path("scripts")) / "tierkeeper"]
 class Shell:
     """Runs `tierkeeper` with this stack's settings; `document` is what --json printed.
 
-    The first call of each command is a process, and so is any with `process=True`; the others are
-    made in this process, with the environment and the folder that the process would have.
+    The first call of each command is a process; the others are made in this one, with the environment
+    and the folder that the process would have.
     """
 
     def __init__(self, stack: DevStack, directory: Path) -> None:
@@ -42,14 +42,13 @@ class Shell:
         *words: object,
         code: int | Container[int] = 0,
         timeout_s: float = 180.0,
-        process: bool = False,
         **changes: str,
     ) -> subprocess.CompletedProcess[str]:
         said = [str(word) for word in words]
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TIERKEEPER_")}
         environment = kept | self._environment | changes
         command = tuple(takewhile(str.isalpha, said[:2]))
-        if process or command not in self._started:
+        if command not in self._started:
             self._started.add(command)
             done = self._process(said, environment, timeout_s)
         else:
@@ -69,10 +68,9 @@ class Shell:
         code: int | Container[int] = 0,
         schema: str | None = None,
         timeout_s: float = 180.0,
-        process: bool = False,
         **changes: str,
     ) -> dict[str, Any]:
-        done = self(*words, "--json", code=code, timeout_s=timeout_s, process=process, **changes)
+        done = self(*words, "--json", code=code, timeout_s=timeout_s, **changes)
         found: dict[str, Any] = json.loads(done.stdout)
         assert found["schema"] == f"tierkeeper/{schema or '-'.join(words[:2])}/1"
         return found
