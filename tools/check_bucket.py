@@ -955,6 +955,14 @@ def tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
+def instance_of(folders: Iterable[str]) -> str:
+    """The one instance that has records; `probe/` is what a doctor tries the store with."""
+    found = [name for name in (folder.split("/")[1] for folder in folders) if name != "probe"]
+    if len(found) != 1:
+        raise ValueError(f"instances below tierkeeper/: {found}; name one by --instance")
+    return found[0]
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n")[0],
@@ -983,12 +991,7 @@ def main(arguments: list[str] | None = None) -> int:
                 public_keys.append(public_key_of(file.read()))
         client = boto3.client("s3", endpoint_url=options.endpoint, region_name=options.region)
         bucket = Bucket(client, options.bucket)
-        instance = options.instance
-        if not instance:
-            found = [p.split("/")[1] for p in bucket.folders("tierkeeper/")]
-            if len(found) != 1:
-                raise ValueError(f"instances below tierkeeper/: {found}; name one by --instance")
-            instance = found[0]
+        instance = options.instance or instance_of(bucket.folders("tierkeeper/"))
         check = Check(
             bucket,
             instance,

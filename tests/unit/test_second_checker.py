@@ -70,6 +70,13 @@ def test_it_refuses_what_is_no_public_key(text):
         tool.public_key_of(text)
 
 
+def test_it_takes_the_one_instance_and_no_doctors_probe_for_another():
+    assert tool.instance_of(["tierkeeper/probe/", "tierkeeper/ours/"]) == "ours"
+    for folders in (["tierkeeper/probe/"], ["tierkeeper/ours/", "tierkeeper/theirs/"]):
+        with pytest.raises(ValueError, match="name one by --instance"):
+            tool.instance_of(folders)
+
+
 def test_it_ends_with_two_where_it_cannot_check(capsys, tmp_path):
     assert tool.main(["--bucket", "b", "--public-key", str(tmp_path / "none.pem")]) == 2
     assert "error: " in capsys.readouterr().err

@@ -11,6 +11,8 @@ from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
 
+PROBES = "tierkeeper/probe/"  # of no instance: what a doctor tries the store with
+
 
 def topic_hash(ml_name: str) -> str:
     """Stable short name of a managed ledger; names may be longer than a key should be."""

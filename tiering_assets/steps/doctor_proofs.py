@@ -19,9 +19,9 @@ from resources.errors import (
     TierkeeperError,
 )
 from resources.object_store.store import ObjectStore, WrittenObject
+from tiering_assets.records import keys
 from tiering_assets.steps.doctor import Finding, asked, fail, ok, warn
 
-PROBE_PREFIX = "tierkeeper/probe/"
 _CREATORS = 6
 _OTHER_STORE = "use a store, or a release of it, that keeps this promise of S3"
 
@@ -31,7 +31,7 @@ class _Probe:
 
     def __init__(self, objects: ObjectStore) -> None:
         self.objects = objects
-        self._prefix = f"{PROBE_PREFIX}{uuid4()}/"
+        self._prefix = f"{keys.PROBES}{uuid4()}/"
         self._versions: list[tuple[str, str | None]] = []
         self._uploads: list[tuple[str, str]] = []
 

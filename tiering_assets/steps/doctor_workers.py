@@ -21,7 +21,7 @@ from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectStore
 from resources.settings import Settings
 from resources.settings_sources import require_store
-from tiering_assets.steps.doctor_proofs import PROBE_PREFIX
+from tiering_assets.records import keys
 from tiering_assets.tasks.worker_rows import ProbeAnswers, WorkerOrder, WorkerRow
 from tiering_assets.tiering.worker_check import (
     Expected,
@@ -61,7 +61,7 @@ def examine_workers(settings: Settings, probe: Probe) -> WorkerReport:
         marker_key = exits.enter_context(_marker(objects, marker, findings))
         order = WorkerOrder(
             bookies=bookies,
-            upload_prefix=f"tierkeeper/{instance}/probe/{marker}/" if instance else PROBE_PREFIX,
+            upload_prefix=f"tierkeeper/{instance}/probe/{marker}/" if instance else keys.PROBES,
             marker_key=marker_key,
         )
         answers = probe(order)
@@ -107,7 +107,7 @@ def _connected(settings: Settings) -> Iterator[MetadataStore]:
 @contextmanager
 def _marker(objects: ObjectStore, text: str, findings: list[WorkerFinding]) -> Iterator[str]:
     """The key of an object with the text, for as long as the block runs; empty if it cannot be."""
-    key = f"{PROBE_PREFIX}{text}/bucket"
+    key = f"{keys.PROBES}{text}/bucket"
     try:
         written = objects.put(key, text.encode(), if_absent=True)
     except TierkeeperError as error:

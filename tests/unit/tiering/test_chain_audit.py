@@ -80,6 +80,8 @@ def test_what_is_as_it_was_written_has_no_findings(bucket):
 def test_a_ledger_without_records_and_a_bucket_without_instance_are_told(bucket):
     assert kinds(bucket.audit(ledger_ids=[99])) == {("record_missing", 99)}
     assert find_instance(bucket.store) == "inst"
+    bucket.store.put(f"{keys.PROBES}1/2", b"a doctor's, just now")
+    assert find_instance(bucket.store) == "inst"
     RecordBook(bucket.store, "other").create(
         keys.hold(1),
         models.Hold(ledger_id=1, reason="r", author="a", held_at=bucket.store.server_time()),
