@@ -9,19 +9,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from tiering_assets.steps.admission import Releases
+from tiering_assets.steps.claims import live_claims
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tick_memory import TickMemory
 from tiering_assets.steps.user_topics import Topic, require_topics, user_topic_names
 
 
 def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[int]:
-    """Ledgers that an offload could take up or finish: closed, on bookies, and read from there."""
+    """Ledgers that an offload could take up or finish: closed, on bookies, and read from there.
+
+    None that a run works on. ObjectStoreError at once where the store does not answer: it is no
+    error of each ledger.
+    """
+    claimed = live_claims(stack, stack.objects.server_time())
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     return sorted(
         listed.ledger_id
         for topic in _topics(stack, topics)
         for listed in topic.info.ledgers
-        if listed.offload is None and not listed.is_open and listed.ledger_id in in_bookkeeper
+        if listed.offload is None
+        and not listed.is_open
+        and listed.ledger_id in in_bookkeeper
+        and listed.ledger_id not in claimed
     )
 
 
