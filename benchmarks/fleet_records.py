@@ -20,6 +20,7 @@ from resources._proto import MLDataFormats_pb2 as ml_pb2
 from resources.metastore.topic_names import managed_ledger_path
 from resources.object_store.records import encode_record as canonical
 from resources.object_store.records import record_sha256
+from tests.support.sim_broker_memory import halves
 from tests.support.sim_scene import TOPIC as PATTERN
 from tests.support.sim_scene import Scene
 from tiering_assets.offload_format.keys import data_key, index_key
@@ -164,7 +165,7 @@ class _FleetTopic:
             return info
         written_at = datetime.now(UTC) if kind == "l" else _a_month_ago()
         info.offloadContext.timestamp = int(written_at.timestamp() * 1000)
-        info.offloadContext.uidMsb, info.offloadContext.uidLsb = _halves(uid)
+        info.offloadContext.uidMsb, info.offloadContext.uidLsb = halves(uid)
         return info
 
     def _records(self, ledger_id: int, kind: str, uid: UUID) -> Iterator[tuple[str, Record]]:
@@ -214,10 +215,3 @@ def _node(scene: Scene) -> ml_pb2.ManagedLedgerInfo:
 
 def _a_month_ago() -> datetime:
     return datetime.now(UTC) - timedelta(days=30)
-
-
-def _halves(uid: UUID) -> tuple[int, int]:
-    def signed(half: int) -> int:
-        return half - (1 << 64) if half >= 1 << 63 else half
-
-    return signed(uid.int >> 64), signed(uid.int & ((1 << 64) - 1))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import dagster as dg
 
@@ -30,6 +30,7 @@ from resources.metastore.topics import TopicDirectory
 from resources.object_store.s3 import S3ObjectStore
 from resources.settings_sources import load_settings
 from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.sim_broker_memory import halves
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import SimCluster
 from tests.support.sim_world import World
@@ -162,7 +163,7 @@ def _topic(
         info = node.ledgerInfo.add()
         info.CopyFrom((released if gone else published).ledgerInfo[0])
         info.ledgerId = ledger_id
-        info.offloadContext.uidMsb, info.offloadContext.uidLsb = _halves(uid)
+        info.offloadContext.uidMsb, info.offloadContext.uidLsb = halves(uid)
         if not gone:
             cluster.metadata.put(cluster.path(ledger_id), bytes.fromhex(intent.ledger_metadata_hex))
         facts = replace(certificate.ledger, ledger_id=ledger_id)
@@ -198,13 +199,6 @@ def _topic(
             ),
         )
     cluster.metadata.put(managed_ledger_path(ml_name), node.SerializeToString())
-
-
-def _halves(uid: UUID) -> tuple[int, int]:
-    def signed(half: int) -> int:
-        return half - (1 << 64) if half >= 1 << 63 else half
-
-    return signed(uid.int >> 64), signed(uid.int & ((1 << 64) - 1))
 
 
 if __name__ == "__main__":

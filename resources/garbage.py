@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _LOCK = threading.Lock()
-_inside = (
-    0  # how many `no_collection` are entered now, in all threads: the collector is the process's
-)
+_inside = 0  # `no_collection`s entered now, in all threads: the collector is the process's
 _was_enabled = False
 _frozen: set[str] = set()
 _SELDOM = 20_000  # objects that came to stay between two looks at the youngest; Python has 700

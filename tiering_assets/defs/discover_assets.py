@@ -64,8 +64,7 @@ def discovered(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.steps.backlog import count_backlog, explain_backlog
-    from tiering_assets.steps.backlog_topic import reloads_of_last_hour
-    from tiering_assets.steps.fleet_figures import figures_of
+    from tiering_assets.steps.fleet_figures import figures_now
     from tiering_assets.steps.newest_releases import newest_releases
     from tiering_assets.steps.survey import UNFINISHED
 
@@ -78,8 +77,7 @@ def discovered(
         prefix = stack.book.prefix
         figures, newest = None, []
         if not config.topics:  # a count over some topics would read as a drop
-            reloads = sum(reloads_of_last_hour(stack).values())
-            figures = figures_of(explained, disturbances_last_hour=reloads, now=now)
+            figures = figures_now(stack, explained)
             newest = newest_releases(stack, NEWEST_SHOWN)
     if SEALED_LEDGERS in context.selected_asset_keys:
         oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}

@@ -103,7 +103,7 @@ def publication(ml_name: str, number: int) -> str:
 
 
 def releases_of(ledger_id: int) -> str:
-    return f"releases/{ledger_id}/"
+    return f"{RELEASES}{ledger_id}/"
 
 
 INTENT_SUFFIX = ".intent.json"
@@ -114,7 +114,7 @@ def release_intent(ledger_id: int, uid: UUID) -> str:
 
 
 def release(ledger_id: int, uid: UUID) -> str:
-    return f"releases/{ledger_id}/{uid}.json"
+    return f"{RELEASES}{ledger_id}/{uid}.json"
 
 
 def is_release(key: str) -> bool:

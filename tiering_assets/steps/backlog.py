@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.errors import LedgerNotFoundError
 from resources.metastore.topic_names import never_touched
 from tiering_assets.steps.asked_once import asking_once
 from tiering_assets.steps.backlog_evidence import Failures, Look
 from tiering_assets.steps.ledger_reasons import Seen, why_not_released
-from tiering_assets.steps.one_ledger import OneLedger, look_at_one
+from tiering_assets.steps.one_ledger import OneLedger, look_at_one, nobody_knows
 from tiering_assets.steps.plan import decide_sight
 from tiering_assets.steps.policies import open_policies
 from tiering_assets.steps.stack import Stack
@@ -118,10 +117,7 @@ def _explain_one(
 def _explain_unlisted(one: OneLedger) -> Because:
     sight, ml_name = one.sight, one.sight.ml_name
     if sight.node is None and not one.attempts:
-        raise LedgerNotFoundError(
-            f"ledger {sight.ledger_id}: not in BookKeeper, in no topic's list and without records; "
-            f"`tierkeeper ledger list` prints those that exist"
-        )
+        raise nobody_knows(sight.ledger_id)
     if ml_name is not None and never_touched(ml_name, {}) is None and sight.listed is None:
         return Because(BacklogReason.EXPIRED, f"{topic_of(ml_name)} does not list it any more")
     decision = decide_sight(sight)

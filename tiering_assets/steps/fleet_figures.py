@@ -6,7 +6,6 @@ Owns: figures are always of all topics: a count over some of them would read as 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from tiering_assets.records.keys import namespace_of
 from tiering_assets.steps.backlog import ExplainedLedger, explain_backlog
@@ -21,18 +20,7 @@ def take_figures(stack: Stack) -> FleetFigures:
 
 
 def figures_now(stack: Stack, explained: Iterable[ExplainedLedger]) -> FleetFigures:
-    """Count the fleet's ledgers that were explained just now."""
-    return figures_of(
-        explained,
-        disturbances_last_hour=sum(reloads_of_last_hour(stack).values()),
-        now=stack.now(),
-    )
-
-
-def figures_of(
-    explained: Iterable[ExplainedLedger], *, disturbances_last_hour: int, now: datetime
-) -> FleetFigures:
-    """Count ledgers that were explained already; they must be the whole fleet's."""
+    """Count ledgers that were explained just now; they must be the whole fleet's."""
     return count_figures(
         (
             Counted(
@@ -47,6 +35,6 @@ def figures_of(
             )
             for one in explained
         ),
-        disturbances_last_hour=disturbances_last_hour,
-        now=now,
+        disturbances_last_hour=sum(reloads_of_last_hour(stack).values()),
+        now=stack.now(),
     )

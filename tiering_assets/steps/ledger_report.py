@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from resources.errors import (
-    LedgerNotFoundError,
-    TierkeeperError,
-)
+from resources.errors import TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
@@ -30,12 +27,9 @@ from tiering_assets.records.models import (
 from tiering_assets.steps.asked_once import asking_once
 from tiering_assets.steps.ledger_reasons import explain
 from tiering_assets.steps.object_class import read_unless_archived
-from tiering_assets.steps.one_ledger import look_at_one
+from tiering_assets.steps.one_ledger import look_at_one, nobody_knows
 from tiering_assets.steps.plan import LedgerSight
-from tiering_assets.steps.publications import (
-    Publications,
-    recorded_publications,
-)
+from tiering_assets.steps.publications import Publications, recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import LedgerView
@@ -90,10 +84,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
     one = look_at_one(stack, ledger_id)
     sight, view = one.sight, None if one.surveyed is None else one.surveyed.view
     if sight.node is None and view is None and not one.attempts:
-        raise LedgerNotFoundError(
-            f"ledger {ledger_id}: not in BookKeeper, in no topic's list and without records; "
-            f"`tierkeeper ledger list` prints those that exist"
-        )
+        raise nobody_knows(ledger_id)
     reasons, next_step = explain(stack, sight, view, one.publications)
     return LedgerReport(
         ledger_id=ledger_id,

@@ -19,8 +19,6 @@ from tiering_assets.records.models import Release
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 
-RELEASES = keys.RELEASES
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedLedger:
@@ -38,7 +36,7 @@ def newest_releases(stack: Stack, count: int) -> list[ReleasedLedger]:
     prefix = stack.book.prefix
     written = (
         summary
-        for summary in stack.objects.list_objects(prefix + RELEASES)
+        for summary in stack.objects.list_objects(prefix + keys.RELEASES)
         if keys.is_release(summary.key)
     )
     newest: Sequence[ObjectSummary] = nlargest(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from resources.errors import LedgerNotFoundError
 from resources.metastore.ledger_info import LedgerInfo, decode_managed_ledger
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
@@ -62,6 +63,14 @@ def look_at_one(stack: Stack, ledger_id: int) -> OneLedger:
         holds=records.holds,
         claim=claim,
         surveyed=surveyed,
+    )
+
+
+def nobody_knows(ledger_id: int) -> LedgerNotFoundError:
+    """The error where neither tree nor any record has a ledger."""
+    return LedgerNotFoundError(
+        f"ledger {ledger_id}: not in BookKeeper, in no topic's list and without records; "
+        f"`tierkeeper ledger list` prints those that exist"
     )
 
 

@@ -109,8 +109,7 @@ class RecordBook:
 
     def stored_at(self, prefix: str) -> dict[str, datetime]:
         """When the store got each record under a prefix, in key order."""
-        listed = self._objects.list_objects(self.prefix + prefix)
-        return {s.key.removeprefix(self.prefix): s.last_modified for s in listed}
+        return dict(self._listed(prefix))
 
     def filed_since(self, folder: str, since: datetime) -> list[str]:
         """Keys of records that are filed by the hour and were written after `since`: one listing."""
@@ -121,15 +120,17 @@ class RecordBook:
 
         With `begin` nothing is listed of the keys that come before it.
         """
-        start_after = self.prefix + begin if begin else ""
-        listed = self._objects.list_objects(self.prefix + prefix, start_after=start_after)
-        return [s.key.removeprefix(self.prefix) for s in listed if s.last_modified > since]
+        return [key for key, stored_at in self._listed(prefix, begin) if stored_at > since]
 
     def keys_after(self, prefix: str, key: str) -> Iterator[str]:
         """Keys under a prefix behind this one, a request per thousand that are taken."""
-        start_after = self.prefix + key if key else ""
-        listed = self._objects.list_objects(self.prefix + prefix, start_after=start_after)
-        return (summary.key.removeprefix(self.prefix) for summary in listed)
+        return (behind for behind, _stored_at in self._listed(prefix, key))
+
+    def _listed(self, prefix: str, after: str = "") -> Iterator[tuple[str, datetime]]:
+        """Each key under a prefix, behind `after` if that is given, and when the store got it."""
+        start_after = self.prefix + after if after else ""
+        for one in self._objects.list_objects(self.prefix + prefix, start_after=start_after):
+            yield one.key.removeprefix(self.prefix), one.last_modified
 
     def keys(self, prefix: str) -> list[str]:
         return [*self._records.list(prefix)]

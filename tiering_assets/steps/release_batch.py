@@ -29,6 +29,7 @@ from tiering_assets.steps.tier_topic import tier_topic
 from tiering_assets.steps.user_topics import require_topics
 from tiering_assets.steps.withdrawn import read_withdrawn
 from tiering_assets.tiering.approval import Approval
+from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_audit import find_release_faults
 from tiering_assets.tiering.release_gate import Release as ToRelease
 
@@ -158,17 +159,17 @@ def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiti
     certified = Certified(stack)
     found: dict[str, Waiting] = {}
     for topic in require_topics(stack, sorted(topics)):
-        for listed in topic.info.ledgers:
-            unread = listed.offload is None and not listed.is_open
-            if not unread or not certified.attempts(listed.ledger_id):
-                continue
-            proven = _proven(stack, listed.ledger_id)
+        closed = [one for one in topic.info.ledgers if one.offload is None and not one.is_open]
+        ledger_ids = [one.ledger_id for one in closed]
+        certified.ask(ledger_ids)
+        for ledger_id in filter(certified.attempts, ledger_ids):
+            proven = _proven(stack, ledger_id)
             if proven is None:
                 continue
             record = proven.attempt.record
             known = found.setdefault(topic.ml_name, Waiting(record.ml_czxid, {}))
             if known.ml_czxid == record.ml_czxid:
-                known.certificates[listed.ledger_id] = proven.certificate
+                known.certificates[ledger_id] = proven.certificate
     return found
 
 
@@ -185,12 +186,13 @@ def _proven(stack: Stack, ledger_id: int) -> Proven | None:
 
 def _may_go_along(stack: Stack, ledger_id: int, proven: Proven) -> bool:
     """What may not says so, and holds up neither the release nor other ledgers."""
+    why: Wait | TierkeeperError | None = None
     try:
         node = stack.ledgers.read(ledger_id)
-        why = None if node is None else read_withdrawn(stack, proven.certificate, node)
+        if node is not None:
+            why = read_withdrawn(stack, proven.certificate, node)
     except TierkeeperError as error:
-        stack.narrate(f"ledger {ledger_id}: not published along: {error}")
-        return False
+        why = error
     if why is not None:
         stack.narrate(f"ledger {ledger_id}: not published along: {why}")
     return why is None

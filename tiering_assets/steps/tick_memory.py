@@ -77,7 +77,7 @@ class TickMemory:
         if not self._listed_all:
             return set()
         asked = sorted(left)[:SINGLES_MAX]
-        found = stack.in_parallel(lambda pair: stack.book.exists(keys.release(*pair)), [*asked])
+        found = stack.in_parallel(lambda pair: stack.book.exists(keys.release(*pair)), asked)
         self.released.update(p for p, there in zip(asked, found, strict=True) if there)
         return set(asked) - self.released
 
@@ -92,9 +92,9 @@ class Certified:
 
     def ask(self, ledger_ids: Iterable[int]) -> None:
         """Ask about these ledgers at once, so that `attempts` need not one after the other."""
-        new = [i for i in ledger_ids if i not in self._of]
         if self._all:
             return
+        new = [i for i in ledger_ids if i not in self._of]
         if len(self._of) + len(new) > SINGLES_MAX:
             for ledger_id, uid in self._stack.book.pairs("certificates/"):
                 self._of.setdefault(ledger_id, set()).add(uid)

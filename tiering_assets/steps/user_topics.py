@@ -61,7 +61,7 @@ def _read_alone(stack: Stack, name: str) -> Topic | TierkeeperError | None:
         found = stack.topics.read(name)
     except TierkeeperError as error:
         return error
-    return None if found is None else _decode(name, found[1])
+    return None if found is None else _ours(Topic(name, *found))
 
 
 def _decode(name: str, node: Node | None) -> Topic | TierkeeperError | None:
@@ -71,4 +71,8 @@ def _decode(name: str, node: Node | None) -> Topic | TierkeeperError | None:
         info = decode_managed_ledger(node.data)
     except TierkeeperError as error:
         return error
-    return None if never_touched(name, info.properties) is not None else Topic(name, info, node)
+    return _ours(Topic(name, info, node))
+
+
+def _ours(topic: Topic) -> Topic | None:
+    return None if never_touched(topic.ml_name, topic.info.properties) is not None else topic
