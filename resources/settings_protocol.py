@@ -88,8 +88,8 @@ class EvidenceSettings:
     )
     surroundings_age_max_s: float = setting(
         600.0,
-        "the same for brokers' settings, offload policies, shadows, under-replication and other "
-        "topics",
+        "the same for brokers' settings, offload policies, shadows, under-replication, other "
+        "topics, and the second reading of every byte before a release",
     )
     canary_age_max_s: float = setting(
         7 * 24 * 3600.0,

@@ -22,6 +22,7 @@ from tiering_assets.defs.partitions import (
     SEALED_LEDGERS,
     partition_key,
 )
+from tiering_assets.defs.run_history import JOB_TAG
 
 __all__ = ["environment"]  # a fixture
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -108,5 +109,11 @@ def test_a_lost_home_is_rebuilt_from_the_records(environment, stack, endpoints, 
         # A rebuilt home is one to go on with.
         assert run(instance, "release", ledger_ids=[second]).success
         assert (DELETED_BOOKIE_LEDGERS.path[-1], keys[1]) in shown(instance, keys)
-        instance.add_run(dg.DagsterRun(job_name="offload", status=dg.DagsterRunStatus.STARTED))
-    assert "1 runs of this Dagster instance are unfinished" in rebuild(variables, code=REFUSED)
+        instance.add_run(
+            dg.DagsterRun(
+                job_name="offload",
+                status=dg.DagsterRunStatus.STARTED,
+                tags={JOB_TAG: "offload"},
+            )
+        )
+    assert "1 runs of this cluster are unfinished" in rebuild(variables, code=REFUSED)

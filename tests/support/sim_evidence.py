@@ -17,7 +17,7 @@ from resources.settings import Settings
 SLACK_S: Final = 15.0  # what the effect's own call, or the answer's way back, may take
 AGE_MAX_S: Final = 60.0
 SURROUNDINGS_AGE_MAX_S: Final = 600.0
-_BY_MINUTES: Final = frozenset({"brokers", "policy", "shadows"})
+_BY_MINUTES: Final = frozenset({"brokers", "policy", "shadows", "bytes"})
 
 HOLDS: Final = ("holds", "")
 BROKERS: Final = ("brokers", "")
@@ -58,6 +58,11 @@ def object_at(key: str) -> Question:
     return "object", key
 
 
+def bytes_of(key: str) -> Question:
+    """Only who reads them learns that bytes changed where they lie: size and ETag stay."""
+    return "bytes", key
+
+
 def shadows_beside(ml_name: str) -> Question:
     """A shadow is found by listing the topics and reading each one's node."""
     return "shadows", managed_ledger_path(ml_name).rpartition("/")[0]
@@ -68,6 +73,8 @@ def question_of(room: str, method: str, args: tuple[Any, ...]) -> Question | Non
     match room, method:
         case "objects", "head" | "get":
             return object_at(args[0])
+        case "objects", "get_range":
+            return bytes_of(args[0])
         case "objects", "list_objects" if args and str(args[0]).endswith("/holds/"):
             return HOLDS
         case "metadata", "get":

@@ -16,6 +16,7 @@ from resources.errors import ObjectStoreError, TierkeeperError
 from resources.metastore.ledger_info import decode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_clients import Process
+from tests.support.sim_truth import Rotted
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
@@ -24,7 +25,8 @@ from tiering_assets.tiering.own_policy import TieringMode
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site
-    from tests.support.sim_world import World
+    from tests.support.sim_truth import Rotted
+from tests.support.sim_world import World
 
 
 def snapshot(site: Site) -> dict[str, Any]:
@@ -141,8 +143,8 @@ def damage(world: World, site: Site) -> bool:
         if site.cluster.has_node(ledger_id):
             world.faults.strike("object damaged after publication")
             world.monitor.damaged.add(uid)
-            breaks(world, uid)
-            world.rot(data_key(uid, ledger_id))
+            at = world.rot(data_key(uid, ledger_id))
+            world.monitor.rotted[uid] = Rotted(at, world.scheduler.now)
             return True
     return False
 

@@ -18,6 +18,7 @@ from tests.support.sim_evidence import (
     HOLDS,
     SLACK_S,
     Question,
+    bytes_of,
     node_of,
     object_at,
     policy_of,
@@ -120,22 +121,24 @@ class ReleaseJudge(Truth):
         if held is not None and (held < process.began_at or self._saw_hold(process, held)):
             self.report("I11", f"ledger {ledger_id} deleted under a hold")
         self.judge_age(
-            process, f"bookie copy of {ledger_id} deleted", _needs(ml_name, uid, ledger_id)
+            process, f"bookie copy of {ledger_id} deleted", self._needs(ml_name, uid, ledger_id)
         )
         self.judge_surroundings(process, ml_name, f"ledger {ledger_id} deleted")
 
     def _could_know(self, process: Process, uid: UUID, ledger_id: int) -> bool:
-        """Whether objects were broken already when the process last looked at them."""
-        broken_at = self.broken_at.get(uid, 0.0)
-        pair = data_key(uid, ledger_id), index_key(uid, ledger_id)
-        return any(self.knew(process, object_at(key), broken_at) for key in pair)
+        """Whether objects were broken already when the process last looked at what tells it."""
+        data, index = data_key(uid, ledger_id), index_key(uid, ledger_id)
+        broken_at, rotted = self.broken_at.get(uid), self.rotted.get(uid)
+        if broken_at is None and rotted is not None:
+            return rotted.was_read_by(process, data)
+        return any(self.knew(process, object_at(key), broken_at or 0.0) for key in (data, index))
 
     def _saw_hold(self, process: Process, held_at: float) -> bool:
         return not process.misled and self.knew(process, HOLDS, held_at)
 
     def judge_mark(self, process: Process, ml_name: str, uid: UUID, ledger_id: int) -> None:
         """A mark is the beginning of a delete: brokers with a lag of their own go on from it."""
-        self.judge_age(process, f"ledger {ledger_id} marked", _needs(ml_name, uid, ledger_id))
+        self.judge_age(process, f"ledger {ledger_id} marked", self._needs(ml_name, uid, ledger_id))
         self.judge_surroundings(process, ml_name, f"ledger {ledger_id} marked")
 
     def judge_surroundings(self, process: Process, ml_name: str, effect: str) -> None:
@@ -168,15 +171,17 @@ class ReleaseJudge(Truth):
         if not fresh or self.knew(process, BOOKIES, since):
             self.report("I1", f"{ml_name} {effect} while bookies are short: its readers stall")
 
-
-def _needs(ml_name: str, uid: UUID, ledger_id: int) -> list[Question]:
-    """What a mark and a delete of a bookie copy stand on."""
-    return [
-        object_at(data_key(uid, ledger_id)),
-        object_at(index_key(uid, ledger_id)),
-        node_of(ml_name),
-        HOLDS,
-        BROKERS,
-        policy_of(ml_name),
-        shadows_beside(ml_name),
-    ]
+    def _needs(self, ml_name: str, uid: UUID, ledger_id: int) -> list[Question]:
+        """What a mark and a delete of a bookie copy stand on."""
+        settings = self.world.settings
+        unsigned = not settings.sign.public_key_files and settings.release.reread_without_key
+        return [
+            *([bytes_of(data_key(uid, ledger_id))] if unsigned else []),
+            object_at(data_key(uid, ledger_id)),
+            object_at(index_key(uid, ledger_id)),
+            node_of(ml_name),
+            HOLDS,
+            BROKERS,
+            policy_of(ml_name),
+            shadows_beside(ml_name),
+        ]

@@ -43,6 +43,18 @@ class Found:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Rotted:
+    """A byte that changed where it lies. Size, ETag and times stay: only who reads it can know."""
+
+    offset: int
+    at: float
+
+    def was_read_by(self, process: Process, key: str) -> bool:
+        spans = process.ranges.get(key, {}).items()
+        return any(start <= self.offset < end and at > self.at for (start, end), at in spans)
+
+
 class Truth:
     """What the judges share. `damaged` are attempts whose objects somebody else broke."""
 
@@ -53,6 +65,7 @@ class Truth:
         self.excused: set[tuple[str, int]] = set()
         self.damaged: set[UUID] = set()
         self.broken_at: dict[UUID, float] = {}  # people took or replaced objects of it
+        self.rotted: dict[UUID, Rotted] = {}
         self.published_at: dict[tuple[Name, int], float] = {}  # by the context's timestamp
         self.publications: dict[Name, str] = {}  # the first record's key
         self.quarantined_at: dict[Name, float] = {}

@@ -95,6 +95,9 @@ class Wire:
             self._heard(process, room, method, args, self.world.scheduler.now)
         if method == "locate":
             process.located[args[0]] = answer.load
+        elif method == "get_range":
+            span = (kwargs["start"], kwargs["start"] + kwargs["length"])
+            process.ranges.setdefault(args[0], {})[span] = self.world.scheduler.now
         elif method == "read_entry":
             process.rehearsed.add((args[1], args[2]))
         if isinstance(answer, Node):

@@ -141,14 +141,16 @@ class World:
 
     # ----- what lies there, and what tasks bring back
 
-    def rot(self, key: str) -> None:
-        """Flip a bit of an object where it lies; its ETag and times stay."""
+    def rot(self, key: str) -> int:
+        """Flip a bit of an object where it lies; its ETag and times stay. The byte's offset."""
         found = self.objects.peek(key)
         if found is None:
-            return
+            return 0
         body = bytearray(found[0])
-        body[self.rng.randrange(len(body))] ^= 1 << self.rng.randrange(8)
+        at = self.rng.randrange(len(body))
+        body[at] ^= 1 << self.rng.randrange(8)
         self.objects.rot(key, bytes(body))
+        return at
 
     def runner_fault(self, process: Process) -> str | None:
         faults = self.faults

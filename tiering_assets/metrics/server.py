@@ -2,6 +2,7 @@
 
 Owns: a survey that fails costs its own figures and never the server; whoever scrapes sees that it
 failed. SIGTERM and SIGINT end everything at once, in the middle of a survey, too: it only reads.
+Where a library swallows the interruption, the survey under way is the last one.
 """
 
 from __future__ import annotations
@@ -68,12 +69,14 @@ def serve(
             f"cannot listen on {host}:{port}: {error}; name another --host or --port"
         ) from error
     try:
-        with _signals_stop():
+        with _signals_stop() as stopped:
             narrate(f"metrics on http://{host}:{server.server_port}/metrics, every {every_s:g} s")
-            while True:
+            while not stopped:
                 begun = time.monotonic()
                 survey_once(collector, survey, narrate=narrate)
-                time.sleep(max(0.0, every_s - (time.monotonic() - begun)))
+                if not stopped:
+                    time.sleep(max(0.0, every_s - (time.monotonic() - begun)))
+            narrate("stopped")
     except _StopError:
         narrate("stopped")
     finally:
@@ -83,17 +86,21 @@ def serve(
 
 
 @contextmanager
-def _signals_stop() -> Iterator[None]:
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)  # once is enough
+def _signals_stop() -> Iterator[list[int]]:
+    """Signals interrupt what goes on; those that came are in the list."""
+    stopped: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        for one in before:
+            signal.signal(one, signal.SIG_IGN)  # once is enough
+        stopped.append(number)
         raise _StopError
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in before:
         signal.signal(number, stop)
     try:
-        yield
+        yield stopped
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

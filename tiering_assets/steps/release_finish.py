@@ -74,7 +74,7 @@ def _delete(
         work.ml_name,
         {i: (item.uid, item.intent.record.ledger) for i, item in items.items()},
         czxid=work.czxid,
-        evidence=all_of(one.dated for one in group.values()),
+        evidence=all_of(items[i].dated(one) for i, one in group.items()),
     )
     reach("release.deleted")
     results: dict[int, ReleaseResult] = {}

@@ -22,6 +22,7 @@ from tiering_assets.steps.index_evidence import IndexNow, look_at_index
 from tiering_assets.steps.object_class import can_be_read, read_unless_archived
 from tiering_assets.steps.quarantine import why_quarantined
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.release_reread import reread_wanted
 from tiering_assets.steps.release_surroundings import TopicEvidence
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.certificate_facts import gate_faults
@@ -60,6 +61,8 @@ def look_at_ledger(
 ) -> Look:
     """Look at one ledger; `before` is an earlier look of the same run."""
     dated = asking(stack, Kind.LEDGER, Kind.REPLICATION, Kind.RECORDS, Kind.OBJECTS)
+    if not reread_wanted(stack.settings):  # the certificate vouches for the bytes
+        dated = dated.and_(asking(stack, Kind.BYTES))
     listed = about.topic.ledger(ledger_id)
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid

@@ -7,7 +7,7 @@ with its reasons, and nothing of an earlier look is believed but what cannot hav
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -41,12 +41,20 @@ class Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A ledger that the gate lets go, with its intent record written."""
+    """A ledger that the gate lets go, with its intent record written.
+
+    `read` is when every byte of it was read again; nothing where none has to be.
+    """
 
     evidence: Evidence
     uid: UUID
     intent: Stored[ReleaseIntent]
     ledger: LedgerNode
+    read: Dated = field(default_factory=Dated)
+
+    def dated(self, evidence: Evidence) -> Dated:
+        """How old a look at it is, with the reading of its bytes, which no look repeats."""
+        return evidence.dated.and_(self.read)
 
 
 ReleaseResult = Released | NotYet | TierkeeperError
@@ -70,7 +78,7 @@ class ReleaseWork:
     @property
     def evidence(self) -> Dated:
         """How old the oldest of each kind is, over all due ledgers."""
-        return all_of(item.evidence.dated for item in self.due.values())
+        return all_of(item.dated(item.evidence) for item in self.due.values())
 
 
 def decide_now(stack: Stack, evidence: Evidence) -> Release | NotYet:

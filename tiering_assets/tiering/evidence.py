@@ -3,7 +3,8 @@
 Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forgets or reloads names
 the kinds of evidence that it stands on, and goes ahead only while each of them is younger than its
 bound. What was never asked is too old. Ages are of the moment *before* the question was asked, by a
-monotonic clock, so that neither a slow answer nor a clock that steps makes anything younger.
+monotonic clock, so that neither a slow answer nor a clock that steps makes anything younger. Every
+byte alone is dated by the end of its reading: a ledger's length must not keep it waiting for ever.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Kind(StrEnum):
     REPLICATION = "under-replication"
     TOPICS = "the other topics"
     BOOKIES = "writable bookies"
+    BYTES = "every byte"
 
 
 class Effect(StrEnum):
@@ -43,13 +45,15 @@ class Effect(StrEnum):
     RELOAD = "reload"
 
 
-# What moves slowly, and costs a question to every broker or a look at every topic.
-SLOW: Final = frozenset({Kind.POLICY, Kind.BROKERS, Kind.SHADOWS, Kind.REPLICATION, Kind.TOPICS})
+# What moves slowly, and costs a question to every broker, a look at every topic or a whole reading.
+SLOW: Final = frozenset(
+    {Kind.POLICY, Kind.BROKERS, Kind.SHADOWS, Kind.REPLICATION, Kind.TOPICS, Kind.BYTES}
+)
 
 _PUBLISH = frozenset({Kind.OBJECTS, Kind.RECORDS, Kind.POLICY, Kind.BROKERS})
 _RELEASE = frozenset(
     {
-        Kind.LEDGER, Kind.RECORDS, Kind.HOLDS, Kind.OBJECTS,
+        Kind.LEDGER, Kind.RECORDS, Kind.HOLDS, Kind.OBJECTS, Kind.BYTES,
         Kind.POLICY, Kind.BROKERS, Kind.SHADOWS, Kind.REPLICATION,
     }
 )  # fmt: skip

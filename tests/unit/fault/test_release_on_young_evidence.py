@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
@@ -121,6 +122,48 @@ def test_the_place_is_compared_again_right_before_the_delete(scene, due, monkeyp
     assert "place differs: bucket is 'elsewhere'" in reasons_of(scene.release())
     assert scene.cluster.has_node(0)
     assert not scene.context().bookkeeper_deleted
+
+
+def test_bytes_read_too_long_before_the_mark_are_not_believed(scene, due, monkeypatch):
+    """Bits that rot meanwhile leave size, ETag and times as they were: no later look tells it."""
+    really = release.gate_again
+
+    def late(stack, work, **how):
+        scene.wait(stack.settings.evidence.surroundings_age_max_s + 1)
+        return really(stack, work, **how)
+
+    monkeypatch.setattr(release, "gate_again", late)
+    with pytest.raises(StaleEvidenceError, match=r"every byte: 12.. s old, at most 600 s"):
+        scene.release()
+    assert scene.cluster.has_node(0)
+    assert not scene.context().bookkeeper_deleted
+
+
+def test_bytes_read_too_long_before_the_delete_take_the_mark_back(scene, due, monkeypatch):
+    rotten = []
+
+    def rot_and_wait():
+        if not rotten:
+            scene.world.monitor.damaged.add(due.uid)
+            rotten.append(scene.world.rot(due.data.key))
+            scene.wait(scene.stack.settings.evidence.surroundings_age_max_s + 1)
+
+    after_the_reload(monkeypatch, rot_and_wait)
+    assert "every byte: 6" in reasons_of(scene.release())
+    assert scene.cluster.has_node(0)
+    assert not scene.context().bookkeeper_deleted
+    assert "the copy differs" in reasons_of(scene.release())  # it reads again, and finds it
+    assert scene.cluster.has_node(0)
+
+
+def test_where_nothing_is_read_again_no_reading_gets_too_old(scene, due, monkeypatch):
+    settings = scene.stack.settings
+    believing = replace(settings, release=replace(settings.release, reread_without_key=False))
+    scene.world.settings = believing
+    after_the_reload(
+        monkeypatch, lambda: scene.wait(settings.evidence.surroundings_age_max_s + 1)
+    )
+    assert is_released(scene.release())
 
 
 @pytest.mark.parametrize("slow_looks", [1, 2])

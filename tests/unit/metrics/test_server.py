@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import urllib.request
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -86,3 +87,34 @@ def test_a_signal_in_the_middle_of_a_survey_stops_it_at_once(collector, number):
     port = int(said[0].split("/metrics")[0].rpartition(":")[2])
     with socket.create_server((HOST, port)):
         pass  # it no longer listens
+
+
+def test_a_signal_that_a_library_swallows_ends_it_after_the_survey(collector):
+    """As Python does with what is raised in the callback of an import's lock."""
+    surveys: list[None] = []
+
+    def survey():
+        surveys.append(None)
+        with suppress(BaseException):
+            signal.raise_signal(signal.SIGTERM)
+        return EMPTY, ()
+
+    def no_end(_number, _frame):
+        pytest.fail("it slept on, or began another survey")
+
+    previous = signal.signal(signal.SIGALRM, no_end)
+    signal.alarm(20)
+    try:
+        serve(
+            collector,
+            make_registry(collector),
+            survey,
+            host=HOST,
+            port=0,
+            every_s=0.01,
+            narrate=lambda _line: None,
+        )
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    assert len(surveys) == 1
