@@ -160,9 +160,7 @@ def test_where_nothing_is_read_again_no_reading_gets_too_old(scene, due, monkeyp
     settings = scene.stack.settings
     believing = replace(settings, release=replace(settings.release, reread_without_key=False))
     scene.world.settings = believing
-    after_the_reload(
-        monkeypatch, lambda: scene.wait(settings.evidence.surroundings_age_max_s + 1)
-    )
+    after_the_reload(monkeypatch, lambda: scene.wait(settings.evidence.surroundings_age_max_s + 1))
     assert is_released(scene.release())
 
 
