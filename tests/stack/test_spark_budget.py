@@ -49,6 +49,8 @@ def test_two_workers_together_stay_below_the_budget(stack, spark_runner):
                 upload_bytes_per_s=RATE,
             ),
         )
+        # A second instance in the bucket that other tests audit.
+        exits.callback(objects.delete, book.prefix + keys.BUDGET)
         bookies = SimBookies(exits)
         payloads = [bytes([n % 251]) * 64 * 1024 for n in range(14 * 16)]  # 14 MiB
         ledgers = [
