@@ -31,7 +31,7 @@ from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.disturb import Seen, see
-from tiering_assets.steps.freshness import asking, is_young
+from tiering_assets.steps.freshness import is_young
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.release_evidence import Evidence, gather
@@ -53,7 +53,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import make_change
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.approval import Approval
-from tiering_assets.tiering.evidence import Dated, Kind
+from tiering_assets.tiering.evidence import Kind
 from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import NotYet, Release
 from tiering_assets.tiering.topic_edit import TopicChange
@@ -170,10 +170,9 @@ def prepare_release(
                 reach("release.intended")
     rereads = reread_wanted(stack.settings)
     copies = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
-    differing = reread_before_release(stack, {i: (c, n) for i, (c, n) in copies.items() if c})
-    results.update(differing)
-    read = asking(stack, Kind.BYTES) if rereads else Dated()
-    due = {i: replace(item, read=read) for i, item in due.items() if i not in differing}
+    reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in copies.items() if c})
+    results.update(reread.waiting)
+    due = {i: replace(item, read=reread.read) for i, item in due.items() if i not in reread.waiting}
     work = ReleaseWork(
         ml_name=ml_name,
         czxid=node.stat.czxid,

@@ -1,8 +1,9 @@
 """Without a key, nobody vouches for a certificate: read every byte again before its source may go.
 
 Runs between the release intent and the first change of the topic, for all due ledgers at once, with
-the tasks and the decoder of the first verification: the object against its certificate, and against
-what the bookies serve now.
+the tasks and the decoder of the first verification: what the bookies serve now, and then the object,
+against that and its certificate. The object is read last, for it alone stays: from the end of that
+reading it counts how long ago every byte was read.
 
 Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
 nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must be
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from resources.errors import IntegrityError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
@@ -21,6 +22,7 @@ from resources.settings import Settings
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.plan import resolve_all
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
@@ -30,6 +32,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.tiering.certificate_check import certificate_differences
+from tiering_assets.tiering.evidence import Dated, Kind
 from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.verification import find_differences, rows_by_part
 
@@ -42,10 +45,21 @@ def reread_wanted(settings: Settings) -> bool:
     return settings.release.reread_without_key and not has_public_keys(settings)
 
 
-def reread_before_release(stack: Stack, due: Due) -> dict[int, NotYet]:
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """Ledgers whose copy differs (quarantined now) or could not be read, and when all were read.
+
+    Dated by the end of the reading; not at all where nothing had to be read.
+    """
+
+    waiting: Mapping[int, NotYet] = field(default_factory=dict)
+    read: Dated = field(default_factory=Dated)
+
+
+def reread_before_release(stack: Stack, due: Due) -> Reread:
     """Those of the due ledgers that must not go, each with its reason."""
     if not due or not reread_wanted(stack.settings):
-        return {}
+        return Reread()
     stack.narrate(
         f"no key is configured: reading {len(due)} ledgers, "
         f"{sum(stored.record.data.size for stored, _node in due.values())} bytes, and their bookies"
@@ -53,11 +67,8 @@ def reread_before_release(stack: Stack, due: Due) -> dict[int, NotYet]:
     return reread_copies(stack, due, before="release")
 
 
-def reread_copies(stack: Stack, due: Due, *, before: str) -> dict[int, NotYet]:
-    """Those of these ledgers whose copy differs (quarantined now) or could not be read.
-
-    `before` is what the copies are read again for.
-    """
+def reread_copies(stack: Stack, due: Due, *, before: str) -> Reread:
+    """Read sources and copies; `before` is what the copies are read again for."""
     waiting: dict[int, NotYet] = {}
     tasks: list[BlockTask] = []
     for ledger_id, (stored, node) in due.items():
@@ -66,14 +77,17 @@ def reread_copies(stack: Stack, due: Due, *, before: str) -> dict[int, NotYet]:
         except TierkeeperError as error:
             waiting[ledger_id] = _unread(error)
     rows: dict[int, list[BlockRow]] = defaultdict(list)
-    for row in stack.runner.run(tasks) if tasks else ():
-        rows[row.ledger_id].append(row)
+    for kind in (TaskKind.READ_SOURCE, TaskKind.READ_BACK):
+        if some := [task for task in tasks if task.kind is kind]:
+            for row in stack.runner.run(some):
+                rows[row.ledger_id].append(row)
+    read = asking(stack, Kind.BYTES)
     for ledger_id, (stored, _node) in due.items():
         if ledger_id not in waiting:
             reason = _judge(stack, stored, rows[ledger_id], before)
             if reason is not None:
                 waiting[ledger_id] = reason
-    return waiting
+    return Reread(waiting, read)
 
 
 def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[BlockTask]:

@@ -29,7 +29,7 @@ def read_withdrawn(stack: Stack, certificate: Stored[Certificate], node: LedgerN
     ledger_id, uid = node.metadata.ledger_id, certificate.record.uid
     if stack.book.read(Outcome, keys.outcome(ledger_id, uid)) is None:
         return None
-    waiting = reread_copies(stack, {ledger_id: (certificate, node)}, before="publication")
+    waiting = reread_copies(stack, {ledger_id: (certificate, node)}, before="publication").waiting
     if ledger_id not in waiting:
         return None
     if not is_quarantined(stack, ledger_id, uid):

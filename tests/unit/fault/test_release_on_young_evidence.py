@@ -11,6 +11,7 @@ from tiering_assets.records.models import Disturbance, Hold
 from tiering_assets.steps import holds, release, topic_change
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.release import release_topic
+from tiering_assets.steps.release_reread import Reread
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_what_changed_during_the_second_reading_marks_nothing(scene, due, disast
     def slow(stack, wanted):
         strike(scene, due, disaster)
         scene.wait(stack.settings.evidence.surroundings_age_max_s)
-        return {}
+        return Reread()
 
     monkeypatch.setattr(release, "reread_before_release", slow)
     assert "since it was begun" in reasons_of(scene.release())
@@ -140,7 +141,7 @@ def test_bytes_read_too_long_before_the_mark_are_not_believed(scene, due, monkey
 
 
 def test_bytes_read_too_long_before_the_delete_take_the_mark_back(scene, due, monkeypatch):
-    rotten = []
+    rotten: list[int] = []
 
     def rot_and_wait():
         if not rotten:
