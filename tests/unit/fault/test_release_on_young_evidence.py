@@ -8,7 +8,7 @@ from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
-from tiering_assets.steps import holds, release, topic_change
+from tiering_assets.steps import holds, release, release_work, topic_change
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_reread import Reread
@@ -127,7 +127,7 @@ def test_the_place_is_compared_again_right_before_the_delete(scene, due, monkeyp
 
 def test_bytes_read_too_long_before_the_mark_are_not_believed(scene, due, monkeypatch):
     """Bits that rot meanwhile leave size, ETag and times as they were: no later look tells it."""
-    really = release.gate_again
+    really = release_work.gate_again
 
     def late(stack, work, **how):
         scene.wait(stack.settings.evidence.surroundings_age_max_s + 1)
