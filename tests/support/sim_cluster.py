@@ -52,6 +52,10 @@ class SimCluster:
     def has_node(self, ledger_id: int) -> bool:
         return self.path(ledger_id) in self.metadata.nodes
 
+    def has_copy(self, ledger_id: int) -> bool:
+        """Node and entries: a node from a backup may have outlived them."""
+        return self.has_node(ledger_id) and ledger_id in self.bookies
+
     def create_ledger(self, ml_name: str) -> int:
         """An OPEN ledger that belongs to a managed ledger."""
         ledger_id = self._next_id

@@ -41,7 +41,7 @@ def replaced(world: World, site: Site, about: str, _lasts_s: float) -> bool:
 
 def lost_later(world: World, site: Site, _about: str, lasts_s: float) -> bool:
     for uid, ledger_id in people.published(world, site)[:1]:
-        if site.cluster.has_node(ledger_id) and people.lose(world, uid, ledger_id):
+        if site.cluster.has_copy(ledger_id) and people.lose(world, uid, ledger_id):
             world.monitor.damaged.add(uid)
             _scrub_after(world, site, lasts_s)
             return True
@@ -81,7 +81,7 @@ def class_moved(to: str) -> Strike:
 def _frozen(world: World, site: Site, uid: UUID, ledger_id: int) -> None:
     people.breaks(world, uid)
     world.monitor.damaged.add(uid)
-    if not site.cluster.has_node(ledger_id):
+    if not site.cluster.has_copy(ledger_id):
         world.monitor.excused.add((site.cluster.instance, ledger_id))
 
 

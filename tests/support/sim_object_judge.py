@@ -193,7 +193,7 @@ class ObjectJudge(Truth):
         note = f"tierkeeper/{cluster.instance}/leftovers/{ledger_id}/{uid}.json"
         if self._is_young(note):
             self.report("I9", f"{key} deleted, its broker was not known to be dead for long")
-        if not (cluster.has_node(ledger_id) and ledger_id in cluster.bookies):
+        if not cluster.has_copy(ledger_id):
             self.report("I9", f"{key} deleted, which may be the only copy of ledger {ledger_id}")
 
     def is_intended(self, instance: str, ledger_id: int, uid: UUID) -> bool:
@@ -218,7 +218,7 @@ class ObjectJudge(Truth):
         topic = self.topic(site, cluster.owner.get(ledger_id, ""))
         if topic is None or topic.ledger(ledger_id) is None or not cluster.written[ledger_id]:
             return False
-        if cluster.has_node(ledger_id) and ledger_id in cluster.bookies:
+        if cluster.has_copy(ledger_id):
             return False
         if not self.is_good(site, uid, ledger_id):
             return False

@@ -140,7 +140,7 @@ def _operator(world: World, site: Site) -> Process:
 def damage(world: World, site: Site) -> bool:
     """A bit of a published object rots while the bookies still have the ledger."""
     for uid, ledger_id in published(world, site):
-        if site.cluster.has_node(ledger_id):
+        if site.cluster.has_copy(ledger_id):
             world.faults.strike("object damaged after publication")
             world.monitor.damaged.add(uid)
             at = world.rot(data_key(uid, ledger_id))
@@ -184,4 +184,4 @@ def published(world: World, site: Site) -> list[tuple[UUID, int]]:
         for info in topic.ledgers
         if info.offload is not None and info.offload.complete
     ]
-    return sorted(found, key=lambda one: not site.cluster.has_node(one[1]))
+    return sorted(found, key=lambda one: not site.cluster.has_copy(one[1]))

@@ -134,7 +134,7 @@ def _unfinished(world: World, site: Site, info: LedgerInfo) -> str | None:
     if context is None:
         if any(parse_key(data_key(uid, ledger_id)) in _attempted(world) for uid in monitor.damaged):
             return None  # its copy rotted and was withdrawn
-        if ledger_id in cluster.bookies and cluster.has_node(ledger_id):
+        if cluster.has_copy(ledger_id):
             return "not published"
         return None
     ours = monitor.has_record(cluster.instance, keys.attempt(ledger_id, context.uid))

@@ -129,7 +129,7 @@ class Truth:
         truth = cluster.written.get(info.ledger_id)
         if not truth or (cluster.instance, info.ledger_id) in self.excused:
             return True
-        on_bookies = cluster.has_node(info.ledger_id) and info.ledger_id in cluster.bookies
+        on_bookies = cluster.has_copy(info.ledger_id)
         if context is None or not context.complete:
             return on_bookies
         if site.broker.bookkeeper_first and not context.bookkeeper_deleted:

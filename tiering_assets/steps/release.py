@@ -172,7 +172,9 @@ def prepare_release(
     copies = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
     reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in copies.items() if c})
     results.update(reread.waiting)
-    due = {i: replace(item, read=reread.read) for i, item in due.items() if i not in reread.waiting}
+    due = {
+        i: replace(item, read=reread.dated(i)) for i, item in due.items() if i not in reread.waiting
+    }
     work = ReleaseWork(
         ml_name=ml_name,
         czxid=node.stat.czxid,

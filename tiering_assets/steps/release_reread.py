@@ -2,8 +2,11 @@
 
 Runs between the release intent and the first change of the topic, for all due ledgers at once, with
 the tasks and the decoder of the first verification: what the bookies serve now, and then the object,
-against that and its certificate. The object is read last, for it alone stays: from the end of that
-reading it counts how long ago every byte was read.
+against that and its certificate. The object is read last, for it alone stays.
+
+Some ledgers are read at a time (CHUNK_BYTES), as long as the first of them will still count as read
+when the next chunk is; the others wait for the next run. Each counts as old as the beginning of its chunk's reading;
+one that is a chunk of its own as the end of it, or a long one would never go.
 
 Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
 nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must be
@@ -13,7 +16,7 @@ signed, and with release.reread_without_key = false.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from resources.errors import IntegrityError, TierkeeperError
@@ -22,7 +25,7 @@ from resources.settings import Settings
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.freshness import asking
+from tiering_assets.steps.freshness import asking, bounds_of, is_young
 from tiering_assets.steps.plan import resolve_all
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
@@ -37,6 +40,8 @@ from tiering_assets.tiering.release_gate import NotYet
 from tiering_assets.tiering.verification import find_differences, rows_by_part
 
 Due = Mapping[int, tuple[Stored[Certificate], LedgerNode]]
+LATER = NotYet(("there was no time to read every byte of it: the next run goes on from here",))
+CHUNK_BYTES = 8 * 1024**3  # work for 32 tasks; at 50 MB/s for less than three minutes
 _NAMED_MAX = 5  # differences in a quarantine record and a reason
 
 
@@ -47,13 +52,17 @@ def reread_wanted(settings: Settings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """Ledgers whose copy differs (quarantined now) or could not be read, and when all were read.
+    """Ledgers that must wait, each with its reason, and when the others were read.
 
-    Dated by the end of the reading; not at all where nothing had to be read.
+    Those that wait differ (quarantined now), could not be read, or were not read in time. No date
+    where nothing had to be read.
     """
 
     waiting: Mapping[int, NotYet] = field(default_factory=dict)
-    read: Dated = field(default_factory=Dated)
+    read: Mapping[int, Dated] = field(default_factory=dict)
+
+    def dated(self, ledger_id: int) -> Dated:
+        return self.read.get(ledger_id, Dated())
 
 
 def reread_before_release(stack: Stack, due: Due) -> Reread:
@@ -70,6 +79,42 @@ def reread_before_release(stack: Stack, due: Due) -> Reread:
 def reread_copies(stack: Stack, due: Due, *, before: str) -> Reread:
     """Read sources and copies; `before` is what the copies are read again for."""
     waiting: dict[int, NotYet] = {}
+    read: dict[int, Dated] = {}
+    took_s = 0.0
+    for chunk in _chunks(due):
+        if not _have_time(stack, read, took_s):
+            break
+        began = stack.monotonic()
+        found, dated = _read_chunk(stack, chunk, before)
+        waiting.update(found)
+        read.update(dict.fromkeys(chunk, dated))
+        took_s = stack.monotonic() - began
+    late = {i for i in due if i not in read or not is_young(stack, read[i], Kind.BYTES)}
+    return Reread(dict.fromkeys(late, LATER) | waiting, read)
+
+
+def _chunks(due: Due) -> Iterator[Due]:
+    """All of them, in id order, so many bytes of objects at a time and one ledger at least."""
+    chunk: dict[int, tuple[Stored[Certificate], LedgerNode]] = {}
+    size = 0
+    for ledger_id, (stored, node) in sorted(due.items()):
+        if chunk and size + stored.record.data.size > CHUNK_BYTES:
+            yield chunk
+            chunk, size = {}, 0
+        chunk[ledger_id] = stored, node
+        size += stored.record.data.size
+    if chunk:
+        yield chunk
+
+
+def _have_time(stack: Stack, read: Mapping[int, Dated], seconds: float) -> bool:
+    """Whether what was read will still be young in so many seconds: what the last chunk took."""
+    then, bounds = stack.monotonic() + seconds, bounds_of(stack)
+    return all(one.is_young(Kind.BYTES, now_s=then, bounds=bounds) for one in read.values())
+
+
+def _read_chunk(stack: Stack, due: Due, before: str) -> tuple[dict[int, NotYet], Dated]:
+    waiting: dict[int, NotYet] = {}
     tasks: list[BlockTask] = []
     for ledger_id, (stored, node) in due.items():
         try:
@@ -77,17 +122,20 @@ def reread_copies(stack: Stack, due: Due, *, before: str) -> Reread:
         except TierkeeperError as error:
             waiting[ledger_id] = _unread(error)
     rows: dict[int, list[BlockRow]] = defaultdict(list)
+    dated = Dated()
     for kind in (TaskKind.READ_SOURCE, TaskKind.READ_BACK):
+        dated = asking(stack, Kind.BYTES)
         if some := [task for task in tasks if task.kind is kind]:
             for row in stack.runner.run(some):
                 rows[row.ledger_id].append(row)
-    read = asking(stack, Kind.BYTES)
+    if len(due) == 1:
+        dated = asking(stack, Kind.BYTES)
     for ledger_id, (stored, _node) in due.items():
         if ledger_id not in waiting:
             reason = _judge(stack, stored, rows[ledger_id], before)
             if reason is not None:
                 waiting[ledger_id] = reason
-    return Reread(waiting, read)
+    return waiting, dated
 
 
 def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[BlockTask]:

@@ -8,7 +8,7 @@ from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
-from tiering_assets.steps import holds, release, release_work, topic_change
+from tiering_assets.steps import holds, release, release_reread, release_work, topic_change
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_reread import Reread
@@ -155,6 +155,29 @@ def test_bytes_read_too_long_before_the_delete_take_the_mark_back(scene, due, mo
     assert not scene.context().bookkeeper_deleted
     assert "the copy differs" in reasons_of(scene.release())  # it reads again, and finds it
     assert scene.cluster.has_node(0)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_was_not_read_in_time_is_left_to_the_next_run(scene, due, together, monkeypatch):
+    """One by one, each run takes what it can; read together, none knows when each was read."""
+    second = scene.fill(TOPIC)
+    scene.publish(second)
+    scene.past_the_lag()
+    if not together:
+        monkeypatch.setattr(release_reread, "CHUNK_BYTES", 1)
+    stack = scene.process("release")
+    really = stack.runner.run
+
+    def slow(tasks, **how):
+        scene.wait(stack.settings.evidence.surroundings_age_max_s / 2 + 1)
+        return really(tasks, **how)
+
+    monkeypatch.setattr(stack.runner, "run", slow)
+    results = release_topic(stack, TOPIC, [0, second])
+    assert is_released(results[0]) is not together
+    assert "no time to read every byte" in reasons_of(results[second])
+    again = release_topic(stack, TOPIC, [second])
+    assert is_released(again[second])  # alone it is as old as the end of its reading
 
 
 def test_where_nothing_is_read_again_no_reading_gets_too_old(scene, due, monkeypatch):
