@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate mutants crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,12 @@ compatibility: setup ## every pinned Pulsar release and an untame cluster; then 
 	$(BIN)/python -m pytest -p tests.support.compatibility_record -m "untame or matrix" $(ONLY)
 	$(BIN)/python -m tests.support.compatibility --accept
 
-simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one
+simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
+	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs simulation)
+
+proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
+	@$(BIN)/python -m tests.support.proofs
 
 mutants: setup ## break our own code in known ways; every one must be caught by a simulated schedule
 	$(BIN)/python -m tests.support.mutate

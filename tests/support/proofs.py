@@ -1,0 +1,140 @@
+"""Slow proofs: what each came to when it was last run whole. `make proofs` says which ran on older code.
+
+A target's run writes build/NAME.json; with ACCEPT=1 its figures go to docs/results/NAME.json, with the
+commit and a digest of the files that it exercised. Nothing is accepted that shows a violation or that
+is less than the whole.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+SCHEMA = "tierkeeper/proof/1"
+_STEPS = (
+    "resources/bookkeeper/*.py",
+    "resources/metastore/*.py",
+    "resources/object_store/*.py",
+    "resources/pulsar/*.py",
+    "tiering_assets/offload_format/*.py",
+    "tiering_assets/records/*.py",
+    "tiering_assets/steps/*.py",
+    "tiering_assets/tasks/*.py",
+    "tiering_assets/tiering/*.py",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a proof came to. `problem` is why it proves nothing, None when it does."""
+
+    seconds: float
+    counts: Mapping[str, object]
+    violations: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """`inputs` are patterns of the files whose change makes its result one of older code."""
+
+    target: str
+    read: Callable[[Mapping[str, Any]], Figures]
+    inputs: tuple[str, ...]
+
+    def digest(self, root: Path = ROOT) -> str:
+        whole = sha256()
+        for path in sorted(path for pattern in self.inputs for path in root.glob(pattern)):
+            whole.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
+        return whole.hexdigest()
+
+
+def _simulation(found: Mapping[str, Any]) -> Figures:
+    coverage = found["fault_coverage"]
+    problem = None
+    if found["seeds"] < SEEDS:
+        problem = f"{found['seeds']} seeds, the whole is {SEEDS}"
+    elif not all(coverage.values()):
+        problem = f"never struck: {', '.join(k for k, count in coverage.items() if not count)}"
+    return Figures(
+        seconds=found["seconds"],
+        counts={
+            name: found[name] for name in ("seeds", "mean_steps", "remote_calls", "fault_coverage")
+        },
+        violations=len(found["violations"]),
+        problem=problem,
+    )
+
+
+SEEDS = 10_000
+PROOFS = {
+    "simulation": Proof(
+        target="make simulate", read=_simulation, inputs=(*_STEPS, "tests/support/sim_*.py")
+    ),
+}
+
+
+def accept(name: str, *, root: Path = ROOT) -> Path:
+    """Keep what build/NAME.json says. ValueError when it proves nothing."""
+    proof = PROOFS[name]
+    figures = proof.read(json.loads((root / "build" / f"{name}.json").read_text()))
+    if figures.violations:
+        raise ValueError(f"{name}: {figures.violations} violations; see build/{name}.json")
+    if figures.problem is not None:
+        raise ValueError(f"{name}: {figures.problem}")
+    document = {
+        "schema": SCHEMA,
+        "commit": _commit(root),
+        "seconds": figures.seconds,
+        "counts": figures.counts,
+        "violations": figures.violations,
+        "inputs": proof.digest(root),
+    }
+    path = root / "docs" / "results" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document, indent=2) + "\n")
+    return path
+
+
+def outdated(root: Path = ROOT) -> list[str]:
+    """Proofs whose inputs changed since they were accepted, with what runs each again."""
+    return [
+        f"{name}: {proof.target} ACCEPT=1"
+        for name, proof in PROOFS.items()
+        if json.loads((root / "docs" / "results" / f"{name}.json").read_text())["inputs"]
+        != proof.digest(root)
+    ]
+
+
+def _commit(root: Path) -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def main() -> int:
+    try:
+        for name in sys.argv[1:]:
+            sys.stdout.write(f"accepted: {accept(name)}\n")
+    except ValueError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    if not sys.argv[1:]:
+        told = outdated()
+        sys.stdout.write(
+            "\n".join(["of older code:", *told] if told else ["all of this code"]) + "\n"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
