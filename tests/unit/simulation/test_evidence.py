@@ -6,6 +6,7 @@ from tests.support.sim_evidence import (
     BROKERS,
     HOLDS,
     Bounds,
+    bytes_of,
     node_of,
     object_at,
     policy_of,
@@ -31,7 +32,7 @@ BOUNDS = Bounds(age_s=60.0, surroundings_s=600.0)
             ("broker", "effective_offload_policies", ("persistent://t/ns0/orders",)),
             policy_of(TOPIC),
         ),
-        (("objects", "get_range", ("key",)), None),
+        (("objects", "get_range", ("key",)), bytes_of("key")),
         (("objects", "list_objects", ("tierkeeper/alpha/attempts/",)), None),
     ],
 )
