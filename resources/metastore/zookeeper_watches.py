@@ -31,7 +31,8 @@ class ZooKeeperWatches:
         """Connect. MetadataError when nobody answers within `connect_timeout_s`."""
         address = parse_store_uri(uri)
         self._lock = threading.Lock()
-        self._armed: set[str] = set()
+        self._armed: dict[str, int] = {}  # by path, the number of its watch
+        self._watches = 0
         self._changes = 0
         self._client = connect_client(
             address,
@@ -53,24 +54,32 @@ class ZooKeeperWatches:
         for start in range(0, len(fresh), IN_FLIGHT_MAX):
             self._arm(fresh[start : start + IN_FLIGHT_MAX])
 
+    def watch_of(self, path: str) -> int | None:
+        """The number of a node's watch, another one after each change; None while it has none."""
+        with self._lock:
+            return self._armed.get(path)
+
     def close(self) -> None:
         close_client(self._client)
 
     def _arm(self, paths: list[str]) -> None:
         with self._lock:
-            self._armed.update(paths)  # before the request: the event may be quicker than we are
+            for path in paths:  # before the request: the event may be quicker than we are
+                self._watches += 1
+                self._armed[path] = self._watches
         try:
             requests = [self._client.exists_async(path, watch=self._on_event) for path in paths]
             for request in requests:
                 request.get(timeout=_ANSWER_S)
         except (zk_errors.KazooException, KazooTimeoutError):
             with self._lock:
-                self._armed.difference_update(paths)
+                for path in paths:
+                    self._armed.pop(path, None)
                 self._changes += 1
 
     def _on_event(self, event: Any) -> None:
         with self._lock:
-            self._armed.discard(event.path)
+            self._armed.pop(event.path, None)
             self._changes += 1
 
     def _on_state(self, state: str) -> None:

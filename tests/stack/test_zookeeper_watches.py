@@ -44,6 +44,8 @@ def test_a_followed_node_is_noticed_once_until_it_is_followed_again(store, endpo
         gone = f"{paths[0]}-not-yet"
         watches.follow([*paths, gone])
         quiet = watches.changes
+        numbers = {path: watches.watch_of(path) for path in (*paths, gone)}
+        assert len(set(numbers.values()) - {None}) == len(numbers)
         store.create(f"{paths[7]}/cursor", b"")  # a child, as a cursor is
         store.set(f"{paths[7]}/cursor", b"1", expected_version=0)
         time.sleep(0.5)
@@ -52,10 +54,13 @@ def test_a_followed_node_is_noticed_once_until_it_is_followed_again(store, endpo
         stat = store.set(paths[2400], b"x", expected_version=0)
         assert changed(watches, quiet)
         after = watches.changes
+        assert watches.watch_of(paths[2400]) is None
+        assert watches.watch_of(paths[7]) == numbers[paths[7]]
         store.set(paths[2400], b"y", expected_version=stat.version)
         time.sleep(0.5)
         assert watches.changes == after  # one shot
         watches.follow(paths)
+        assert watches.watch_of(paths[2400]) not in (None, numbers[paths[2400]])
         store.delete(paths[2400], expected_version=2)
         assert changed(watches, after)
 
@@ -74,6 +79,7 @@ def test_a_connection_that_is_lost_counts_as_a_change(store, endpoints, paths):
             quiet = watches.changes
             proxy.go_away()
             assert changed(watches, quiet)
+            assert [watches.watch_of(path) for path in paths[:3]] == [None] * 3
         finally:
             watches.close()
 

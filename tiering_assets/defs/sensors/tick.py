@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -120,12 +120,14 @@ def connected(
     name: str,
 ) -> Iterator[Stack]:
     """The stack of one tick. An error of ours fails the tick by its message, without our frames."""
+    from tiering_assets.defs.sensors.shared_topics import SharedTopics
+
     with tiering_stack.open(
         settings,
         run_id=f"sensor {name} of {CLUSTER}",
         narrate=lambda line: context.log.info("tierkeeper: %s", line),
     ) as stack:
         try:
-            yield stack
+            yield replace(stack, topics=SharedTopics(stack.metadata))
         except TierkeeperError as error:
             raise dg.DagsterInvariantViolationError(f"{name}: {error}") from error

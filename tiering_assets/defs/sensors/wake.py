@@ -22,6 +22,7 @@ class Watches(Protocol):
     @property
     def changes(self) -> int: ...
     def follow(self, paths: Iterable[str]) -> None: ...
+    def watch_of(self, path: str) -> int | None: ...
     def close(self) -> None: ...
 
 
@@ -52,6 +53,24 @@ class Wake:
     _watches: Watches | None = None
     _last: dict[str, _Last] = field(default_factory=dict)
 
+    @property
+    def has_watches(self) -> bool:
+        with self._lock:
+            return self._watches is not None
+
+    def follow(self, paths: Iterable[str]) -> None:
+        """Watch these nodes, too, if anything is watched at all."""
+        with self._lock:
+            watches = self._watches
+        if watches is not None:
+            watches.follow(paths)
+
+    def watch_of(self, path: str) -> int | None:
+        """A number that stays while a node's watch has not fired; None where it has none."""
+        with self._lock:
+            watches = self._watches
+        return None if watches is None else watches.watch_of(path)
+
     def may_skip(self, sensor: str, *, every_s: float) -> str | None:
         """Why this tick need not look: nothing changed since a whole look that is young enough."""
         with self._lock:
@@ -77,11 +96,9 @@ class Wake:
 
     def after_look(self, sensor: str, changes: int, paths: Iterable[str], *, whole: bool) -> None:
         """Remember a look, and watch what it looked at."""
-        with self._lock:
-            watches = self._watches
-        if watches is None or changes < 0:
+        if not self.has_watches or changes < 0:
             return
-        watches.follow(paths)
+        self.follow(paths)
         with self._lock:
             self._last[sensor] = _Last(changes, self.clock(), whole)
 
