@@ -41,7 +41,7 @@ compatibility: setup ## every pinned Pulsar release and an untame cluster; then 
 
 simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
-	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs simulation)
+	$(if $(SEED),,$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs simulation))
 
 proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
 	@$(BIN)/python -m tests.support.proofs

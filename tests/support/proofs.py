@@ -77,7 +77,9 @@ def _simulation(found: Mapping[str, Any]) -> Figures:
 SEEDS = 10_000
 PROOFS = {
     "simulation": Proof(
-        target="make simulate", read=_simulation, inputs=(*_STEPS, "tests/support/sim_*.py")
+        target="make simulate",
+        read=_simulation,
+        inputs=(*_STEPS, "tests/support/sim*.py", "tests/support/*_sim.py"),
     ),
 }
 
