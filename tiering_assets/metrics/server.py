@@ -11,7 +11,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from prometheus_client import start_http_server
@@ -69,15 +69,13 @@ def serve(
             f"cannot listen on {host}:{port}: {error}; name another --host or --port"
         ) from error
     try:
-        with _signals_stop() as stopped:
+        with suppress(_StopError), _signals_stop() as stopped:
             narrate(f"metrics on http://{host}:{server.server_port}/metrics, every {every_s:g} s")
             while not stopped:
                 begun = time.monotonic()
                 survey_once(collector, survey, narrate=narrate)
                 if not stopped:
                     time.sleep(max(0.0, every_s - (time.monotonic() - begun)))
-            narrate("stopped")
-    except _StopError:
         narrate("stopped")
     finally:
         server.shutdown()

@@ -5,8 +5,8 @@ the tasks and the decoder of the first verification: what the bookies serve now,
 against that and its certificate. The object is read last, for it alone stays.
 
 Some ledgers are read at a time (CHUNK_BYTES), as long as the first of them will still count as read
-when the next chunk is; the others wait for the next run. Each counts as old as the beginning of its chunk's reading;
-one that is a chunk of its own as the end of it, or a long one would never go.
+when the next chunk is; the others wait for the next run. Each counts as old as the beginning of its
+chunk's reading; one that is a chunk of its own as the end of it, or a long one would never go.
 
 Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
 nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must be
@@ -122,12 +122,15 @@ def _read_chunk(stack: Stack, due: Due, before: str) -> tuple[dict[int, NotYet],
         except TierkeeperError as error:
             waiting[ledger_id] = _unread(error)
     rows: dict[int, list[BlockRow]] = defaultdict(list)
-    dated = Dated()
-    for kind in (TaskKind.READ_SOURCE, TaskKind.READ_BACK):
-        dated = asking(stack, Kind.BYTES)
+
+    def read(kind: TaskKind) -> None:
         if some := [task for task in tasks if task.kind is kind]:
             for row in stack.runner.run(some):
                 rows[row.ledger_id].append(row)
+
+    read(TaskKind.READ_SOURCE)
+    dated = asking(stack, Kind.BYTES)
+    read(TaskKind.READ_BACK)
     if len(due) == 1:
         dated = asking(stack, Kind.BYTES)
     for ledger_id, (stored, _node) in due.items():

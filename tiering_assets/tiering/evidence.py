@@ -4,7 +4,7 @@ Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forge
 the kinds of evidence that it stands on, and goes ahead only while each of them is younger than its
 bound. What was never asked is too old. Ages are of the moment *before* the question was asked, by a
 monotonic clock, so that neither a slow answer nor a clock that steps makes anything younger. Every
-byte alone is dated by the end of its reading: a ledger's length must not keep it waiting for ever.
+byte of a ledger that is read alone is dated by the end: its length must not keep it waiting for ever.
 """
 
 from __future__ import annotations

@@ -25,6 +25,11 @@ def collector():
     return FleetCollector(topics_max=0, clock=time.time)
 
 
+def serve_here(collector, survey, *, port=0, every_s=60, narrate=lambda _line: None):
+    registry = make_registry(collector)
+    serve(collector, registry, survey, host=HOST, port=port, every_s=every_s, narrate=narrate)
+
+
 @pytest.mark.parametrize("error", [MetadataError("no ZooKeeper"), ValueError("a bug")])
 def test_a_failing_survey_is_told_and_ends_nothing(collector, error):
     said: list[str] = []
@@ -44,15 +49,7 @@ def test_an_address_that_is_taken_is_an_error_with_the_next_step(collector):
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"cannot listen on {HOST}:{port}.*--port"):
-            serve(
-                collector,
-                make_registry(collector),
-                lambda: (EMPTY, ()),
-                host=HOST,
-                port=port,
-                every_s=60,
-                narrate=lambda _line: None,
-            )
+            serve_here(collector, lambda: (EMPTY, ()), port=port)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -71,15 +68,7 @@ def test_a_signal_in_the_middle_of_a_survey_stops_it_at_once(collector, number):
         return EMPTY, ()
 
     begun = time.monotonic()
-    serve(
-        collector,
-        make_registry(collector),
-        survey,
-        host=HOST,
-        port=0,
-        every_s=60,
-        narrate=said.append,
-    )
+    serve_here(collector, survey, narrate=said.append)
     assert time.monotonic() - begun < 25  # the survey sleeps for 30
     assert said[-1] == "stopped"
     assert "tierkeeper_survey_success 0.0" in scraped[0]
@@ -105,15 +94,7 @@ def test_a_signal_that_a_library_swallows_ends_it_after_the_survey(collector):
     previous = signal.signal(signal.SIGALRM, no_end)
     signal.alarm(20)
     try:
-        serve(
-            collector,
-            make_registry(collector),
-            survey,
-            host=HOST,
-            port=0,
-            every_s=0.01,
-            narrate=lambda _line: None,
-        )
+        serve_here(collector, survey, every_s=0.01)
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
