@@ -61,12 +61,13 @@ class TopicDirectory:
     def cursors(self, ml_name: str) -> dict[str, CursorInfo]:
         """Durable cursors by subscription name (decoded); one deleted meanwhile is left out."""
         path = managed_ledger_path(ml_name)
-        found = {}
-        for name in self._store.children(path):
-            node = self._store.get(f"{path}/{name}")
-            if node is not None:
-                found[decode_name(name)] = decode_cursor(node.data)
-        return found
+        names = self._store.children(path)
+        nodes = self._store.get_many(f"{path}/{name}" for name in names)
+        return {
+            decode_name(name): decode_cursor(node.data)
+            for name, node in zip(names, nodes, strict=True)
+            if node is not None
+        }
 
     def _below(self, parent: str) -> Iterator[str]:
         for name in self._store.children(managed_ledger_path(parent)):

@@ -44,6 +44,7 @@ class Offloads:
         self._policies = policies
         self._may_try = may_try
         self._memory = memory
+        memory.catch_up_publications(stack)
         self._now_ms = int(stack.now().timestamp() * 1000)
         self._certified = Certified(stack)
         self._quarantined: dict[int, set[UUID]] = {}

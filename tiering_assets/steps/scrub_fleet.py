@@ -12,9 +12,9 @@ from datetime import datetime
 from uuid import UUID
 
 from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.steps.stack import Stack
+from tiering_assets.steps.user_topics import require_topics, user_topic_names
 from tiering_assets.tiering.scrub_plan import Candidate
 
 Pair = tuple[int, UUID]
@@ -31,13 +31,12 @@ class Fleet:
 
 def find_fleet(stack: Stack, ml_names: Iterable[str] | None = None) -> Fleet:
     """Copies of the given managed ledgers, of all user topics without."""
-    named: list[tuple[str, LedgerInfo]] = []
-    for ml_name in sorted(
-        ml_names if ml_names is not None else stack.topics.iter_managed_ledgers()
-    ):
-        found = stack.topics.read(ml_name)
-        if found is not None and never_touched(ml_name, found[0].properties) is None:
-            named += [(ml_name, listed) for listed in found[0].ledgers]
+    names = user_topic_names(stack) if ml_names is None else sorted(ml_names)
+    named: list[tuple[str, LedgerInfo]] = [
+        (topic.ml_name, listed)
+        for topic in require_topics(stack, names)
+        for listed in topic.info.ledgers
+    ]
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     sizes = {
         (key.ledger_id, key.uid): summary.size

@@ -2,8 +2,8 @@
 
 Owns: records are only ever added, so what was once seen stays true: a publication that is recorded, a
 release that is recorded, a copy that has no certificate although a topic names it. Where little is
-asked, one ledger's keys are listed at a time; beyond SINGLES_MAX all of a kind at once. Releases of
-all times are listed once in the life of a process, so many a tick (catch_up).
+asked, one ledger's keys are listed at a time; beyond SINGLES_MAX all of a kind at once. Releases and
+publications of all times are listed once in the life of a process, so many a tick (catch_up).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
 
+from resources.errors import FormatError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 from tiering_assets.steps.stack import Stack
@@ -20,6 +21,7 @@ from tiering_assets.steps.stack import Stack
 Pair = tuple[int, UUID]
 SINGLES_MAX = 50  # requests; a listing of all is one per thousand
 KEYS_A_TICK = 100_000  # of releases, a hundred requests: a few seconds
+PUBLICATIONS_A_TICK = 1000  # a request each, some at a time
 _REMEMBERED_MAX = 2_000_000
 
 
@@ -33,11 +35,14 @@ class TickMemory:
     publications: set[str] = field(default_factory=set)
     _listed_to: str = ""  # the last key of a release that was listed, "" before the first
     _listed_all: bool = False
+    _published_to: str = ""  # the same of publications
+    _published_all: bool = False
 
     def clear(self) -> None:
         for known in (self.foreign, self.confirmed, self.released, self.publications):
             known.clear()
         self._listed_to, self._listed_all = "", False
+        self._published_to, self._published_all = "", False
 
     def catch_up(self, stack: Stack, *, keys_max: int | None = KEYS_A_TICK) -> None:
         """Go on listing the releases of before; of `keys_max` keys at most."""
@@ -49,6 +54,26 @@ class TickMemory:
             if keys.is_release(key):
                 self.released.add(keys.pair_of(key))
         self._listed_all = next(listed, None) is None
+
+    def catch_up_publications(self, stack: Stack, *, most: int = PUBLICATIONS_A_TICK) -> None:
+        """Go on reading the publications of before, so that no topic needs a listing of its own.
+
+        One that cannot be read is left to its topic, which fails alone.
+        """
+        if self._published_all:
+            return
+        behind = stack.book.keys_after(keys.PUBLICATIONS, self._published_to)
+        listed = list(islice(behind, most))
+        self._published_all = len(listed) < most
+        self._published_to = listed[-1] if listed else self._published_to
+        found = stack.in_parallel(lambda key: _publication(stack, key), listed)
+        for key, record in zip(listed, found, strict=True):
+            if record is not None:
+                self._remember(key, record)
+
+    def _remember(self, key: str, record: Publication) -> None:
+        self.confirmed.update((one.ledger_id, one.uid) for one in record.ledgers)
+        self.publications.add(key)
 
     def trim(self) -> None:
         """Forget everything when it is too much; it is read again."""
@@ -62,9 +87,7 @@ class TickMemory:
             return left
         for key in stack.book.keys(keys.publications_of(ml_name)):
             if key not in self.publications:
-                record = stack.book.require(Publication, key).record
-                self.confirmed.update((one.ledger_id, one.uid) for one in record.ledgers)
-                self.publications.add(key)
+                self._remember(key, stack.book.require(Publication, key).record)
         return left - self.confirmed
 
     def unreleased(self, stack: Stack, pairs: Iterable[Pair]) -> set[Pair]:
@@ -80,6 +103,14 @@ class TickMemory:
         found = stack.in_parallel(lambda pair: stack.book.exists(keys.release(*pair)), asked)
         self.released.update(p for p, there in zip(asked, found, strict=True) if there)
         return set(asked) - self.released
+
+
+def _publication(stack: Stack, key: str) -> Publication | None:
+    try:
+        stored = stack.book.read(Publication, key)
+    except FormatError:
+        return None
+    return None if stored is None else stored.record
 
 
 class Certified:

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from resources.errors import FormatError
 from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
 from tiering_assets.steps import tick_memory
@@ -71,6 +72,39 @@ def test_forgetting_begins_again(scene, monkeypatch):
     assert memory.unreleased(scene.stack, [pair(5000)]) == set()  # not known yet
     memory.catch_up(scene.stack)
     assert memory.unreleased(scene.stack, [pair(5000)]) == {pair(5000)}
+
+
+def publish_one(scene, number):
+    """A topic with a ledger whose publication is recorded: its name, and the pair."""
+    ml_name = f"t/ns/persistent/topic-{number}"
+    scene.broker.create_topic(ml_name)
+    ledger_id = scene.fill(ml_name)
+    scene.publish(ledger_id)
+    return ml_name, (ledger_id, scene.context(ledger_id, ml_name).uid)
+
+
+def test_publications_are_read_once_so_many_a_tick_and_no_topic_lists_its_own():
+    scene, memory = Scene(1), TickMemory()
+    published = dict(publish_one(scene, number) for number in range(3))
+    for listed_then in (1, 1, 0):
+        _, listed = listings(scene, lambda s: memory.catch_up_publications(s, most=2))
+        assert len(listed) == listed_then
+    for ml_name, known in published.items():
+        found, listed = listings(scene, lambda s, n=ml_name, k=known: memory.unconfirmed(s, n, [k]))
+        assert (found, listed) == (set(), [])
+    later, new = publish_one(scene, 3)
+    found, listed = listings(scene, lambda s: memory.unconfirmed(s, later, [new]))
+    assert (found, len(listed)) == (set(), 1)
+
+
+def test_a_damaged_publication_fails_its_topic_alone():
+    scene, memory = Scene(1), TickMemory()
+    (damaged, first), (sound, second) = (publish_one(scene, number) for number in range(2))
+    scene.world.objects.put(scene.stack.book.prefix + keys.publication(damaged, 1), b"{")
+    memory.catch_up_publications(scene.stack)
+    assert memory.unconfirmed(scene.stack, sound, [second]) == set()
+    with pytest.raises(FormatError, match=keys.publication(damaged, 1)):
+        memory.unconfirmed(scene.stack, damaged, [first])
 
 
 @pytest.mark.parametrize(("asked", "requests"), [(10, 10), (50, 50), (51, 1), (900, 1)])
