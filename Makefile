@@ -46,14 +46,18 @@ simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=1
 proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
 	@$(BIN)/python -m tests.support.proofs
 
-mutants: setup ## break our own code in known ways; every one must be caught by a simulated schedule
-	$(BIN)/python -m tests.support.mutate
+mutants: setup ## take each guard out of our code; its recorded killer must notice. FIND=1 looks for new killers
+	$(if $(FIND),CALLERS_DIR=build/callers $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tests.support.callers tests/unit tests/golden)
+	$(BIN)/python -m tests.support.mutate $(if $(FIND),--find)
+	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs mutants)
 
-crash-matrix: setup ## kill a process at every crash point on real servers, run it again, audit
+crash-matrix: setup ## kill a process at every crash point on real servers, run it again, audit; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.crash_matrix $(if $(ONLY),--only "$(ONLY)")
+	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs crash-matrix)
 
-soak: setup ## automation on real servers for MINUTES=10, with everything killed once; build/soak.json
+soak: setup ## automation on real servers for MINUTES=10, with everything killed once; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)
+	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs soak)
 
 bench: setup ## measure against Pulsar's own offloader and what bounds both, MINUTES=18 at most; docs/performance.md
 	@$(BIN)/python -m benchmarks.run --minutes $(or $(MINUTES),18); code=$$?; $(BIN)/python -m benchmarks.page; exit $$code

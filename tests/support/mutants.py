@@ -434,3 +434,9 @@ def mutated(name: str) -> Iterator[None]:
         for owner, attribute, change in MUTANTS[name]:
             patches.enter_context(patch.object(owner, attribute, change))
         yield
+
+
+def mutate(name: str) -> None:
+    """The same for the rest of this process."""
+    for owner, attribute, change in MUTANTS[name]:
+        setattr(owner, attribute, change)

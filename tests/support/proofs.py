@@ -16,6 +16,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tests.support.crash_processes import KINDS
+from tests.support.killers import Killers
+from tiering_assets.steps.crash_points import POINTS
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 SCHEMA = "tierkeeper/proof/1"
@@ -30,6 +34,7 @@ _STEPS = (
     "tiering_assets/tasks/*.py",
     "tiering_assets/tiering/*.py",
 )
+_ALL = ("resources/**/*.py", "tiering_assets/**/*.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +79,79 @@ def _simulation(found: Mapping[str, Any]) -> Figures:
     )
 
 
+def _crash_matrix(found: Mapping[str, Any]) -> Figures:
+    killed = {row["name"] for row in (*found["points"], *found["processes"]) if row["kills"]}
+    missed = sorted({*POINTS, *KINDS} - killed)
+    return Figures(
+        seconds=found["seconds"],
+        counts={
+            "points": len(found["points"]),
+            "processes": len(found["processes"]),
+            **{name: found[name] for name in ("kills", "parts_resent")},
+        },
+        violations=found["anomalies"],
+        problem=f"nobody was killed at {', '.join(missed)}" if missed else None,
+    )
+
+
+def _soak(found: Mapping[str, Any]) -> Figures:
+    short = found["minutes"] < SOAK_MINUTES
+    told = (
+        "messages_produced",
+        "messages_read",
+        "ledgers_published",
+        "ledgers_released",
+        "disturbances",
+        "max_ack_gap_s",
+    )
+    return Figures(
+        seconds=found["minutes"] * 60,
+        counts={"faults": sorted(found["faults"]), **{name: found[name] for name in told}},
+        violations=len(found["violations"]),
+        problem=f"{found['minutes']:g} minutes, the whole is {SOAK_MINUTES}" if short else None,
+    )
+
+
+def _mutants(found: Mapping[str, Any]) -> Figures:
+    names, known = {one["name"] for one in found["mutants"]}, len(Killers.read().killed)
+    short = found["tried"] < known
+    return Figures(
+        seconds=found["seconds"],
+        counts={
+            "mutants": len(names),
+            "caught": found["caught"],
+            "no_guard": sum(one["no_guard"] is not None for one in found["mutants"]),
+            "open": found["open"],
+        },
+        violations=len(found["survived"]) + len(found["uncovered"]),
+        problem=f"{found['tried']} were tried of {known}" if short else None,
+    )
+
+
 SEEDS = 10_000
+SOAK_MINUTES = 10
 PROOFS = {
     "simulation": Proof(
         target="make simulate",
         read=_simulation,
         inputs=(*_STEPS, "tests/support/sim*.py", "tests/support/*_sim.py"),
     ),
+    "crash-matrix": Proof(
+        target="make crash-matrix",
+        read=_crash_matrix,
+        inputs=(*_ALL, "tests/support/crash*.py", "tests/support/fault_lab.py"),
+    ),
+    "mutants": Proof(
+        target="make mutants",
+        read=_mutants,
+        inputs=(
+            *_STEPS,
+            "tests/support/guard*.py",
+            "tests/support/mut*.py",
+            "tests/support/killers.json",
+        ),
+    ),
+    "soak": Proof(target="make soak", read=_soak, inputs=(*_ALL, "tests/support/soak*.py")),
 }
 
 
@@ -111,9 +182,14 @@ def outdated(root: Path = ROOT) -> list[str]:
     return [
         f"{name}: {proof.target} ACCEPT=1"
         for name, proof in PROOFS.items()
-        if json.loads((root / "docs" / "results" / f"{name}.json").read_text())["inputs"]
-        != proof.digest(root)
+        if _accepted(name, root) != proof.digest(root)
     ]
+
+
+def _accepted(name: str, root: Path) -> str | None:
+    """The digest of what the accepted run exercised; None where no run was ever accepted."""
+    path = root / "docs" / "results" / f"{name}.json"
+    return str(json.loads(path.read_text())["inputs"]) if path.exists() else None
 
 
 def _commit(root: Path) -> str:

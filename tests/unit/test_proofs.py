@@ -7,15 +7,62 @@ import sys
 
 import pytest
 
-from tests.support.proofs import PROOFS, RESULTS, ROOT, SCHEMA, SEEDS, accept, outdated
+from tests.support.crash_processes import KINDS
+from tests.support.proofs import (
+    PROOFS,
+    RESULTS,
+    ROOT,
+    SCHEMA,
+    SEEDS,
+    SOAK_MINUTES,
+    accept,
+    outdated,
+)
+from tiering_assets.steps.crash_points import POINTS
+
+
+def _killed(names, **of_last):
+    rows = [{"name": name, "kills": 1} for name in names]
+    return [*rows[:-1], rows[-1] | of_last]
+
 
 WHOLE = {
-    "seeds": SEEDS,
-    "violations": [],
-    "fault_coverage": {"killed before": 3},
-    "remote_calls": 20,
-    "mean_steps": 2.0,
-    "seconds": 600.0,
+    "simulation": {
+        "seeds": SEEDS,
+        "violations": [],
+        "fault_coverage": {"killed before": 3},
+        "remote_calls": 20,
+        "mean_steps": 2.0,
+        "seconds": 600.0,
+    },
+    "crash-matrix": {
+        "points": _killed(POINTS),
+        "processes": _killed(KINDS),
+        "kills": 60,
+        "anomalies": 0,
+        "parts_resent": 1,
+        "seconds": 900.0,
+    },
+    "mutants": {
+        "mutants": [{"name": "x is False", "no_guard": None}],
+        "tried": 10**6,
+        "caught": 10**6,
+        "survived": [],
+        "uncovered": [],
+        "open": 0,
+        "seconds": 300.0,
+    },
+    "soak": {
+        "minutes": SOAK_MINUTES,
+        "violations": [],
+        "faults": {"daemon": "12:00:00"},
+        "messages_produced": 10,
+        "messages_read": 10,
+        "ledgers_published": 4,
+        "ledgers_released": 3,
+        "disturbances": 2,
+        "max_ack_gap_s": 0.5,
+    },
 }
 
 
@@ -48,34 +95,50 @@ def checkout(tmp_path):
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "tiering_assets" / "steps" / "sweep.py", tmp_path / "tiering_assets/steps")
 
-    def result(**changes):
+    def result(name, **changes):
         (tmp_path / "build").mkdir(exist_ok=True)
-        (tmp_path / "build" / "simulation.json").write_text(json.dumps(WHOLE | changes))
+        (tmp_path / "build" / f"{name}.json").write_text(json.dumps(WHOLE[name] | changes))
 
-    result()
+    for name in PROOFS:
+        result(name)
     return tmp_path, result
 
 
 def test_a_change_of_what_it_exercised_makes_it_older(checkout):
     root, _result = checkout
-    accept("simulation", root=root)
+    again = [f"{name}: {proof.target} ACCEPT=1" for name, proof in PROOFS.items()]
+    assert outdated(root) == again, "none was ever accepted"
+    for name in PROOFS:
+        accept(name, root=root)
     assert outdated(root) == []
     with (root / "tiering_assets" / "steps" / "sweep.py").open("a") as file:
         file.write("# changed\n")
-    assert outdated(root) == ["simulation: make simulate ACCEPT=1"]
+    assert outdated(root) == again
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("name", "changes", "words"),
     [
-        ({"violations": [{"seed": 1}]}, "1 violations"),
-        ({"seeds": 500}, "500 seeds, the whole is 10000"),
-        ({"fault_coverage": {"paused": 0}}, "never struck: paused"),
+        ("simulation", {"violations": [{"seed": 1}]}, "1 violations"),
+        ("simulation", {"seeds": 500}, "500 seeds, the whole is 10000"),
+        ("simulation", {"fault_coverage": {"paused": 0}}, "never struck: paused"),
+        ("crash-matrix", {"anomalies": 2}, "2 violations"),
+        (
+            "crash-matrix",
+            {"points": _killed(POINTS, kills=0)},
+            f"nobody was killed at {POINTS[-1]}",
+        ),
+        ("crash-matrix", {"processes": _killed(KINDS[1:])}, f"nobody was killed at {KINDS[0]}"),
+        ("mutants", {"survived": ["x is False"]}, "1 violations"),
+        ("mutants", {"uncovered": ["x is False"]}, "1 violations"),
+        ("mutants", {"tried": 3}, "3 were tried of"),
+        ("soak", {"violations": ["lost"]}, "1 violations"),
+        ("soak", {"minutes": 2.5}, "2.5 minutes, the whole is 10"),
     ],
 )
-def test_less_than_the_whole_is_not_accepted(checkout, changes, words):
+def test_less_than_the_whole_is_not_accepted(checkout, name, changes, words):
     root, result = checkout
-    result(**changes)
+    result(name, **changes)
     with pytest.raises(ValueError, match=words):
-        accept("simulation", root=root)
+        accept(name, root=root)
     assert not (root / "docs" / "results").exists()

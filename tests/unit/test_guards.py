@@ -1,0 +1,102 @@
+"""Every condition that keeps us from an effect is known, and somebody notices when it is gone."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from tests.support.guard_mutant import break_guard
+from tests.support.guards import Guard, find_guards
+from tests.support.killers import Killers
+from tests.support.mutate import all_mutants
+from tests.support.proofs import ROOT
+
+SAMPLE_S = 60
+OPEN_MAX = 1395  # guards of which no killer is known yet: fewer with each change, never more
+
+DOER = """
+from tiering_assets.rules import may_go, reasons
+
+def sweep(stack, keys):
+    for key in keys:
+        if key.startswith("kept") or not may_go(key):
+            continue
+        _take(stack, key)
+
+def _take(stack, key):
+    if why := reasons(key):
+        raise ValueError(why)
+    stack.objects.delete(key)
+
+def show(stack, key):
+    if key:
+        print(stack.objects.head(key))
+"""
+RULES = """
+def may_go(key: str) -> bool:
+    return len(key) > 3 and key.islower()
+
+def reasons(key):
+    return [word for word in key.split() if word == "held"]
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    folder = tmp_path / "tiering_assets"
+    folder.mkdir()
+    (folder / "doing.py").write_text(DOER)
+    (folder / "rules.py").write_text(RULES)
+    return tmp_path
+
+
+def test_what_reaches_an_effect_and_what_it_asks_is_searched_for_guards(package):
+    assert {(one.function, one.expression, one.forced) for one in find_guards(package)} == {
+        ("sweep", "key.startswith('kept') or not may_go(key)", False),
+        ("sweep", "key.startswith('kept')", False),
+        ("sweep", "not may_go(key)", False),
+        ("_take", "(why := reasons(key))", False),
+        ("may_go", "len(key) > 3 and key.islower()", True),
+        ("may_go", "len(key) > 3 and key.islower()", False),
+        ("may_go", "len(key) > 3", True),
+        ("may_go", "key.islower()", True),
+        ("reasons", "word == 'held'", True),
+    }
+
+
+def test_a_guard_that_is_taken_out_is_asked_and_does_not_count(package, monkeypatch):
+    monkeypatch.syspath_prepend(package / "tiering_assets")
+    import rules  # type: ignore[import-not-found]
+
+    [guard] = [one for one in find_guards(package) if one.function == "reasons"]
+    held = rules.reasons  # as another module has imported it
+    assert held("held free") == ["held"]
+    break_guard(Guard(**{**vars_of(guard), "module": "rules"}))
+    assert held("held free") == ["held", "free"]
+
+
+def vars_of(guard):
+    return {name: getattr(guard, name) for name in Guard.__slots__}
+
+
+def test_names_tell_guards_apart():
+    assert [n for n, count in Counter(one.name for one in find_guards()).items() if count > 1] == []
+
+
+def test_every_guard_stands_in_the_list_and_the_list_names_no_other():
+    killers, names = Killers.read(), [one.name for one in all_mutants()]
+    assert killers.uncovered(names) == [], "`make mutants FIND=1` looks for who notices them"
+    assert {*killers.killed, *killers.no_guard, *killers.open} - set(names) == set()
+    assert len(killers.open) <= OPEN_MAX
+
+
+def test_a_sample_of_them_is_noticed_by_whom_the_list_names(tmp_path):
+    result = tmp_path / "mutants.json"
+    command = ["-m", "tests.support.mutate", "--sample", str(SAMPLE_S), "--output", str(result)]
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(result.read_text())["caught"] > 0
