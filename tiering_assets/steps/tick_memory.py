@@ -8,7 +8,7 @@ publications of all times are listed once in the life of a process, so many a ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
@@ -26,6 +26,25 @@ _REMEMBERED_MAX = 2_000_000
 
 
 @dataclass(slots=True)
+class _Listing:
+    """How far the keys under a prefix were listed; `to` is the last of them, "" before the first."""
+
+    prefix: str
+    to: str = ""
+    whole: bool = False
+
+    def go_on(self, stack: Stack, most: int | None) -> Iterator[str]:
+        """So many keys more; what was given out is not listed again, though a later request fails."""
+        if self.whole:
+            return
+        listed = stack.book.keys_after(self.prefix, self.to)
+        for key in islice(listed, most):
+            self.to = key
+            yield key
+        self.whole = next(listed, None) is None
+
+
+@dataclass(slots=True)
 class TickMemory:
     """Of one process and one cluster. `foreign` are published copies that are not ours."""
 
@@ -33,39 +52,27 @@ class TickMemory:
     confirmed: set[Pair] = field(default_factory=set)
     released: set[Pair] = field(default_factory=set)
     publications: set[str] = field(default_factory=set)
-    _listed_to: str = ""  # the last key of a release that was listed, "" before the first
-    _listed_all: bool = False
-    _published_to: str = ""  # the same of publications
-    _published_all: bool = False
+    _releases: _Listing = field(default_factory=lambda: _Listing(keys.RELEASES))
+    _publications: _Listing = field(default_factory=lambda: _Listing(keys.PUBLICATIONS))
 
     def clear(self) -> None:
         for known in (self.foreign, self.confirmed, self.released, self.publications):
             known.clear()
-        self._listed_to, self._listed_all = "", False
-        self._published_to, self._published_all = "", False
+        self._releases = _Listing(keys.RELEASES)
+        self._publications = _Listing(keys.PUBLICATIONS)
 
     def catch_up(self, stack: Stack, *, keys_max: int | None = KEYS_A_TICK) -> None:
         """Go on listing the releases of before; of `keys_max` keys at most."""
-        if self._listed_all:
-            return
-        listed = stack.book.keys_after(keys.RELEASES, self._listed_to)
-        for key in islice(listed, keys_max):
-            self._listed_to = key
+        for key in self._releases.go_on(stack, keys_max):
             if keys.is_release(key):
                 self.released.add(keys.pair_of(key))
-        self._listed_all = next(listed, None) is None
 
     def catch_up_publications(self, stack: Stack, *, most: int = PUBLICATIONS_A_TICK) -> None:
         """Go on reading the publications of before, so that no topic needs a listing of its own.
 
         One that cannot be read is left to its topic, which fails alone.
         """
-        if self._published_all:
-            return
-        behind = stack.book.keys_after(keys.PUBLICATIONS, self._published_to)
-        listed = list(islice(behind, most))
-        self._published_all = len(listed) < most
-        self._published_to = listed[-1] if listed else self._published_to
+        listed = list(self._publications.go_on(stack, most))
         found = stack.in_parallel(lambda key: _publication(stack, key), listed)
         for key, record in zip(listed, found, strict=True):
             if record is not None:
@@ -97,7 +104,7 @@ class TickMemory:
         the others wait, too.
         """
         left = set(pairs) - self.released - self.foreign
-        if not self._listed_all:
+        if not self._releases.whole:
             return set()
         asked = sorted(left)[:SINGLES_MAX]
         found = stack.in_parallel(lambda pair: stack.book.exists(keys.release(*pair)), asked)
