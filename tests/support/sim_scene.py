@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
@@ -75,6 +76,25 @@ class Scene:
         self, ledger_id: int = 0, ml_name: str = TOPIC, *, stack: Stack | None = None
     ) -> ReleaseResult:
         return release_topic(stack or self.process("release"), ml_name, [ledger_id])[ledger_id]
+
+    def release_and_collect(self) -> dict[str, Any]:
+        """Release ledger 0, which is not the last, and let the bookies collect it.
+
+        Returns the nodes of the metadata store as they are then, its topic still listing it.
+        """
+        self.fill(TOPIC)
+        self.publish()
+        self.past_the_lag()
+        assert is_released(self.release())
+        self.broker.load(TOPIC)
+        backup = dict(self.cluster.metadata.nodes)
+        self.cluster.collect()
+        return backup
+
+    def trim(self) -> None:
+        """As retention does, by a broker that cannot delete the objects."""
+        with patch.object(self.broker.objects, "delete", lambda _key: None):
+            assert self.broker.trim(TOPIC) == 0
 
     def past_the_lag(self) -> None:
         self.wait(self.stack.settings.release.deletion_lag_s + 60)

@@ -7,7 +7,7 @@ import pytest
 from resources.errors import ObjectStoreError
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_operator import restore
-from tests.support.sim_scene import TOPIC, Scene, is_released
+from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.sweep_models import Swept
@@ -42,25 +42,6 @@ class Lock:
         scene.world.objects.delete = delete
 
 
-def retention_takes_ledger_0(scene):
-    """Released, then trimmed; returns the nodes of the metadata store as they were before that."""
-    scene.fill(TOPIC)
-    scene.publish()
-    scene.past_the_lag()
-    assert is_released(scene.release())
-    scene.broker.load(TOPIC)
-    backup = dict(scene.cluster.metadata.nodes)
-    scene.cluster.collect()
-    return backup
-
-
-def trim(scene):
-    """As retention does, by a broker that cannot delete the objects."""
-    really, scene.broker.objects.delete = scene.broker.objects.delete, lambda _key: None
-    assert scene.broker.trim(TOPIC) == 0
-    scene.broker.objects.delete = really
-
-
 def expiry_plan(scene):
     plan, _found = plan_expired(scene.process())
     assert plan is not None
@@ -74,9 +55,9 @@ def swept_record(scene, uid):
 
 def test_locked_versions_of_a_restored_topic_stay_whatever_was_swept_before(scene):
     """Released, trimmed, expired by an approved plan whose deletes were refused; then a backup."""
-    backup = retention_takes_ledger_0(scene)
+    backup = scene.release_and_collect()
     uid = scene.context().uid
-    trim(scene)
+    scene.trim()
     scene.wait(3 * 86400)
     lock = Lock(scene)
     plan = expiry_plan(scene)
@@ -103,9 +84,9 @@ def test_locked_versions_of_a_restored_topic_stay_whatever_was_swept_before(scen
 
 
 def test_locked_versions_go_by_another_plan_once_the_lock_is_gone(scene):
-    retention_takes_ledger_0(scene)
+    scene.release_and_collect()
     uid = scene.context().uid
-    trim(scene)
+    scene.trim()
     scene.wait(3 * 86400)
     lock = Lock(scene)
     plan = expiry_plan(scene)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.sim_scene import TOPIC, Scene, is_released
+from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
 from tiering_assets.steps.expired import plan_expired
@@ -16,19 +16,12 @@ OTHER = "t/ns/persistent/other"
 
 
 @pytest.fixture
-def trimmed(monkeypatch):
+def trimmed():
     """Ledger 0 was released and trimmed; its objects are there still."""
     scene = Scene()
-    scene.fill(TOPIC)
-    scene.publish()
-    scene.past_the_lag()
-    assert is_released(scene.release())
+    scene.release_and_collect()
     uid = scene.context().uid
-    scene.broker.load(TOPIC)
-    scene.cluster.collect()
-    with monkeypatch.context() as patch:  # its broker cannot delete the objects
-        patch.setattr(scene.broker.objects, "delete", lambda _key: None)
-        assert scene.broker.trim(TOPIC) == 0
+    scene.trim()
     scene.wait(3 * 86400)
     return scene, uid
 

@@ -87,9 +87,8 @@ def test_a_context_of_another_attempt_keeps_the_ledger(ready):
 
 
 def test_a_mark_that_was_taken_back_keeps_the_ledger(ready):
-    published = ready.scene.cluster.metadata.nodes[PATH]
-    unmarked = replace(published, data=_without_mark(published.data))
-    ready.nodes[PATH] = unmarked
+    marked = ready.nodes[PATH]
+    ready.nodes[PATH] = replace(marked, data=_without_mark(marked.data))
     with pytest.raises(MetadataConflictError, match=r"the contexts of ledgers \[0\] changed"):
         ready.go()
     assert ready.scene.cluster.has_node(0)

@@ -58,9 +58,8 @@ def test_one_that_changed_is_copied_anew(certified, changed, gone):
     result = heal_topic(scene.process(), TOPIC, {0: broken})[0]
     assert isinstance(result, Healed), result
     assert scene.context().uid == result.uid
-    if (
-        changed == "index" and gone
-    ):  # written again by the resumed attempt, from what it was made of
+    if changed == "index" and gone:
+        # The resumed attempt wrote it again, from what it was made of.
         assert sha256(scene.world.objects.get(key).body).hexdigest() == record.index.sha256
     else:
         assert result.uid != record.uid
