@@ -128,16 +128,14 @@ class CallGraph:
                     if key in self.functions:
                         return [key]
         found = self.methods.get(callee.attr, [])
+        if len(found) == 1:
+            return found
         known = set(self.imports[function.module].values())
-        return (
-            found
-            if len(found) == 1
-            else [key for key in found if self._is_known(key, known, function)]
-        )
-
-    def _is_known(self, key: Key, known: set[tuple[str, str]], function: Function) -> bool:
-        of_class = (key[0], key[1].partition(".")[0])
-        return of_class in known or key[0] == function.module
+        return [
+            (module, name)
+            for module, name in found
+            if module == function.module or (module, name.partition(".")[0]) in known
+        ]
 
     def _called(self, function: Function) -> Iterator[Key]:
         local = _local_names(function)

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.call_graph import ROOT
+
 _OURS = tuple(str(ROOT / package) + os.sep for package in ("resources", "tiering_assets"))
 
 _called: set[CodeType] = set()

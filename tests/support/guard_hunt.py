@@ -39,7 +39,7 @@ class Mistake:
 
 def import_everything() -> None:
     """All that guards and their killers need; what is imported later is imported in each process."""
-    for name in ("hypothesis", "pytest_timeout", "tests.support"):
+    for name in ("hypothesis", "pytest_timeout"):
         importlib.import_module(name)
     for package in ("resources", "tiering_assets", "tests.support"):
         found = importlib.import_module(package)

@@ -86,11 +86,9 @@ def _changes(function: Function, verdict: bool) -> Iterator[tuple[ast.expr, bool
     for node in walk(function):
         if isinstance(node, ast.If):
             leaves = isinstance(node.body[-1], _LEAVES)
-            if node.orelse:
-                yield node.test, True
             if leaves or node.orelse or verdict:
                 yield node.test, False
-            if not leaves:
+            if node.orelse or not leaves:
                 yield node.test, True
             yield from _operands(node.test)
         elif isinstance(node, ast.IfExp):

@@ -23,13 +23,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from tests.support.call_graph import ROOT
 from tests.support.guard_hunt import SEED, Mistake, hunt_all, import_everything
 from tests.support.guard_mutant import break_guard
 from tests.support.guards import find_guards
 from tests.support.killers import Killers
 from tests.support.mutants import MUTANTS, mutate
 
-ROOT = Path(__file__).parents[2]
 CALLERS = ROOT / "build" / "callers"
 SCHEMA = "tierkeeper/mutants/2"
 FIND_S = 20.0  # of tests, for one mistake

@@ -146,6 +146,7 @@ PROOFS = {
         read=_mutants,
         inputs=(
             *_STEPS,
+            "tests/support/call_graph.py",
             "tests/support/guard*.py",
             "tests/support/mut*.py",
             "tests/support/killers.json",
