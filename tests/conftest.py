@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import contextmanager
 
 import hypothesis
 import pytest
@@ -27,6 +28,8 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", FIRST_COMPILER)
 # A background job of a script starts with Ctrl-C ignored, and so would every process that tests
 # start; tests about Ctrl-C mean the one of a person at a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_SHARED: list[DevStack] = []  # that more modules than one use
 
 _NEW_MODULES = 200  # so many that a library came with them
 _looked_at = 0
@@ -53,11 +56,36 @@ def closed_port():
         yield taken.getsockname()[1]
 
 
+@contextmanager
+def _shared(directory):
+    with DevStack.start(directory) as running:
+        _SHARED.append(running)
+        yield running
+        _SHARED.remove(running)
+
+
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory):
     """ZooKeeper, three bookies, a broker with its own offloader, and S3. Started once, on demand."""
-    with DevStack.start(tmp_path_factory.mktemp("stack")) as running:
+    with _shared(tmp_path_factory.mktemp("stack")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def stack_to_stop(tmp_path_factory):
+    """A second stack, for the modules that stop servers of it: no other test waits for a broker to come
+    back, or meets a bookie that is away.
+    """
+    with _shared(tmp_path_factory.mktemp("stack-to-stop")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _servers_run_afterwards():
+    """A module that stops servers of a stack that others use, too, starts them again."""
+    yield
+    for running in _SHARED:
+        assert [one.name for one in running.status() if not one.alive] == []
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 from resources.metastore.ledgers import LedgerDirectory
 from tests.support.bookie_proxy import BookieProxy
-from tests.support.fault_lab import certificate_of, error_of, wait_of
+from tests.support.fault_lab import Lab, certificate_of, error_of, wait_of
 from tests.support.tiered_cluster import wait_until
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.doctor_cluster import check_bookies
@@ -19,6 +19,11 @@ from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.release_gate import NotYet
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
+
+
+@pytest.fixture(scope="module")
+def lab(stack_to_stop):
+    return Lab(stack_to_stop)
 
 
 @pytest.fixture(scope="module")

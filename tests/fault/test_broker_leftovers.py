@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.fault_lab import certificate_of
+from tests.support.fault_lab import Lab, certificate_of
 from tests.support.http_proxy import Do, HttpProxy
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
@@ -39,6 +39,11 @@ def wait_until(is_so, what):
     while not is_so():
         assert time.monotonic() < deadline, f"not so after a minute: {what}"
         time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def lab(stack_to_stop):
+    return Lab(stack_to_stop)
 
 
 @pytest.fixture(scope="module")

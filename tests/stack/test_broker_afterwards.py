@@ -28,8 +28,8 @@ NUMBERS = count(1)
 
 
 @pytest.fixture(scope="module")
-def cluster(stack):
-    with tiered_cluster(stack) as connected:
+def cluster(stack_to_stop):
+    with tiered_cluster(stack_to_stop) as connected:
         connected.make_namespace(NAMESPACE)
         yield connected
 

@@ -98,12 +98,13 @@ def test_the_broker_offloads_by_itself_to_our_bucket(stack, endpoints):
     assert consume_all(endpoints, spec) == sent
 
 
-def test_a_bookie_comes_back_with_its_data(stack, endpoints):
+def test_a_bookie_comes_back_with_its_data(stack_to_stop):
     spec = TopicSpec(topic="public/default/restarted", messages=300, payload_bytes=1000)
-    sent = produce(endpoints, spec)
+    stack = stack_to_stop
+    sent = produce(stack.endpoints, spec)
     stack.stop_server("bookie1")
     assert [one.name for one in stack.status() if not one.alive] == ["bookie1"]
-    assert consume_all(endpoints, spec) == sent  # the other copy of each entry
+    assert consume_all(stack.endpoints, spec) == sent  # the other copy of each entry
     stack.start_server("bookie1")
     assert all(one.alive for one in stack.status())
 

@@ -39,9 +39,9 @@ TOO_LARGE = BLOCK_BYTES - HEADER_BYTES - FRAME_BYTES + 1  # the smallest entry n
 
 
 @pytest.fixture(scope="module")
-def cluster(stack):
-    assert stack.options.block_bytes == BLOCK_BYTES
-    with tiered_cluster(stack) as connected:
+def cluster(stack_to_stop):
+    assert stack_to_stop.options.block_bytes == BLOCK_BYTES
+    with tiered_cluster(stack_to_stop) as connected:
         yield connected
 
 

@@ -25,8 +25,8 @@ LONG_LAG = {"TIERKEEPER_RELEASE_DELETION_LAG_S": "86400"}
 
 
 @pytest.fixture(scope="module")
-def cluster(stack):
-    with tiered_cluster(stack) as connected:
+def cluster(stack_to_stop):
+    with tiered_cluster(stack_to_stop) as connected:
         yield connected
 
 
@@ -39,8 +39,8 @@ def directory(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shell(stack, directory):
-    return Shell(stack, directory)
+def shell(stack_to_stop, directory):
+    return Shell(stack_to_stop, directory)
 
 
 @pytest.fixture(scope="module")
@@ -107,14 +107,14 @@ def serving(stack, directory, **changes):
 
 
 def test_a_scrape_follows_a_ledger_from_copy_lag_to_published(
-    stack, cluster, directory, two_closed
+    stack_to_stop, cluster, directory, two_closed
 ):
     first, second = two_closed
     wanted = {
         "TIERKEEPER_METRICS_TOPICS_MAX": "1000",
         "TIERKEEPER_OBJECTIVES_COPY_LAG_BYTES_MAX": "1",
     }
-    with serving(stack, directory, **wanted) as server:
+    with serving(stack_to_stop, directory, **wanted) as server:
         before = server.survey()
         size = {i: bytes_ for i, (bytes_, _offloaded) in sizes(cluster).items()}
         lag = size[first] + size[second]
@@ -154,10 +154,12 @@ def test_what_is_due_is_delete_lag(cluster, shell, two_closed):
     assert f'tierkeeper_delete_lag_ledgers{{namespace="{NAMESPACE}"}} 1.0' in text
 
 
-def test_while_the_store_is_away_old_figures_are_marked_as_old(stack, directory, two_closed):
-    with serving(stack, directory, TIERKEEPER_STORE_ATTEMPTS_MAX="1") as server:
+def test_while_the_store_is_away_old_figures_are_marked_as_old(
+    stack_to_stop, directory, two_closed
+):
+    with serving(stack_to_stop, directory, TIERKEEPER_STORE_ATTEMPTS_MAX="1") as server:
         good = server.survey()
-        stack.stop_server("s3")
+        stack_to_stop.stop_server("s3")
         try:
             bad = server.survey(good=False)
             assert bad["tierkeeper_survey_success",] == 0
@@ -169,6 +171,6 @@ def test_while_the_store_is_away_old_figures_are_marked_as_old(stack, directory,
             copy_lag = ("tierkeeper_copy_lag_bytes", NAMESPACE)
             assert later[copy_lag] == good[copy_lag] > 0
         finally:
-            stack.start_server("s3")
+            stack_to_stop.start_server("s3")
         assert server.survey()["tierkeeper_survey_success",] == 1
         assert server.stop(signal.SIGINT) == 0

@@ -34,14 +34,14 @@ ROLLOVER = 2000  # entries; the stack's ledger_entries_max
 
 
 @pytest.fixture(scope="module")
-def cluster(stack):
-    with tiered_cluster(stack) as connected:
+def cluster(stack_to_stop):
+    with tiered_cluster(stack_to_stop) as connected:
         yield connected
 
 
 @pytest.fixture(scope="module")
-def shell(stack, tmp_path_factory):
-    return Shell(stack, tmp_path_factory.mktemp("policies"))
+def shell(stack_to_stop, tmp_path_factory):
+    return Shell(stack_to_stop, tmp_path_factory.mktemp("policies"))
 
 
 def put(cluster, path, body, method="PUT"):

@@ -35,14 +35,14 @@ NO_CLUSTER = {
 
 
 @pytest.fixture(scope="module")
-def cluster(stack):
-    with tiered_cluster(stack) as connected:
+def cluster(stack_to_stop):
+    with tiered_cluster(stack_to_stop) as connected:
         yield connected
 
 
 @pytest.fixture(scope="module")
-def shell(stack, tmp_path_factory):
-    return Shell(stack, tmp_path_factory.mktemp("tour"))
+def shell(stack_to_stop, tmp_path_factory):
+    return Shell(stack_to_stop, tmp_path_factory.mktemp("tour"))
 
 
 # ----- the estimate

@@ -93,35 +93,43 @@ def _in_child(mistake: Mistake, watchers: Sequence[str], pipe: Connection) -> No
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
+
+    def hangs(test: str) -> None:
+        """No exception, which the code that hangs might catch."""
+        pipe.send(test)
+        os._exit(0)
+
     mistake.make()
-    pipe.send(first_to_notice(watchers))
+    pipe.send(_first_to_notice(watchers, hangs))
 
 
-def first_to_notice(watchers: Sequence[str]) -> str | None:
-    """Tests before seeds, each in its order."""
+def _first_to_notice(watchers: Sequence[str], hangs: Callable[[str], None]) -> str | None:
+    """Tests before seeds, each in its order. `hangs` is told of a test that does not end, and ends all."""
     tests = [one for one in watchers if not one.startswith(SEED)]
-    noticed = _first_failure(tests) if tests else None
+    noticed = _first_failure(tests, hangs) if tests else None
     if noticed is not None:
         return noticed
     return _first_seed(int(one.removeprefix(SEED)) for one in watchers if one.startswith(SEED))
 
 
-def _first_failure(tests: Sequence[str]) -> str | None:
-    watch = _Watch()
+def _first_failure(tests: Sequence[str], hangs: Callable[[str], None]) -> str | None:
+    watch = _Watch(hangs)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     pytest.main([*_OPTIONS, "-p", "no:cacheprovider", "-W", "ignore", *tests], plugins=[watch])
     return watch.noticed
 
 
 class _Watch:
-    """Remembers the first test that fails, and fails one that takes too long."""
+    """Remembers the first test that fails, and tells of one that takes too long."""
 
-    noticed: str | None = None
+    def __init__(self, hangs: Callable[[str], None]) -> None:
+        self.noticed: str | None = None
+        self._hangs = hangs
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         def too_long(*_: object) -> None:
-            raise TimeoutError(f"{item.nodeid} hangs")
+            self._hangs(item.nodeid)
 
         signal.signal(signal.SIGALRM, too_long)
         signal.setitimer(signal.ITIMER_REAL, _TEST_S)

@@ -1,7 +1,7 @@
 """pytest plugin: `-p tests.support.together` gives files that need the same servers to one process.
 
 With `--dist loadfile` each process of xdist takes whole files and starts what they need: two that
-both get a file with a Spark of its own start two of them.
+both get a file with a Spark of its own, or with servers to stop, start two of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 # By file name, what it needs that no other file does.
 TOGETHER = {
+    "test_bookies_at_fault.py": "servers to stop",
+    "test_broker_afterwards.py": "servers to stop",
+    "test_broker_leftovers.py": "servers to stop",
+    "test_devstack.py": "servers to stop",
+    "test_interop.py": "servers to stop",
+    "test_metrics.py": "servers to stop",
+    "test_policies.py": "servers to stop",
+    "test_tour.py": "servers to stop",
     "test_tasks_live_on.py": "a Spark cluster",
     "test_spark_cluster.py": "a Spark cluster",
     "test_spark_budget.py": "a Spark in this process",

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tests.support import guard_hunt
 from tests.support.guard_mutant import break_guard
 from tests.support.guards import Guard, find_guards
 from tests.support.killers import Killers
@@ -100,3 +101,16 @@ def test_a_sample_of_them_is_noticed_by_whom_the_list_names(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(result.read_text())["caught"] > 0
+
+
+def test_a_test_that_hangs_in_code_that_catches_everything_has_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(guard_hunt, "_TEST_S", 0.5)
+    test = tmp_path / "test_endless.py"
+    test.write_text(
+        "def test_it():\n    while True:\n        try:\n            sum(range(9))\n"
+        "        except BaseException:\n            pass\n"
+    )
+    mistake = guard_hunt.Mistake("none", lambda: None)
+    [(_, noticed, _)] = guard_hunt.hunt_all([(mistake, [f"{test}::test_it"])], limit_s=60)
+    assert noticed is not None
+    assert noticed.endswith("test_endless.py::test_it")

@@ -1,20 +1,51 @@
-"""Which files of `make test` go to the same process."""
+"""Which files of `make test` go to the same process, and which servers a file may stop."""
 
+import re
 from pathlib import Path
 
 from tests.support.together import TOGETHER
 
 TESTS = Path(__file__).parents[1]
-# The fixtures of tests/conftest.py that start a Spark for the whole session.
-NEEDED = {"remote_spark": "a Spark cluster", "spark_runner": "a Spark in this process"}
+# The fixtures of tests/conftest.py that start something for the whole session which few files need.
+NEEDED = {
+    "remote_spark": "a Spark cluster",
+    "spark_runner": "a Spark in this process",
+    "stack_to_stop": "servers to stop",
+}
+# Files with servers of their own, and what no shared stack can be for them.
+OF_THEIR_OWN = {
+    "test_automation.py": "the daemon tiers whatever it finds, other tests' topics, too",
+    "test_bookies_with_names.py": "bookies are registered by name",
+    "test_brokers_cut_off.py": "two brokers, one behind a proxy to ZooKeeper",
+    "test_brokers_refuse.py": "a broker as it comes, without offload driver",
+    "test_devstack.py": "how a stack starts, fails to start and ends",
+    "test_documented_commands.py": "commands say --all, so nothing else may be there",
+    "test_tour.py": "a second ZooKeeper and bucket, which are another cluster's",
+    "test_two_brokers.py": "two brokers that skip what they cannot read",
+}
+STOPS = re.compile(r"\.(stop_server|restart_broker)\(")
 
 
-def test_files_that_ask_for_the_same_spark_are_together():
-    asked = {}
+def files():
     for room in ("stack", "fault"):
         for path in sorted((TESTS / room).glob("test_*.py")):
-            text = path.read_text()
-            for fixture, what in NEEDED.items():
-                if any(f"{before}{fixture}{after}" in text for before in "( " for after in ",)"):
-                    asked[path.name] = what
+            yield path.name, path.read_text()
+
+
+def test_files_that_ask_for_the_same_are_together():
+    asked = {}
+    for name, text in files():
+        for fixture, what in NEEDED.items():
+            if any(f"{before}{fixture}{after}" in text for before in "( " for after in ",)"):
+                asked[name] = what
     assert asked == TOGETHER
+
+
+def test_who_stops_servers_stops_those_of_the_second_stack_or_its_own():
+    stopping = {name for name, text in files() if STOPS.search(text)}
+    assert len(stopping) > 5
+    assert {n for n in stopping if TOGETHER.get(n) != "servers to stop"} <= set(OF_THEIR_OWN)
+
+
+def test_each_file_with_servers_of_its_own_says_why():
+    assert {name for name, text in files() if "DevStack.start(" in text} == set(OF_THEIR_OWN)

@@ -243,6 +243,15 @@ EXAMPLES: tuple[models.Record, ...] = (
         lost=(models.EntryRange(3, 9),),
         previous="2" * 64,
     ),
+    models.Damage(
+        ledger_id=42,
+        uid=UID,
+        ml_name=ML_NAME,
+        findings=("block 1: entry 3: expected a frame, found padding",),
+        found_by="object verify",
+        found_at=AT,
+        writer=WRITER,
+    ),
     models.Hold(
         ledger_id=42,
         reason="audit 17",
