@@ -58,7 +58,8 @@ def verify(
 
     Needs nothing but the store's settings, and sign.public_key_files if signatures are to count.
     Ends with 14 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
-    explains them.
+    explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps its
+    bookie copy, if the credentials may write; nothing else is written.
     """
     from tiering_assets.steps.audit import audit_bucket
 
@@ -81,8 +82,12 @@ def verify(
 
 
 def _print(report: AuditReport) -> None:
+    from tiering_assets.tiering.damage import next_step
+
     for finding in report.findings:
         print_line(f"finding: {finding}")
+    if report.recorded:
+        print_line(f"{report.recorded} copies are on record as damaged: {next_step(None)}")
     read = f", {human_bytes(report.bytes_read)} of them read" if report.deep else ""
     gone = f", {report.forgotten} forgotten" if report.forgotten else ""
     said = f"{len(report.findings)} findings" if report.findings else "ok"

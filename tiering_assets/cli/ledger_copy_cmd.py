@@ -202,12 +202,14 @@ def verify(
 ) -> None:
     """Read every byte of certified objects back and compare it with the certificate.
 
-    Writes nothing. Ends with 1 if anything differs; an outage is an error with its own code.
+    What differs twice in a row is recorded as damaged, which keeps the bookie copy; nothing else is
+    written. Ends with 1 if anything differs; an outage is an error with its own code.
     """
-    from tiering_assets.steps.reverify import reverify_ledgers
+    from tiering_assets.steps.verify_again import verify_again
+    from tiering_assets.tiering.damage import next_step
 
     with session.stack(runner) as stack:
-        results = reverify_ledgers(stack, ledger_ids, source=source)
+        results = verify_again(stack, ledger_ids, source=source, found_by="ledger verify")
     if session.as_json:
         print_document(
             "ledger-verify", {"ledgers": [_verdict(i, one) for i, one in results.items()]}
@@ -215,6 +217,9 @@ def verify(
     else:
         rows = [_verify_row(one) for one in results.values() if not isinstance(one, Exception)]
         print_table(("LEDGER", "RESULT", "BLOCKS", "READ", "SECONDS", "DETAIL"), rows)
+        for one in results.values():
+            if not isinstance(one, TierkeeperError) and one.findings:
+                print_line(f"ledger {one.ledger_id} is damaged: {next_step(one.ml_name)}")
     leave_with(session, {i: one for i, one in results.items() if isinstance(one, TierkeeperError)})
     if any(one.findings for one in results.values() if not isinstance(one, TierkeeperError)):
         raise typer.Exit(FINDINGS)

@@ -115,10 +115,12 @@ def verify(session: Session, *, key: Key) -> None:
     """
     from tiering_assets.cli.scrub_cmd import spans
     from tiering_assets.steps.entry_loss import lost_entries
-    from tiering_assets.steps.object_check import check_object
+    from tiering_assets.steps.object_check import topic_spending
+    from tiering_assets.steps.verify_again import verify_object
+    from tiering_assets.tiering.damage import next_step
 
     with session.stack() as stack:
-        check = check_object(stack, key)
+        check = verify_object(stack, key)
         metadata = check.sight.metadata
         unreadable: tuple[EntryRange, ...] = ()
         if check.findings and metadata is not None:
@@ -141,6 +143,8 @@ def verify(session: Session, *, key: Key) -> None:
             print_line(f"finding: {finding}")
         if unreadable:
             print_line(f"unreadable in this copy: entries {spans(unreadable)}")
+        if check.findings:
+            print_line(f"what to do: {next_step(topic_spending(check.sight) or None)}")
         compared = "no certificate" if check.sight.certificate is None else "the certificate"
         print_line(
             f"{check.sight.data_key}: {len(check.sight.blocks)} blocks, {check.entries} entries, "

@@ -11,15 +11,28 @@ import dagster as dg
 from pydantic import Field
 
 from tiering_assets.defs.batch_summary import tell_result
-from tiering_assets.defs.batches import TopicChoice, batch_failure, reasons_table
+from tiering_assets.defs.batches import (
+    TopicChoice,
+    add_partitions,
+    batch_failure,
+    reasons_table,
+)
+from tiering_assets.defs.checks import READ_BACK_EQUAL, finding
 from tiering_assets.defs.dressing import BOOKIE_READ_POOL, OWNERS, docs_link
+from tiering_assets.defs.ledger_events import certified_evaluation
 from tiering_assets.defs.metadata import Metadata
 from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
+from tiering_assets.defs.preview_api import tell_evaluation
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
     from tiering_assets.steps.scrub import Looked, ScrubRun
     from tiering_assets.steps.scrub_fleet import Fleet
+    from tiering_assets.steps.stack import Stack
+
+
+_TOLD_MAX = 200  # red checks that one run tells again; the table of the roll-up counts all
+_OPEN = "damaged, found before; `tierkeeper scrub status` has when it was last looked at"
 
 
 class ScrubChoice(TopicChoice):
@@ -53,10 +66,15 @@ def scrubbed_ledgers(
     with tiering_stack.connect(context, with_tasks=True) as stack:
         run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
         fleet = find_fleet(stack, config.ml_names())
-    bad, unjudged = (
-        _bad(run),
-        {one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None},
-    )
+        bad, unjudged = (
+            _bad(run),
+            {
+                one.candidate.ledger_id: str(one.error)
+                for one in run.looked
+                if one.error is not None
+            },
+        )
+        _tell_checks(context, stack, run, fleet, bad)
     for ledger_id, said in sorted({**bad, **unjudged}.items()):
         narrate(context, f"ledger {ledger_id}: {said}")
     sound = len(run.looked) - len(run.broken) - len(unjudged)
@@ -67,6 +85,29 @@ def scrubbed_ledgers(
     if bad or unjudged:
         done = sum(not one.findings and one.error is None for one in run.looked)
         raise batch_failure("scrub", {**bad, **unjudged}, done=done, waiting={})
+
+
+def _tell_checks(
+    context: dg.AssetExecutionContext,
+    stack: "Stack",
+    run: "ScrubRun",
+    fleet: "Fleet",
+    bad: dict[int, str],
+) -> None:
+    """The check of each copy that is damaged says so, as long as it is, and of each healed one."""
+    from tiering_assets.records import keys
+    from tiering_assets.records.models import Certificate
+    from tiering_assets.steps.heal import Healed
+
+    damaged = {c.ledger_id: _OPEN for c in fleet.candidates if c.failing}
+    damaged = {i: bad.get(i, said) for i, said in damaged.items()}
+    healed = {i: one for i, one in run.healed.items() if isinstance(one, Healed)}
+    add_partitions(context.instance, [*damaged, *healed])
+    for ledger_id, said in sorted(damaged.items())[:_TOLD_MAX]:
+        tell_evaluation(context, finding(READ_BACK_EQUAL, ledger_id, said))
+    for ledger_id, one in sorted(healed.items()):
+        stored = stack.book.require(Certificate, keys.certificate(ledger_id, one.uid))
+        tell_evaluation(context, certified_evaluation(stored, prefix=stack.book.prefix))
 
 
 def _line(broken: int, unjudged: int, sound: int) -> str:

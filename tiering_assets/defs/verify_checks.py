@@ -1,11 +1,12 @@
-"""The checks as a job of their own: read certified ledgers again and report, change nothing.
+"""The checks as a job of their own: read certified ledgers again and report; nothing but damage is written.
 
 Owns: an evaluation is logged only for a ledger that was judged. An outage judges nothing and fails
-the run by name instead.
+the run by name instead. So does damage, by the run that finds it first: it is a record from then on,
+and the check stays red.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import dagster as dg
 
@@ -30,14 +31,21 @@ from tiering_assets.defs.checks import (
 from tiering_assets.defs.dressing import BOOKIE_READ_POOL
 from tiering_assets.defs.metadata import bucket_path, topic_text
 from tiering_assets.defs.resources import TieringStack
+from tiering_assets.tiering.damage import next_step
 
 if TYPE_CHECKING:
     from tiering_assets.steps.stack import Stack
 
 Context = dg.AssetCheckExecutionContext
-Judged = tuple[
-    dict[int, str], dict[int, str], int
-]  # bad ledgers, unjudged ledgers, how many passed
+
+
+class Judged(NamedTuple):
+    """By ledger what is wrong and why it could not be judged; `known` of the bad were recorded before."""
+
+    bad: dict[int, str]
+    unjudged: dict[int, str]
+    passed: int
+    known: frozenset[int] = frozenset()
 
 
 @dg.multi_asset_check(
@@ -45,7 +53,7 @@ Judged = tuple[
     specs=CHECK_SPECS,
     can_subset=True,
     pool=BOOKIE_READ_POOL,
-    description="Reads every byte of certified ledgers again. Changes nothing.",
+    description="Reads every byte of certified ledgers again. Records what is damaged, changes nothing else.",
 )
 def verify_ledgers(
     context: Context, config: LedgerBatch, tiering_stack: TieringStack
@@ -53,6 +61,7 @@ def verify_ledgers(
     """Verify the given ledgers, or all certified ones up to the cap."""
     selected = context.selected_asset_check_keys
     unjudged: dict[int, str] = {}
+    found: dict[int, str] = {}
     passed_at_all = failed_at_all = 0
     with tiering_stack.connect(context, with_tasks=READ_BACK_EQUAL in selected) as stack:
         wanted = chosen_ids(context, config) or _certified(stack, config)
@@ -64,17 +73,18 @@ def verify_ledgers(
         ):
             if key not in selected:
                 continue
-            bad, missing, passed = judge(context, stack, admission.ledger_ids)
-            unjudged |= missing
-            passed_at_all += passed
-            failed_at_all += len(bad)
-            log_batch(context, key, bad=bad, passed=passed)
+            judged = judge(context, stack, admission.ledger_ids)
+            unjudged |= judged.unjudged
+            found |= {i: said for i, said in judged.bad.items() if i not in judged.known}
+            passed_at_all += judged.passed
+            failed_at_all += len(judged.bad)
+            log_batch(context, key, bad=judged.bad, passed=judged.passed)
     findings = [(failed_at_all, "checks failed"), (len(unjudged), "ledgers not judged")]
     said = [f"{n} {what}" for n, what in findings if n]
     tell_result(context, ", ".join([*said, f"{passed_at_all} passed"]))
     yield from ()  # every result is logged above, ledger by ledger
-    if unjudged:
-        raise batch_failure("verify", unjudged, done=passed_at_all, waiting={})
+    if unjudged or found:
+        raise batch_failure("verify", {**unjudged, **found}, done=passed_at_all, waiting={})
 
 
 def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
@@ -90,9 +100,10 @@ def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
 
 
 def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
-    from tiering_assets.steps.reverify import Reverified, reverify_ledgers
+    from tiering_assets.steps.reverify import Reverified
+    from tiering_assets.steps.verify_again import verify_again
 
-    results = reverify_ledgers(stack, ledger_ids, source=True)
+    results = verify_again(stack, ledger_ids, source=True, found_by="verify")
     judged = {i: result for i, result in results.items() if isinstance(result, Reverified)}
     add_partitions(context.instance, list(judged))
     for ledger_id, found in judged.items():
@@ -112,8 +123,17 @@ def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) ->
             },
             said=f"{found.blocks} blocks, {found.bytes_read} bytes read back equal",
         )
-    bad = {i: "; ".join(found.findings) for i, found in judged.items() if found.findings}
-    return bad, _unjudged(results, judged), len(judged) - len(bad)
+    bad = {
+        i: f"damaged: {'; '.join(found.findings)}. {next_step(found.ml_name)}"
+        for i, found in judged.items()
+        if found.findings
+    }
+    return Judged(
+        bad,
+        _unjudged(results, judged),
+        len(judged) - len(bad),
+        frozenset(i for i in bad if not judged[i].new),
+    )
 
 
 def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
@@ -128,7 +148,7 @@ def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Ju
         for ledger_id, suite in judged.items()
         if not log_suites(context, ledger_id, [suite])
     }
-    return bad, _unjudged(results, judged), len(judged) - len(bad)
+    return Judged(bad, _unjudged(results, judged), len(judged) - len(bad))
 
 
 def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
@@ -156,7 +176,7 @@ def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> 
             bad[ledger_id] = "; ".join(faults)
         else:
             passed += 1
-    return bad, {}, passed
+    return Judged(bad, {}, passed)
 
 
 def _unjudged(results: Mapping[int, object], judged: Mapping[int, object]) -> dict[int, str]:

@@ -163,6 +163,14 @@ def scrub(ledger_id: int, uid: UUID, what: str) -> str:
     return f"scrubs/{ledger_id}/{uid}.{what}.json"
 
 
+DAMAGE = "damage/"
+
+
+def damage(ledger_id: int, uid: UUID) -> str:
+    """Of copies that brokers made; those of ours are quarantined."""
+    return f"{DAMAGE}{ledger_id}/{uid}.json"
+
+
 def hold(ledger_id: int) -> str:
     return f"holds/{ledger_id}.json"
 

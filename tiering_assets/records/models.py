@@ -17,6 +17,7 @@ from tiering_assets.records.broker_models import BrokerRecord
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
+from tiering_assets.records.scrub_model import Damage as Damage
 from tiering_assets.records.scrub_model import EntryRange as EntryRange
 from tiering_assets.records.scrub_model import Scrub as Scrub
 from tiering_assets.records.sweep_models import CleanUpRecord
@@ -374,6 +375,7 @@ Record = (
     | ReleaseIntent
     | Release
     | Scrub
+    | Damage
     | Hold
     | ScopeHold
     | Budget

@@ -20,6 +20,23 @@ class EntryRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A broker's own copy was found broken, twice in a row; gone once every byte was read well again.
+
+    Copies of ours are quarantined instead. `found_by` is the command or job.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/damage/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str | None
+    findings: tuple[str, ...]
+    found_by: str
+    found_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scrub:
     """The newest look at an attempt's objects, shallow or deep, whoever wrote them.
 

@@ -39,6 +39,7 @@ from tiering_assets.tiering.backlog_reason import (
     TopicFacts,
 )
 from tiering_assets.tiering.backlog_rules import decide_backlog_reason
+from tiering_assets.tiering.damage import next_step
 from tiering_assets.tiering.eligibility import OffloadEvidence, decide_offload
 from tiering_assets.tiering.policy import EffectivePolicy
 from tiering_assets.tiering.reasons import Reason, Wait
@@ -120,6 +121,7 @@ class Look:
                 state=one.view.state,
                 topic=facts,
                 quarantined=one.evidence.quarantined,
+                damaged=next_step(topic.ml_name) if one.damaged else None,
                 certified=one.evidence.certified,
                 recorded=one.evidence.published,
                 by_broker=_by_broker(one),

@@ -11,6 +11,7 @@ from tiering_assets.records.keys import namespace_of
 from tiering_assets.steps.backlog import ExplainedLedger, explain_backlog
 from tiering_assets.steps.backlog_topic import reloads_of_last_hour
 from tiering_assets.steps.stack import Stack
+from tiering_assets.tiering.backlog_reason import BacklogReason
 from tiering_assets.tiering.lag_figures import Counted, FleetFigures, count_figures
 
 
@@ -32,6 +33,7 @@ def figures_now(stack: Stack, explained: Iterable[ExplainedLedger]) -> FleetFigu
                 closed_at=one.view.closed_at,
                 due_at=one.due_at,
                 certified=one.view.offloaded_by == "tierkeeper",
+                damaged=one.because.reason is BacklogReason.DAMAGED,
             )
             for one in explained
         ),

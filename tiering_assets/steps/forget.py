@@ -36,6 +36,7 @@ LEDGERS_MAX = 10_000  # of one plan, so that it stays a record
 # Attempts come last. Plans, publications, lifts and what is counted by the hour are no one ledger's.
 _BY_ATTEMPT = (
     "scrubs",
+    "damage",
     "releases",
     "certificates",
     "quarantines",

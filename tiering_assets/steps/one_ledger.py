@@ -99,6 +99,8 @@ def _records(
     )
     context = None if listed is None else listed.offload
     settled = context is not None and context.uid in certified - quarantined
+    by_broker = [] if context is None or context.uid in uids else [context.uid]
+    damaged = [u for u in by_broker if stack.book.exists(keys.damage(ledger_id, u))]
     claim = None if settled else read_claim(stack, ledger_id)  # nobody copies it again
     live = claim is not None and claim.record.expires_at > store_now
     records = ListedRecords(
@@ -108,6 +110,7 @@ def _records(
         attempted={(ledger_id, uid) for uid in uids},
         certified={(ledger_id, uid) for uid in certified},
         quarantined={(ledger_id, uid) for uid in quarantined},
+        damaged={(ledger_id, uid) for uid in damaged},
         indexed={(ledger_id, newest)} if newest is not None and has_index else set(),
         holds=read_holds(stack),
         claimed={ledger_id} if live else set(),

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
 from uuid import UUID
 
 from resources.errors import FormatError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine
+from tiering_assets.records.writer import Writer
+from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.steps.stack import Stack
 
 
+class Desk(Protocol):
+    """What it takes to write a record: a stack has it, and so has an audit of a bucket alone."""
+
+    @property
+    def book(self) -> RecordBook: ...
+
+    @property
+    def writer(self) -> Writer: ...
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+
 def quarantine(
-    stack: Stack, ledger_id: int, uid: UUID, *, ml_name: str, reason: str, previous: str
+    desk: Desk, ledger_id: int, uid: UUID, *, ml_name: str, reason: str, previous: str
 ) -> bool:
     """Quarantine an attempt for good; False where it is already, and the first reason stays.
 
     `previous` is the digest of its attempt record.
     """
-    _found, fresh = stack.book.create_or_read(
+    _found, fresh = desk.book.create_or_read(
         keys.quarantine(ledger_id, uid),
         Quarantine(
             ledger_id=ledger_id,
             uid=uid,
             ml_name=ml_name,
             reason=reason,
-            found_at=stack.now(),
-            writer=stack.writer,
+            found_at=desk.now(),
+            writer=desk.writer,
             previous=previous,
         ),
     )

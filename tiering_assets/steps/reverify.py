@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from resources.errors import RefusedError, TierkeeperError
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
@@ -29,10 +30,12 @@ from tiering_assets.tiering.verification import find_differences, rows_by_part
 class Reverified:
     """What one ledger's objects hold now. No findings: every byte is as certified.
 
-    `with_source` is False where the bookies were not asked; `notes` say why.
+    `with_source` is False where the bookies were not asked; `notes` say why. `new` says of findings that
+    nobody had recorded them before.
     """
 
     ledger_id: int
+    uid: UUID
     ml_name: str
     certificate_key: str
     data_key: str
@@ -42,6 +45,7 @@ class Reverified:
     findings: tuple[str, ...]
     notes: tuple[str, ...]
     seconds: float
+    new: bool = False
 
 
 def reverify_ledgers(
@@ -174,6 +178,7 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
         )
     return Reverified(
         ledger_id=ledger_id,
+        uid=record.uid,
         ml_name=record.ml_name,
         certificate_key=stored.key,
         data_key=record.data.key,

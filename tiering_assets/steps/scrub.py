@@ -16,11 +16,11 @@ from uuid import UUID
 from resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, EntryRange, Scrub
+from tiering_assets.records.models import EntryRange, Scrub
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.damage import damage_is_over, record_damage
 from tiering_assets.steps.entry_loss import lost_entries
 from tiering_assets.steps.heal import HealResult, finish_replacement, heal_topic
-from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.scrub_check import Checked, check_copy
 from tiering_assets.steps.scrub_fleet import Fleet, find_fleet
@@ -204,7 +204,9 @@ def _look_or_raise(stack: Stack, look: Look) -> Looked:
         if node is None:
             last = _last_entry_id(checked, listed)
             lost = lost_entries(stack, checked.sight, last_entry_id=last) if last >= 0 else ()
-        _quarantine(stack, checked)
+        _record_damage(stack, checked)
+    elif look.depth is Depth.DEEP and checked.whole and candidate.failing:
+        damage_is_over(stack, candidate.ledger_id, candidate.uid)
     _record(stack, checked, lost)
     for finding in checked.findings:
         stack.narrate(f"ledger {candidate.ledger_id}, attempt {candidate.uid}: {finding}")
@@ -243,22 +245,15 @@ def _last_entry_id(checked: Checked, listed: LedgerInfo) -> int:
     return (listed.entries or 0) - 1
 
 
-def _quarantine(stack: Stack, checked: Checked) -> None:
-    """Ours is quarantined, so that it is never released or published again; a broker's is not ours."""
-    stored = None if checked.sight is None else checked.sight.certificate
+def _record_damage(stack: Stack, checked: Checked) -> None:
     candidate = checked.look.candidate
-    if stored is None and candidate.certified:
-        certificate_key = keys.certificate(candidate.ledger_id, candidate.uid)
-        stored = stack.book.read(Certificate, certificate_key)
-    if stored is None:
-        return
-    quarantine(
+    record_damage(
         stack,
         candidate.ledger_id,
         candidate.uid,
         ml_name=candidate.ml_name,
-        reason="; ".join(checked.findings[:5]),
-        previous=stored.record.previous,
+        findings=checked.findings,
+        found_by="scrub",
     )
     reach("scrub.quarantined")
 

@@ -1,6 +1,6 @@
 """Every copy that a topic's node names, and when each was last verified. Reads only.
 
-Owns: four listings, however many ledgers there are. Nodes are read before the bucket is listed, so
+Owns: five listings, however many ledgers there are. Nodes are read before the bucket is listed, so
 that whatever a node names is in the listing unless it is gone.
 """
 
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.records import keys
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.user_topics import require_topics, user_topic_names
 from tiering_assets.tiering.scrub_plan import Candidate
@@ -47,7 +48,8 @@ def find_fleet(stack: Stack, ml_names: Iterable[str] | None = None) -> Fleet:
     quarantined = _times(stack, "quarantines/").get("", {})
     looked = _times(stack, "scrubs/")
     failed = looked.get("failed", {})
-    for pair, at in quarantined.items():
+    damaged = _times(stack, keys.DAMAGE).get("", {})
+    for pair, at in (*quarantined.items(), *damaged.items()):
         failed[pair] = max(at, failed.get(pair, at))
     broken: dict[int, list[UUID]] = {}
     for (ledger_id, uid), _at in sorted(failed.items(), key=lambda item: item[1]):

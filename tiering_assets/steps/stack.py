@@ -72,12 +72,19 @@ def _in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return list(pool.map(act, items))
 
 
+def writer_of(run_id: str) -> Writer:
+    """How this process signs the records of a run."""
+    return Writer(
+        tool_version=_tool_version(), host=f"{socket.gethostname()}:{os.getpid()}", run_id=run_id
+    )
+
+
 @functools.cache
 def _tool_version() -> str:
     return version("tierkeeper")
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -95,7 +102,7 @@ class Stack:
     runner: TaskRunner
     instance: str
     run_id: str
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = utc_now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     narrate: Narrate = field(default=lambda _line: None)
@@ -112,11 +119,7 @@ class Stack:
     @property
     def writer(self) -> Writer:
         """Who signs the records of this run."""
-        return Writer(
-            tool_version=_tool_version(),
-            host=f"{socket.gethostname()}:{os.getpid()}",
-            run_id=self.run_id,
-        )
+        return writer_of(self.run_id)
 
     def spending_for(self, ml_name: str) -> AbstractContextManager[None]:
         """Within it, what this process asks of store and bookies is taken from the topic's budgets."""

@@ -61,7 +61,7 @@ class SurveyedLedger:
 
     `attempted_at` is when the store got the newest of its attempts' records. `publication` is the
     recorded one of the attempt that the topic names; `ours` is whether that
-    attempt has a record of ours, certified or not.
+    attempt has a record of ours, certified or not, and `damaged` whether a check found it broken.
     """
 
     view: LedgerView
@@ -73,6 +73,7 @@ class SurveyedLedger:
     due_at: datetime | None
     publication: Stored[Publication] | None = None
     ours: bool = False
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,7 @@ class ListedRecords:
     attempts: Counter[int]
     certified: set[tuple[int, UUID]]
     quarantined: set[tuple[int, UUID]]
+    damaged: set[tuple[int, UUID]]
     indexed: set[tuple[int, UUID]]
     holds: Holds
     claimed: set[int]
@@ -190,6 +192,11 @@ def survey_ledger(
         due_at=None if published_at is None else published_at + stack.deletion_lag,
         publication=publication,
         ours=uid is not None and (listed.ledger_id, uid) in records.attempted,
+        damaged=(
+            context is not None
+            and context.complete
+            and (listed.ledger_id, context.uid) in records.quarantined | records.damaged
+        ),
     )
 
 
@@ -224,6 +231,7 @@ def _read_records(stack: Stack, *, of_all_topics: bool) -> ListedRecords:
         attempted=attempted,
         certified=certified,
         quarantined=stack.book.pairs("quarantines/"),
+        damaged=stack.book.pairs(keys.DAMAGE),
         indexed=_indexed(stack, [pair for pair in newest_pairs if pair not in certified]),
         holds=read_holds(stack),
         claimed=live_claims(stack, store_now),

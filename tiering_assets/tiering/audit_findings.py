@@ -92,7 +92,8 @@ class About:
 class AuditReport:
     """What was read, and what is wrong with it. No findings: everything is as it was certified.
 
-    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged.
+    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged. `recorded`
+    are copies that are on record as damaged by now.
     """
 
     instance: str
@@ -104,4 +105,5 @@ class AuditReport:
     objects: int = 0
     bytes_read: int = 0
     seconds: float = 0.0
+    recorded: int = 0
     findings: list[Finding] = field(default_factory=list)

@@ -24,6 +24,7 @@ class BacklogReason(StrEnum):
     """The value is what people read. In the order in which a ledger may meet them."""
 
     OPEN = "open"
+    DAMAGED = "damaged"
     UNSEALED = "unsealed in BookKeeper"
     BELOW_THRESHOLD = "below threshold"
     EXCLUDED = "excluded"
@@ -98,12 +99,14 @@ class BacklogEvidence:
 
     `not_selected` and `selection` are the verdict of selection.py and its numbers; `wait` what a run
     would say at once if it took the ledger up now; `missing` what the release gate wants and has not.
-    `by_broker`: its topic names an attempt of which no record of ours exists.
+    `by_broker`: its topic names an attempt of which no record of ours exists. `damaged`: what to do,
+    where a check found the copy broken that its topic names.
     """
 
     state: LedgerState
     topic: TopicFacts
     quarantined: bool = False
+    damaged: str | None = None
     certified: bool = False
     recorded: bool = False
     by_broker: bool = False

@@ -61,10 +61,13 @@ def _terminated(e: BacklogEvidence) -> str | None:
     return None
 
 
-def _broken(e: BacklogEvidence) -> str | None:
-    if e.state is LedgerState.RELEASED and e.quarantined:
-        return "released, and a check found its only copy broken; see `tierkeeper scrub status`"
-    return None
+def _damaged(e: BacklogEvidence) -> str | None:
+    if e.damaged is None:
+        return None
+    only = (
+        "its only copy is" if e.state is LedgerState.RELEASED else "the copy that brokers read is"
+    )
+    return f"{only} broken, a check found; {e.damaged}"
 
 
 def _held(e: BacklogEvidence) -> str | None:
@@ -74,8 +77,8 @@ def _held(e: BacklogEvidence) -> str | None:
 def _quarantined(e: BacklogEvidence) -> str | None:
     if e.state is LedgerState.QUARANTINED:
         return "a check of its newest copy failed; the next run makes a new one"
-    if e.quarantined and (e.state in _PUBLISHED or e.state in _UNPUBLISHED):
-        return "a check of its copy failed; a scrub replaces it while bookies have the ledger"
+    if e.quarantined and e.state in _UNPUBLISHED:
+        return "a check of its copy failed; the next run makes a new one"
     return None
 
 
@@ -150,11 +153,11 @@ def _waits(reason: BacklogReason) -> Look:
 
 R = BacklogReason
 RULES: Final = (
-    Rule(R.EXPIRED, "its topic no longer lists it", _in(LedgerState.EXPIRED, "")),
-    Rule(R.UNSAFE, "released, and a check found its only copy broken", _broken),
-    Rule(R.DONE, "released: brokers read the object", _in(LedgerState.RELEASED, "released")),
     Rule(R.EXCLUDED, "last ledger of a terminated topic, by `policy`", _terminated),
     Rule(R.OPEN, "its topic writes to it", _in(LedgerState.OPEN, "its topic writes to it")),
+    Rule(R.DAMAGED, "a check found the copy broken that its topic names", _damaged),
+    Rule(R.EXPIRED, "its topic no longer lists it", _in(LedgerState.EXPIRED, "")),
+    Rule(R.DONE, "released: brokers read the object", _in(LedgerState.RELEASED, "released")),
     Rule(
         R.UNSAFE,
         "listed, not offloaded, and not in BookKeeper",
@@ -171,7 +174,9 @@ RULES: Final = (
         "marked as released, and the bookie copy is still there",
         _in(LedgerState.RELEASING, "marked, the bookie copy is there; the next run finishes it"),
     ),
-    Rule(R.QUARANTINED, "a check of its copy failed, published or not", _quarantined),
+    Rule(
+        R.QUARANTINED, "a check of its newest copy failed, before any was published", _quarantined
+    ),
     Rule(R.PUBLISHED_BY_BROKER, "a broker's own offloader wrote the copy", _by_broker),
     Rule(R.UNSAFE, "published, and its copy has no certificate", _no_certificate),
     Rule(R.UNCONFIRMED, "published, and no publication record says so", _no_publication),

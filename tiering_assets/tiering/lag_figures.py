@@ -33,6 +33,7 @@ class Place:
 R = BacklogReason
 PLACES: Final[Mapping[BacklogReason, Place]] = {
     R.OPEN: Place(),
+    R.DAMAGED: Place(delete=True, stuck=True),
     R.UNSEALED: Place(copy=True, stuck=True),
     R.BELOW_THRESHOLD: Place(),
     R.EXCLUDED: Place(),
@@ -83,6 +84,7 @@ class Counted:
     closed_at: datetime | None
     due_at: datetime | None
     certified: bool
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of a topic, a namespace or all. `offloaded` are published or released, `verified` certified."""
+    """Of a topic, a namespace or all. `offloaded` are published or released, `verified` certified and not found broken."""
 
     ledgers: int
     bytes: int
@@ -109,7 +111,7 @@ class Figures:
 
     @property
     def verified_share(self) -> float | None:
-        """Certified ledgers among those that brokers read from the bucket; None without any."""
+        """Certified and sound ledgers among those that brokers read from the bucket; None without any."""
         return self.verified / self.offloaded if self.offloaded else None
 
 
@@ -193,7 +195,7 @@ class _Sum:
         self.counts["stuck"] += PLACES[one.reason].stuck
         if one.state in OFFLOADED:
             self.counts["offloaded"] += 1
-            self.counts["verified"] += one.certified
+            self.counts["verified"] += one.certified and not one.damaged
 
     def merge(self, other: _Sum) -> None:
         self.copy.merge(other.copy)

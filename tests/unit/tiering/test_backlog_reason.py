@@ -32,7 +32,7 @@ R, S = BacklogReason, LedgerState
 
 # The list as it was asked for, in its order.
 ASKED_FOR = (
-    "open; unsealed in BookKeeper; below threshold; excluded; disabled; paused; not admitted; "
+    "open; damaged; unsealed in BookKeeper; below threshold; excluded; disabled; paused; not admitted; "
     "over budget; copying; failed; quarantined; broker cannot read; broker may release first; "
     "waiting to disturb; metadata node too large; published (broker); unconfirmed; in lag; held; "
     "capped; unsafe; expired; done"
@@ -78,7 +78,9 @@ GIVEN = [
     (R.FAILED, "bookie 3 away; 2 attempts; next try", ledger(S.SEALED, failure=FAILURE)),
     (R.FAILED, "bookie 3 away; 2 attempts; next try", ledger(S.VERIFIED, failure=FAILURE)),
     (R.QUARANTINED, "check", ledger(S.QUARANTINED)),
-    (R.QUARANTINED, "check", ledger(S.PUBLISHED, quarantined=True, **PUBLISHED)),
+    (R.QUARANTINED, "next run", ledger(S.VERIFIED, quarantined=True)),
+    (R.DAMAGED, "brokers read is broken", ledger(S.PUBLISHED, damaged="scrub run", **PUBLISHED)),
+    (R.DAMAGED, "only copy is broken", ledger(S.RELEASED, damaged="scrub run")),
     (R.CANNOT_READ, "bucket is 'a'", ledger(S.VERIFIED, cannot_read="bucket is 'a'")),
     (R.CANNOT_READ, "bucket is 'a'", ledger(S.SEALED, cannot_read="bucket is 'a'")),
     (R.MAY_RELEASE_FIRST, "5 s", ledger(S.VERIFIED, may_release_first="5 s")),
@@ -92,7 +94,6 @@ GIVEN = [
     (R.CAPPED, "per_hour_max", ledger(S.RELEASE_DUE, capped="per_hour_max", **PUBLISHED)),
     (R.UNSAFE, "no certificate", ledger(S.PUBLISHED, recorded=True)),
     (R.UNSAFE, "no such ledger", ledger(S.UNSAFE)),
-    (R.UNSAFE, "only copy broken", ledger(S.RELEASED, quarantined=True)),
     (R.UNSAFE, "index is gone", ledger(S.RELEASE_DUE, missing="index is gone", **PUBLISHED)),
     (R.UNSAFE, "3 of 4", ledger(S.SEALED, wait=Wait(Reason.DATA_MISSING, "3 of 4"))),
     (R.EXPIRED, "", ledger(S.EXPIRED)),
@@ -145,7 +146,15 @@ BOTH = [
     ("excluded", S.VERIFIED, {"coexists": "x", "node_too_large": "x"}),
     ("metadata node too large", S.VERIFIED, {"node_too_large": "x", "over_budget": "x"}),
     ("over budget", S.VERIFIED, {"over_budget": "x", "failure": FAILURE}),
-    ("quarantined", S.PUBLISHED, {"quarantined": True, "certified": False}),
+    ("damaged", S.PUBLISHED, {"damaged": "x", "certified": False}),
+    ("damaged", S.HELD, {"damaged": "x", "hold": "x"}),
+    ("damaged", S.RELEASED, {"damaged": "x"}),
+    ("damaged", S.RELEASING, {"damaged": "x"}),
+    ("damaged", S.RELEASE_DUE, {"damaged": "x", "missing": "x", "capped": "x"}),
+    ("damaged", S.EXPIRED, {"damaged": "x"}),
+    ("damaged", S.UNSAFE, {"damaged": "x"}),
+    ("damaged", S.COPYING, {"damaged": "x"}),
+    ("open", S.OPEN, {"damaged": "x"}),
     ("unsafe", S.PUBLISHED, {"certified": False, "recorded": False}),
     ("held", S.HELD, {"hold": "x", "quarantined": True}),
     ("unsafe", S.RELEASE_DUE, {"missing": "x", "capped": "x", **PUBLISHED}),
@@ -193,6 +202,7 @@ def draw(rng):
             **{f.name: maybe("x") for f in fields(TopicFacts) if f.name != "switched_off"},
         ),
         quarantined=rng.random() < 0.2,
+        damaged=maybe("x"),
         certified=rng.random() < 0.8,
         recorded=rng.random() < 0.8,
         by_broker=rng.random() < 0.2,

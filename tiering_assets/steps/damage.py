@@ -1,0 +1,68 @@
+"""Copies that brokers read and that a check found broken: written down, so that everything knows.
+
+Owns: whoever finds damage has looked twice before it says so here, and the first to find it is told
+apart from all who find it again. A copy of ours is quarantined for good, which keeps its ledger on the
+bookies; a broker's is no attempt of ours, so it gets a record that a later good look takes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from resources.errors import FormatError
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt, Damage
+from tiering_assets.steps.quarantine import Desk, quarantine
+from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.stack import Stack
+
+_NAMED_MAX = 5  # findings in a record
+
+
+def record_damage(
+    desk: Desk,
+    ledger_id: int,
+    uid: UUID,
+    *,
+    ml_name: str | None,
+    findings: Sequence[str],
+    found_by: str,
+) -> bool:
+    """Record it by ledger and attempt; False where it was known, and what was found first stays."""
+    attempt = _attempt(desk, ledger_id, uid)
+    if attempt is not None:
+        return quarantine(
+            desk,
+            ledger_id,
+            uid,
+            ml_name=attempt.record.ml_name,
+            reason=f"{found_by}: {'; '.join(findings[:_NAMED_MAX])}",
+            previous=attempt.sha256,
+        )
+    _found, fresh = desk.book.create_or_read(
+        keys.damage(ledger_id, uid),
+        Damage(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=ml_name,
+            findings=tuple(findings[:_NAMED_MAX]),
+            found_by=found_by,
+            found_at=desk.now(),
+            writer=desk.writer,
+        ),
+    )
+    return fresh
+
+
+def damage_is_over(stack: Stack, ledger_id: int, uid: UUID) -> None:
+    """Every byte of a broker's copy was read well: what was found before was an outage or is mended."""
+    stack.objects.delete(stack.book.prefix + keys.damage(ledger_id, uid))
+
+
+def _attempt(desk: Desk, ledger_id: int, uid: UUID) -> Stored[Attempt] | None:
+    """The record of one of ours, None for a broker's. One that cannot be read proves nothing anyway."""
+    try:
+        return desk.book.read(Attempt, keys.attempt(ledger_id, uid))
+    except FormatError:
+        return None
