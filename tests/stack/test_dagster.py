@@ -29,8 +29,10 @@ from tiering_assets.defs.partitions import (
     ledger_partitions,
     partition_key,
 )
+from tiering_assets.steps.backlog import explain_ledger
 from tiering_assets.steps.stack import open_stack
 from tiering_assets.steps.survey import survey
+from tiering_assets.tiering.backlog_reason import BacklogReason
 
 # More than the lag of 1 s by the store's clock, too, which tells whole seconds.
 LAG_PASSED_S = 2.2
@@ -41,6 +43,7 @@ OPS = {
     "discover": "discovered",
     "offload": "offload_ledgers",
     "verify": "verify_ledgers",
+    "scrub": "pulsar__scrubbed_ledgers",
     "release": "release_ledgers",
 }
 OFFLOADED = (OFFLOADED_OBJECTS, INDEX_OBJECTS, CERTIFICATES, OFFLOAD_CONTEXTS)
@@ -213,20 +216,34 @@ def test_a_bad_ledger_fails_the_run_by_name_after_the_good_one(
 
 
 def test_a_damaged_copy_is_found_and_named(environment, stack, endpoints, instance):
-    _spec, _topic, (bad, good, _open) = sealed_topic(endpoints, "dagster-damaged")
+    _spec, topic, (bad, good, _open) = sealed_topic(endpoints, "dagster-damaged")
     assert run(instance, "offload", ledger_ids=[bad, good]).success
     told = materialized(instance, OFFLOADED_OBJECTS)[partition_key(bad)]
     damage(endpoints, told["object"].split("/", 3)[3])
 
-    assert run(instance, "verify", ledger_ids=[bad, good]).success  # a finding, not a failure
+    result = run(instance, "verify", ledger_ids=[bad, good])
+    assert not result.success
+    (failure,) = [e for e in result.all_events if e.is_step_failure]
+    said = failure.step_failure_data.user_failure_data
+    assert f"ledger {bad}: damaged: block " in said.description
+    assert f"`tierkeeper scrub run --topic {topic}`" in said.description
+    assert f"ledger {good}" not in said.description
     found = evaluated(instance, READ_BACK_EQUAL)
     assert found == {partition_key(bad): False, partition_key(good): True, None: False}
+    assert run(instance, "verify", ledger_ids=[bad, good]).success  # known by now
+    assert evaluated(instance, READ_BACK_EQUAL) == found
+    with open_stack(stack.settings()) as steps:
+        assert explain_ledger(steps, bad).because.reason is BacklogReason.DAMAGED
 
     time.sleep(LAG_PASSED_S)
     assert run(instance, "release", ledger_ids=[bad, good]).success
     assert set(materialized(instance, DELETED_BOOKIE_LEDGERS)) == {partition_key(good)}
     with open_stack(stack.settings()) as steps:
         assert bad in set(steps.ledgers.list_ledger_ids())
+    assert run(instance, "scrub", topics=[topic]).success
+    assert evaluated(instance, READ_BACK_EQUAL)[partition_key(bad)]
+    with open_stack(stack.settings()) as steps:
+        assert explain_ledger(steps, bad).because.reason is BacklogReason.IN_LAG
 
 
 def damage(endpoints, key):
