@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from resources.bookkeeper.address_map import AddressMap
 from resources.errors import SettingsError
 from resources.settings import SECTIONS, Settings, StoreSettings
+from resources.settings_bounds import BOUNDS
 
 ENV_PREFIX = "TIERKEEPER_"
 CONFIG_VARIABLE = "TIERKEEPER_CONFIG"
@@ -34,8 +35,6 @@ DEFAULT_FILE = "tierkeeper.toml"
 DEFAULT_ORIGIN = "default"
 FILE_SUFFIX = "_FILE"
 MASK = "***"
-BLOCK_BYTES_MIN = 5 * 1024 * 1024
-FRESH_S_MIN = 60
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _EXPECTED = {
@@ -44,38 +43,6 @@ _EXPECTED = {
     "float": "a number",
     "bool": "true or false",
 }
-_MAY_BE_ZERO = frozenset(
-    [
-        "budget.upload_bytes_per_s",
-        "budget.bookie_read_bytes_per_s",
-        "budget.store_requests_per_s",
-        "budget.topic_upload_bytes_per_s",
-        "budget.topic_bookie_read_bytes_per_s",
-        "budget.topic_store_requests_per_s",
-        "disturb.bookies_enough",
-        "publish.pending_bytes",
-        "publish.pending_age_s",
-        "release.deletion_lag_s",
-        "release.per_run_max",
-        "release.per_hour_max",
-        "release.fleet_share_max",
-        "release.per_topic_run_max",
-        "release.per_bookie_run_max",
-        "release.withdrawal_window_s",
-        "disturb.consumers_max",
-        "disturb.delayed_messages_max",
-        "disturb.transactions_max",
-        "disturb.per_topic_hour_max",
-        "disturb.per_broker_hour_max",
-        "disturb.per_cluster_hour_max",
-        "disturb.loads_hour_max",
-        "objectives.copy_lag_bytes_max",
-        "objectives.copy_lag_age_s_max",
-        "objectives.delete_lag_age_s_max",
-        "objectives.stuck_max",
-        "metrics.topics_max",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,26 +287,9 @@ def _check(loaded: LoadedSettings) -> None:
         value = _value(settings, known)
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        if value < 0:
-            raise _broken(loaded, known.name, "must not be negative")
-        if value == 0 and known.name not in _MAY_BE_ZERO:
-            raise _broken(loaded, known.name, "must be above zero")
-    if settings.offload.block_bytes < BLOCK_BYTES_MIN:
-        raise _broken(
-            loaded,
-            "offload.block_bytes",
-            f"must be at least {BLOCK_BYTES_MIN}: S3 refuses smaller parts",
-        )
-    if settings.release.fleet_share_max > 1:
-        raise _broken(loaded, "release.fleet_share_max", "must be at most 1")
-    if settings.objectives.warn_at > 1:
-        raise _broken(loaded, "objectives.warn_at", "must be at most 1")
-    if settings.objectives.fresh_s < FRESH_S_MIN:
-        raise _broken(
-            loaded,
-            "objectives.fresh_s",
-            f"must be at least {FRESH_S_MIN}: Dagster looks that often",
-        )
+        rule = BOUNDS[known.name].broken_by(value)
+        if rule is not None:
+            raise _broken(loaded, known.name, rule)
     scheme, found, rest = settings.metadata.store.partition(":")
     if scheme != "zk" or not found or not rest:
         raise _broken(

@@ -65,7 +65,7 @@ def test_holds_of_every_scope_are_listed_and_keep_a_due_ledger(tierkeeper, lab, 
         for scope, words in scopes.items():
             if scope == "topic":
                 told = tierkeeper("hold", "set", *words, *WHO).stdout.splitlines()
-                assert told[0] == f"topic {due.ml_name}: held"
+                assert told[0] == f"topic persistent://{due.spec.topic}: held"
                 assert told[1] == f"What a hold of {due.ml_name} cannot stop:"
                 for line, word in zip(told[2:], BEYOND, strict=True):
                     assert word in line
@@ -98,6 +98,34 @@ def test_holds_of_every_scope_are_listed_and_keep_a_due_ledger(tierkeeper, lab, 
             for found in holds.list_holds(stack):
                 if not isinstance(found, str) and found.record.reason == "audit 17":
                     holds.lift_hold(stack, found.key, reason="done", author="ops")
+
+
+def test_the_hold_of_a_partitioned_topic_covers_partitions_added_later(tierkeeper, lab):
+    whole = f"{lab.namespace('partitions')}/orders"
+    namespace = whole.rpartition("/")[0]
+    lab.admin("PUT", f"/persistent/{whole}/partitions", 1)
+    first = lab.topic(namespace, name="orders-partition-0")
+    tierkeeper("hold", "set", "--topic", whole, *WHO)
+    lab.admin("POST", f"/persistent/{whole}/partitions", 2)
+    later = lab.topic(namespace, name="orders-partition-1")
+    both = [first.ledger_id, later.ledger_id]
+    with lab.open() as stack:
+        for outcome in offload_batch(stack, both):
+            assert outcome.state == "published", outcome
+        lab.older(stack)
+    rows = tierkeeper.document("ledger", "release", *both, "--execute", **DUE)["ledgers"]
+    for row in rows:
+        assert row["result"] == "waits", row
+        assert "audit 17 (ops)" in str(row)
+    with lab.open() as stack:
+        assert all(stack.ledgers.read(ledger_id) is not None for ledger_id in both)
+    tierkeeper("hold", "set", "--topic", f"{whole}-partition-1", *WHO)
+    lifted = tierkeeper.document("hold", "lift", "--topic", whole, "--reason", "done")
+    assert [*lifted["still_held"]] == [f"persistent://{whole}-partition-1"]
+    rows = tierkeeper.document("ledger", "release", *both, "--execute", **DUE)["ledgers"]
+    assert {row["ledger_id"]: row["result"] for row in rows} == dict(
+        zip(both, ("released", "waits"), strict=True)
+    )
 
 
 def test_a_plan_is_written_refused_once_edited_and_carried_out_with_what_waits(

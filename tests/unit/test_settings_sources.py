@@ -1,4 +1,5 @@
 import traceback
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from resources.errors import SettingsError
 from resources.settings import SECTIONS, Settings
+from resources.settings_bounds import BOUNDS
 from resources.settings_sources import describe, load_settings, require_store
 
 PAIR = {"TIERKEEPER_STORE_ACCESS_KEY": "ak", "TIERKEEPER_STORE_SECRET_KEY": "s3cr3t-value"}
@@ -95,6 +97,32 @@ def test_a_bad_value_is_told_with_its_setting_origin_and_what_was_expected(varia
     name = variable.removeprefix("TIERKEEPER_").lower().replace("_", ".", 1)
     assert f"{name} (environment {variable})" in str(caught.value)
     assert said in str(caught.value)
+
+
+KINDS = {
+    f"{section}.{one.name}": one.type
+    for section in SECTIONS
+    for one in fields(getattr(Settings(), section))
+}
+
+
+def test_every_number_has_a_bound_and_the_default_is_within():
+    assert set(BOUNDS) == {name for name, kind in KINDS.items() if kind in ("int", "float")}
+    for name, bound in BOUNDS.items():
+        section, _, field = name.partition(".")
+        assert bound.broken_by(getattr(getattr(Settings(), section), field)) is None, name
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_number_beyond_its_bound_is_refused_by_name(name):
+    whole = KINDS[name] == "int"
+    good = str(int(BOUNDS[name].most) if whole else BOUNDS[name].most)
+    assert load_settings({name: good}, {})
+    for wrong in ("99999999999999999", "1e300") if not whole else ("99999999999999999",):
+        with pytest.raises(SettingsError) as caught:
+            load_settings({name: wrong}, {})
+        assert f"{name} (flag): " in str(caught.value)
+        assert "must be at most " in str(caught.value)
 
 
 @pytest.mark.parametrize(

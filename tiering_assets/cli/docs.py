@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from resources.settings import SECTIONS, Settings
+from resources.settings_bounds import BOUNDS
 from resources.settings_sources import (
     DEFAULT_FILE,
     DEFAULT_ORIGIN,
@@ -77,9 +78,17 @@ def settings_page() -> str:
     ]
     for section in SECTIONS:
         own = [row for row in rows if row.name.startswith(f"{section}.")]
-        table = [(f"`{row.name}`", f"`{_variable(row)}`", _default(row), row.help) for row in own]
-        parts += [f"## {section}\n", _table(("Setting", "Variable", "Default", "Meaning"), table)]
+        table = [
+            (f"`{row.name}`", f"`{_variable(row)}`", _default(row), _range(row.name), row.help)
+            for row in own
+        ]
+        heads = ("Setting", "Variable", "Default", "Range", "Meaning")
+        parts += [f"## {section}\n", _table(heads, table)]
     return "\n".join(parts)
+
+
+def _range(name: str) -> str:
+    return str(BOUNDS[name]) if name in BOUNDS else ""
 
 
 def states_page(folder: Path = DOCS) -> str:

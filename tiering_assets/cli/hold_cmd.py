@@ -13,7 +13,7 @@ from tiering_assets.cli.selection import Namespace, Topic, managed_ledgers, requ
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.steps.pauses import Scope
 
 app = typer.Typer(
     name="hold",
@@ -47,7 +47,8 @@ def set_hold(
     """Forbid the release of a ledger, of a topic, of a namespace, or of everything.
 
     Binds what tierkeeper deletes, from now on and in runs that have begun. What else can still
-    delete a topic's data is printed with it.
+    delete a topic's data is printed with it. A partitioned topic is held with all its partitions, those
+    that it will have, too.
     """
     from tiering_assets.steps import holds
 
@@ -55,11 +56,12 @@ def set_hold(
     who = {"reason": reason, "author": author_or_user(author)}
     with session.stack() as stack:
         ml_names = [] if topic is None else managed_ledgers(stack, topic)
+        scope = None if topic is None else _topic(topic)
         done: dict[str, bool] = {}
         if ledger is not None:
             done[f"ledger {ledger}"] = holds.hold_ledger(stack, ledger, **who)
-        for ml_name in ml_names:
-            done[f"topic {ml_name}"] = holds.hold_topic(stack, ml_name, **who)
+        if scope is not None:
+            done[str(scope)] = holds.hold_topic(stack, scope.name, **who)
         if namespace is not None:
             done[f"namespace {namespace}"] = holds.hold_namespace(stack, namespace, **who)
         if everything:
@@ -91,19 +93,26 @@ def lift_hold(
     everything: All = False,
     author: Author = None,
 ) -> None:
-    """Take a hold away. Who did so, and why, stays in the records."""
-    from tiering_assets.records import keys
-    from tiering_assets.steps import holds
+    """Take a hold away. Who did so, and why, stays in the records.
+
+    Takes away the hold of exactly this ledger, topic, namespace or everything. What else still holds
+    the topic, a wider hold or that of a partition, is printed.
+    """
+    from tiering_assets.steps import holds, pauses
 
     _choose(ledger, topic, namespace, everything)
+    scope = None if topic is None else _topic(topic)
+    key = _key(ledger, scope, namespace)
     with session.stack() as stack:
-        lifted = [keys.HOLD_ALL] if everything else _keys(stack, ledger, topic, namespace)
-        for key in lifted:
-            holds.lift_hold(stack, key, reason=reason, author=author_or_user(author))
+        holds.lift_hold(stack, key, reason=reason, author=author_or_user(author))
+        covered = [] if scope is None else pauses.topics_covered(stack, scope)
+        held = holds.still_held(stack, covered)
     if session.as_json:
-        print_document("hold-lift", {"holds": lifted})
-    else:
-        print_line(f"{len(lifted)} holds lifted")
+        print_document("hold-lift", {"holds": [key], "still_held": held})
+        return
+    print_line("the hold is lifted")
+    for name, why in held.items():
+        print_line(f"{name} stays held: {why}")
 
 
 @command(app, "list", examples=("tierkeeper hold list", "tierkeeper hold list --json"))
@@ -135,16 +144,24 @@ def _choose(ledger: int | None, topic: str | None, namespace: str | None, everyt
         raise typer.BadParameter(f"--namespace {namespace}: expected tenant/namespace")
 
 
-def _keys(stack: Stack, ledger: int | None, topic: str | None, namespace: str | None) -> list[str]:
+def _topic(topic: str) -> Scope:
+    from resources.errors import FormatError
+    from tiering_assets.steps.pauses import topic_scope
+
+    try:
+        return topic_scope(topic)
+    except FormatError as error:
+        raise typer.BadParameter(f"--topic: {error}") from None
+
+
+def _key(ledger: int | None, topic: Scope | None, namespace: str | None) -> str:
     from tiering_assets.records import keys
 
     if ledger is not None:
-        return [keys.hold(ledger)]
+        return keys.hold(ledger)
     if namespace is not None:
-        return [keys.namespace_hold(namespace)]
-    return (
-        [] if topic is None else [keys.topic_hold(name) for name in managed_ledgers(stack, topic)]
-    )
+        return keys.namespace_hold(namespace)
+    return keys.HOLD_ALL if topic is None else keys.topic_hold(topic.name)
 
 
 def _document(found: Any) -> dict[str, Any]:

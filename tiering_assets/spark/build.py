@@ -36,6 +36,7 @@ ONLY = {
         "errors",
         "garbage",
         "settings",
+        "settings_bounds",
         "settings_protocol",
         "settings_sources",
         "spark_master",

@@ -2,15 +2,18 @@
 
 Owns: what is held is read from the keys, so a hold whose body cannot be read holds all the same;
 taking one away leaves a record of who did it and why. A hold binds our deletes alone: what else can
-delete is what_a_hold_cannot_stop(). A hold of all is the kill switch; clean-up obeys it, too.
+delete is what_a_hold_cannot_stop(). A hold of all is the kill switch; clean-up obeys it, too. That of a
+partitioned topic covers its partitions, those that it will have, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from uuid import uuid4
 
 from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundError, RefusedError
+from resources.metastore.topic_names import parse_managed_ledger_name
 from resources.pulsar.retention import Retention
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, HoldLift, ScopeHold
@@ -32,15 +35,17 @@ class Holds:
 
     def why(self, ledger_id: int, ml_name: str) -> str | None:
         """Why this ledger is held; the widest hold speaks. None when nothing holds it."""
-        for key in (
-            keys.HOLD_ALL,
-            keys.namespace_hold(keys.namespace_of(ml_name)),
-            keys.topic_hold(ml_name),
-            keys.hold(ledger_id),
-        ):
+        if not self._keys:
+            return None
+        for key in (*hold_keys_of(ml_name), keys.hold(ledger_id)):
             if key in self._keys:
                 return self._read(key)
         return None
+
+    def why_topic(self, ml_name: str) -> str | None:
+        """Why every ledger of a topic is held; None when nothing holds them all."""
+        held = (key for key in hold_keys_of(ml_name) if key in self._keys)
+        return next((self._read(key) for key in held), None)
 
     @property
     def all_held(self) -> str | None:
@@ -51,6 +56,27 @@ class Holds:
         if key not in self._said:
             self._said[key] = _said(self._stack, key)
         return self._said[key]
+
+
+def hold_keys_of(ml_name: str) -> tuple[str, ...]:
+    """Keys of all that would hold every ledger of a managed ledger, the widest first."""
+    try:
+        whole = parse_managed_ledger_name(ml_name).unpartitioned.managed_ledger_name
+    except FormatError:  # of no topic, and of no partition
+        whole = ml_name
+    names = dict.fromkeys((whole, ml_name))
+    return (
+        keys.HOLD_ALL,
+        keys.namespace_hold(keys.namespace_of(ml_name)),
+        *(keys.topic_hold(name) for name in names),
+    )
+
+
+def still_held(stack: Stack, ml_names: Iterable[str]) -> dict[str, str]:
+    """Topic by topic what still holds all of its ledgers, read now."""
+    holds = read_holds(stack)
+    found = {topic_of(ml_name): holds.why_topic(ml_name) for ml_name in ml_names}
+    return {topic: why for topic, why in found.items() if why is not None}
 
 
 def read_holds(stack: Stack) -> Holds:
@@ -104,7 +130,7 @@ def hold_ledger(stack: Stack, ledger_id: int, *, reason: str, author: str) -> bo
 
 
 def hold_topic(stack: Stack, ml_name: str, *, reason: str, author: str) -> bool:
-    """Hold every ledger of a topic, those that it will have, too."""
+    """Hold every ledger of a topic, of a partition, or of a partitioned topic and all its partitions."""
     hold = ScopeHold(scope="topic", name=ml_name, reason=reason, author=author, held_at=stack.now())
     return stack.book.create_or_read(keys.topic_hold(ml_name), hold)[1]
 
