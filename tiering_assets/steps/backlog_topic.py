@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from resources.errors import TierkeeperError
-from resources.pulsar.policies import NOT_ASKED
+from resources.pulsar.policies import was_not_asked
 from tiering_assets.records import keys
 from tiering_assets.steps.policies import TopicPolicy
 from tiering_assets.steps.stack import Stack
@@ -42,7 +42,7 @@ def gather_topic_facts(
     policy = found.policy
     facts = TopicFacts(policy_unread=f"its policy cannot be read: {found.error}")
     if policy is not None:
-        away = [line for line in policy.unknown if not line.endswith(f": {NOT_ASKED}")]
+        away = [line for line in policy.unknown if not was_not_asked(line.partition(": ")[2])]
         facts = facts_of_policy(
             policy,
             our_place(stack),

@@ -239,6 +239,13 @@ def test_who_names_a_topic_gets_its_own_level_asked(answered):
     assert explain_ledger(stack, 0).because.reason is R.BELOW_THRESHOLD
 
 
+def test_a_level_that_was_not_asked_is_no_outage(answered):
+    stack, admin = answered
+    told = explain_ledger(stack, 0, loads_nothing=True).because
+    assert str(told) == "not admitted: policy wants it; no run has taken it up"
+    assert not [line for line, _token in admin.requests if "/persistent/" in line]
+
+
 def test_a_topics_level_that_was_asked_and_not_told_is_unknown(answered):
     stack, admin = answered
     admin.get("/persistent/t/ns/orders/offloadPolicies", {"reason": "busy"}, status=500)
