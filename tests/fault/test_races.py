@@ -47,7 +47,7 @@ def test_a_topic_deleted_and_made_again_gets_nothing_of_the_old_one(lab, namespa
     with lab.open() as stack:
         outcome = verified_only(stack, topic)
         lab.admin("DELETE", f"/persistent/{topic.spec.topic}?force=true")
-        with pytest.raises(MetadataConflictError, match="its metadata node is gone"):
+        with pytest.raises(RefusedError, match="its metadata node is gone"):
             publish(stack, topic, outcome)
         produce(lab.endpoints, topic.spec)
         made_again = lab.close_current(topic.spec.topic)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
     """Dry run of the copy: what is eligible, its blocks, bytes and requests. Writes nothing."""
     from tiering_assets.steps.plan import plan_ledger
+    from tiering_assets.steps.survey import ml_names_of
     from tiering_assets.tiering.reasons import Wait
 
     found: dict[int, LedgerPlan | Wait | TierkeeperError] = {}
@@ -49,7 +50,8 @@ def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
         read_range = stack.settings.offload.read_range_bytes
         for ledger_id in sorted(set(ledger_ids)):
             try:
-                planned = plan_ledger(stack, ledger_id)
+                name = ml_names_of(stack, [ledger_id]).get(ledger_id)
+                planned = plan_ledger(stack, ledger_id, ml_name=name)
                 found[ledger_id] = _missing(ledger_id, planned) or planned
             except TierkeeperError as error:
                 found[ledger_id] = error

@@ -16,7 +16,7 @@ from tiering_assets.records.models import LedgerFacts
 from tiering_assets.steps.freshness import require_fresh
 from tiering_assets.steps.plan import facts_of
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.topic_evidence import deleted, topic_of
 from tiering_assets.steps.undos import require_confirmed
 from tiering_assets.tiering.evidence import Dated, Effect, Kind
 from tiering_assets.tiering.topic_edit import is_marked
@@ -35,6 +35,7 @@ def delete_ledgers(
     Raises:
         RefusedError: an undo of the topic is unconfirmed.
         MetadataConflictError: something moved and nothing was deleted; gate again from the start.
+        RefusedError: the topic was deleted meanwhile.
         StaleEvidenceError: what the delete stands on is too old; nothing was deleted.
         MetadataUnknownError: the answer was lost and some nodes are still there.
     """
@@ -68,7 +69,7 @@ def _look(
 ) -> Node:
     found = stack.topics.read(ml_name)
     if found is None or found[1].stat.czxid != czxid:
-        raise MetadataConflictError(f"{topic_of(ml_name)}: the topic was deleted meanwhile")
+        raise deleted(ml_name, "deleted")
     topic, node = found
     changed = [i for i, (uid, _facts) in certified.items() if not is_marked(topic, i, uid)]
     if changed:

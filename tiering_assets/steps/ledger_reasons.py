@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from resources.errors import BrokerError, FormatError, MetadataError
+from tiering_assets.offload_format.keys import data_key
 from tiering_assets.steps.plan import LedgerSight, decide_sight
 from tiering_assets.steps.publications import Publications
 from tiering_assets.steps.release_preview import plan_release
@@ -70,6 +71,9 @@ def _publish(seen: Seen) -> ReasonsAndStep:
 
 def _release(seen: Seen) -> ReasonsAndStep:
     why_not = why_not_released(seen)
+    if why_not is not None and seen.view.offloaded_by == "broker":
+        key = data_key(uid, seen.view.ledger_id) if (uid := seen.view.uid) is not None else "KEY"
+        return why_not.reasons, f"tierkeeper object verify {key} looks for damage in its copy"
     if why_not is not None:
         return why_not.reasons, "wait, or lift the reasons"
     return ("every condition of the release gate is met",), (

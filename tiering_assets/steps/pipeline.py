@@ -62,7 +62,7 @@ class LedgerOutcome:
         if self.error is not None:
             return "failed"
         if self.published is not None:
-            return "published"
+            return "released" if self.published.released else "published"
         if self.wait is not None:
             return self.wait.reason.value
         return "verified" if self.certificate is not None else "sealed"

@@ -99,6 +99,9 @@ def facts_of(node: LedgerNode) -> LedgerFacts:
 def decide_sight(sight: LedgerSight, *, replacing: UUID | None = None) -> Copy | Wait:
     """The eligibility decision for what was just seen."""
     if sight.node is None:
+        context = None if sight.listed is None else sight.listed.offload
+        if context is not None and context.complete and context.bookkeeper_deleted:
+            return Wait(Reason.RELEASED, f"brokers read the copy {context.uid}")
         return Wait(Reason.MISSING, f"BookKeeper has no ledger {sight.ledger_id}")
     if sight.ml_name is None:
         owner = owner_of(sight.node.metadata)
@@ -117,9 +120,14 @@ def decide_sight(sight: LedgerSight, *, replacing: UUID | None = None) -> Copy |
 
 
 def plan_ledger(
-    stack: Stack, ledger_id: int, *, replacing: UUID | None = None, block_bytes: int | None = None
+    stack: Stack,
+    ledger_id: int,
+    *,
+    ml_name: str | None = None,
+    replacing: UUID | None = None,
+    block_bytes: int | None = None,
 ) -> LedgerPlan | Wait:
-    """Decide and lay out one ledger.
+    """Decide and lay out one ledger. `ml_name` is its topic's, where BookKeeper may not tell any more.
 
     `replacing` is a broken attempt whose context may stand; its `block_bytes` keep its offsets.
 
@@ -127,7 +135,7 @@ def plan_ledger(
         IntegrityError: the stored entries hold more than the metadata's length, or contradict it.
         EntryUnavailableError: too few bookies answer even for the plan.
     """
-    sight = look_at(stack, ledger_id)
+    sight = look_at(stack, ledger_id, ml_name=ml_name)
     decision = decide_sight(sight, replacing=replacing)
     if isinstance(decision, Wait):
         return decision

@@ -19,7 +19,7 @@ from resources.errors import (
     StaleEvidenceError,
     TierkeeperError,
 )
-from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.steps.confirm import settle_undos
 from tiering_assets.steps.copies_now import CopiesNow, look_at_copies, quarantine_changed
@@ -37,7 +37,7 @@ from tiering_assets.steps.publish_record import (
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import Confirmed, make_change, withdraw_standing
-from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
+from tiering_assets.steps.topic_evidence import deleted, publish_evidence, topic_of
 from tiering_assets.tiering.brokers import not_skipping
 from tiering_assets.tiering.evidence import Dated, Kind
 from tiering_assets.tiering.publication import plan_publication
@@ -51,10 +51,14 @@ Certificates = Mapping[int, Stored[Certificate]]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The broker reads this ledger from our objects. `noop` when an earlier run did it."""
+    """The broker reads this ledger from our objects. `noop` when an earlier run did it.
+
+    `released`: it is the only copy.
+    """
 
     publication_key: str
     noop: bool = False
+    released: bool = False
 
 
 PublishResult = Published | Wait | TierkeeperError
@@ -124,7 +128,9 @@ def prepare_publication(
         listed = topic_info.ledger(ledger_id)
         stands = recorded.counted(ledger_id, None if listed is None else listed.offload)
         if stands is not None:
-            settled[ledger_id] = Published(stands.key, noop=True)
+            settled[ledger_id] = Published(
+                stands.key, noop=True, released=_is_released(stack, listed)
+            )
     off = why_off(stack, ml_name) if plan.write and not broken else None
     if off is not None:  # set since the run began; what readers see already goes on
         settled.update(dict.fromkeys(plan.write, off))
@@ -152,12 +158,19 @@ def prepare_publication(
     )
 
 
+def _is_released(stack: Stack, listed: LedgerInfo | None) -> bool:
+    marked = listed is not None and listed.offload is not None and listed.offload.bookkeeper_deleted
+    return marked and listed is not None and stack.ledgers.read(listed.ledger_id) is None
+
+
 def _read_topic(stack: Stack, ml_name: str, czxid: int) -> ManagedLedger:
     found = stack.topics.read(ml_name)
-    if found is None or found[1].stat.czxid != czxid:
+    if found is None:
+        raise deleted(ml_name, "published")
+    if found[1].stat.czxid != czxid:
         raise MetadataConflictError(
-            f"{topic_of(ml_name)}: its metadata node is {'gone' if found is None else 'a new one'}: "
-            f"the topic was deleted since the copy was planned; nothing was published"
+            f"{topic_of(ml_name)}: its metadata node is a new one: the topic was deleted since the copy "
+            f"was planned, and made again; nothing was published"
         )
     return found[0]
 

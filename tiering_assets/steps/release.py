@@ -18,7 +18,6 @@ from uuid import UUID
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import (
     FormatError,
-    MetadataConflictError,
     RefusedError,
     StaleEvidenceError,
 )
@@ -51,7 +50,7 @@ from tiering_assets.steps.release_work import (
 from tiering_assets.steps.shadows import Shadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_change import make_change
-from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.topic_evidence import deleted
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.evidence import Kind
 from tiering_assets.tiering.reasons import Wait
@@ -74,7 +73,8 @@ def release_topic(
 
     Raises:
         RefusedError: the broker could not read a ledger; the marks were taken back.
-        MetadataConflictError: the topic's node is gone, or moved; nothing was deleted.
+        MetadataConflictError: the topic's node moved; nothing was deleted.
+        RefusedError: the topic was deleted.
     """
     work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows, approval=approval)
     for last in (False, True):
@@ -119,7 +119,7 @@ def prepare_release(
         )
     found = stack.topics.read(ml_name)
     if found is None:
-        raise MetadataConflictError(f"{topic_of(ml_name)}: its metadata node is gone")
+        raise deleted(ml_name, "released")
     topic, node = found
     wait = settle_undos(stack, ml_name)
     known = find_shadows(stack) if shadows is None else shadows

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-from resources.errors import MetadataConflictError, RefusedError, TierkeeperError
+from resources.errors import RefusedError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
 from tiering_assets.records.models import ReleaseIntent
@@ -22,7 +22,7 @@ from tiering_assets.steps.release_evidence import Evidence, gather
 from tiering_assets.steps.release_surroundings import TopicEvidence, gather_topic
 from tiering_assets.steps.shadows import Shadows
 from tiering_assets.steps.stack import REQUESTS_AT_ONCE, Stack
-from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.steps.topic_evidence import deleted, topic_of
 from tiering_assets.tiering.evidence import Dated, Kind, all_of
 from tiering_assets.tiering.release_gate import NotYet, Release, decide_release
 from tiering_assets.tiering.topic_edit import Copy
@@ -122,7 +122,7 @@ def gate_group(
 def look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:
     found = stack.topics.read(work.ml_name)
     if found is None or found[1].stat.czxid != work.czxid:
-        raise MetadataConflictError(f"{topic_of(work.ml_name)}: the topic was deleted meanwhile")
+        raise deleted(work.ml_name, "released")
     topic, node = found
     about = gather_topic(stack, work.ml_name, topic, work.shadows, work.seen, before=work.about)
     refuse_old_metadata(about, node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resources.errors import BrokerError
+from resources.errors import BrokerError, RefusedError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.topic_names import never_touched, parse_managed_ledger_name
 from tiering_assets.records.keys import namespace_of
@@ -15,6 +15,14 @@ from tiering_assets.tiering.topic_policy import OurPlace
 def topic_of(ml_name: str) -> str:
     """`persistent://tenant/namespace/topic` of a managed-ledger name."""
     return str(parse_managed_ledger_name(ml_name))
+
+
+def deleted(ml_name: str, what: str) -> RefusedError:
+    """The error for a topic that is gone; no repetition brings it back. `what` was not done to it."""
+    return RefusedError(
+        f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new one's: nothing was {what}; "
+        f"`tierkeeper orphan expired` lists what its ledgers left in the bucket"
+    )
 
 
 def our_place(stack: Stack) -> OurPlace:

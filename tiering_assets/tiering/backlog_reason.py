@@ -129,6 +129,7 @@ _OF_RUNS: Final[Mapping[Reason, BacklogReason]] = {
     Reason.NEVER_TOUCHED: BacklogReason.EXCLUDED,
     Reason.FOREIGN: BacklogReason.EXCLUDED,
     Reason.PUBLISHED: BacklogReason.UNCONFIRMED,
+    Reason.RELEASED: BacklogReason.DONE,
     Reason.BROKER_COPYING: BacklogReason.COPYING,
     Reason.DATA_MISSING: BacklogReason.UNSAFE,
     Reason.EXPIRED: BacklogReason.EXPIRED,

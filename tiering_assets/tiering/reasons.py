@@ -17,6 +17,7 @@ class Reason(Enum):
     NEVER_TOUCHED = "never touched"
     FOREIGN = "belongs to another managed ledger"
     PUBLISHED = "already published"
+    RELEASED = "already released"
     BROKER_COPYING = "the broker is copying it"
     DATA_MISSING = "entries are missing"
     EXPIRED = "expired"

@@ -82,6 +82,8 @@ def decide_release(evidence: ReleaseEvidence, *, lag: timedelta, now: datetime) 
     uid = evidence.context_uid
     if uid is None or not evidence.context_complete:
         return NotYet(("not published: the topic names no complete offload context",))
+    if evidence.certified_uid is None and evidence.published_uid is None:
+        return NotYet((_of_a_broker(uid), *_held(evidence)))
     reasons = [
         *_publication(evidence, uid, lag, now),
         *_certificate(evidence, uid),
@@ -89,6 +91,17 @@ def decide_release(evidence: ReleaseEvidence, *, lag: timedelta, now: datetime) 
         *_surroundings(evidence),
     ]
     return NotYet(tuple(reasons)) if reasons else Release(uid)
+
+
+def _of_a_broker(uid: UUID) -> str:
+    return (
+        f"a broker's own offloader made the copy {uid}, or all records of it are gone: nothing proves "
+        f"it, so we delete nothing for it; the broker does, after its own deletion lag"
+    )
+
+
+def _held(evidence: ReleaseEvidence) -> list[str]:
+    return [] if evidence.hold is None else [f"under a release hold: {evidence.hold}"]
 
 
 def _publication(evidence: ReleaseEvidence, uid: UUID, lag: timedelta, now: datetime) -> list[str]:
@@ -159,9 +172,7 @@ def _objects(evidence: ReleaseEvidence) -> list[str]:
 
 
 def _surroundings(evidence: ReleaseEvidence) -> list[str]:
-    reasons = []
-    if evidence.hold is not None:
-        reasons.append(f"under a release hold: {evidence.hold}")
+    reasons = _held(evidence)
     if evidence.under_replicated is None:
         reasons.append("under-replication is unknown")
     elif evidence.under_replicated:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import MetadataConflictError, MetadataUnknownError
+from resources.errors import MetadataConflictError, MetadataUnknownError, RefusedError
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.topic_names import managed_ledger_path
@@ -97,14 +97,14 @@ def test_a_mark_that_was_taken_back_keeps_the_ledger(ready):
 def test_a_topic_of_the_same_name_made_anew_keeps_the_ledger(ready):
     stored = ready.nodes[PATH]
     ready.nodes[PATH] = replace(stored, stat=replace(stored.stat, czxid=stored.stat.czxid + 1))
-    with pytest.raises(MetadataConflictError, match="the topic was deleted meanwhile"):
+    with pytest.raises(RefusedError, match="the topic was deleted"):
         ready.go()
     assert ready.scene.cluster.has_node(0)
 
 
 def test_a_topic_that_is_gone_keeps_the_ledger(ready):
     del ready.nodes[PATH]
-    with pytest.raises(MetadataConflictError, match="the topic was deleted meanwhile"):
+    with pytest.raises(RefusedError, match="the topic was deleted"):
         ready.go()
     assert ready.scene.cluster.has_node(0)
 
