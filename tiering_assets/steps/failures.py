@@ -75,10 +75,7 @@ def read_failure(stack: Stack, ledger_id: int) -> Stored[LedgerFailure] | None:
 
 def list_failures(stack: Stack) -> dict[int, datetime]:
     """Ledgers that have such a record, and when the store got it. One listing, whatever they are."""
-    found = {}
-    prefix = stack.book.prefix + keys.FAILURES
-    for summary in stack.objects.list_objects(prefix):
-        ledger_id = summary.key.removeprefix(prefix).removesuffix(".json")
-        if ledger_id.isdecimal():
-            found[int(ledger_id)] = summary.last_modified
-    return found
+    return {
+        int(key.removeprefix(keys.FAILURES).removesuffix(".json")): stored_at
+        for key, stored_at in stack.book.stored_at(keys.FAILURES).items()
+    }

@@ -224,13 +224,9 @@ class _Look:
 
 def _list_records(stack: Stack) -> Iterator[tuple[int, str, datetime]]:
     """(ledger id, key, when stored) of claim, failure and every attempt's records, attempts last."""
-    prefix = stack.book.prefix
     for folder in ("claims", "failures", *_BY_ATTEMPT):
-        for summary in stack.objects.list_objects(f"{prefix}{folder}/"):
-            key = summary.key.removeprefix(prefix)
-            ledger_id = key.split("/")[1].removesuffix(".json")
-            if ledger_id.isdecimal():
-                yield int(ledger_id), key, summary.last_modified
+        for key, summary in stack.book.listed(f"{folder}/"):
+            yield int(key.split("/")[1].removesuffix(".json")), key, summary.last_modified
 
 
 def _bytes_locked(stack: Stack) -> Mapping[int, int]:

@@ -34,11 +34,7 @@ class ReleasedLedger:
 def newest_releases(stack: Stack, count: int) -> list[ReleasedLedger]:
     """The newest releases by the store's clock, newest first; at most `count` of them."""
     prefix = stack.book.prefix
-    written = (
-        summary
-        for summary in stack.objects.list_objects(prefix + keys.RELEASES)
-        if keys.is_release(summary.key)
-    )
+    written = (summary for key, summary in stack.book.listed(keys.RELEASES) if keys.is_release(key))
     newest: Sequence[ObjectSummary] = nlargest(
         count, written, key=lambda summary: (summary.last_modified, keys.pair_of(summary.key)[0])
     )

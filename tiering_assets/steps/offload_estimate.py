@@ -180,7 +180,7 @@ def _limits(stack: Stack) -> Limits:
 def _measured(stack: Stack) -> tuple[float | None, str]:
     """Bytes per second of tasks that copied and read back, by the newest certificates."""
     listed = sorted(
-        stack.objects.list_objects(f"{stack.book.prefix}certificates/"),
+        (summary for _key, summary in stack.book.listed("certificates/")),
         key=lambda one: one.last_modified,
     )
     bytes_done, seconds, count = 0, 0.0, 0

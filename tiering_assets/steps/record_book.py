@@ -13,9 +13,10 @@ from uuid import UUID
 
 from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 from resources.object_store.records import RecordStore, StoredRecord, record_sha256
-from resources.object_store.store import ObjectStore
+from resources.object_store.store import ObjectStore, ObjectSummary
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
+from tiering_assets.records.key_kinds import is_record_key
 from tiering_assets.records.models import Record
 from tiering_assets.records.signature import digest_problem, with_digest
 
@@ -102,7 +103,7 @@ class RecordBook:
 
     def iter_records(self, record_type: type[R], prefix: str) -> Iterator[Stored[R]]:
         """All records under a prefix, in key order."""
-        for key in self._records.list(prefix):
+        for key in self.keys(prefix):
             stored = self.read(record_type, key)
             if stored is not None:
                 yield stored
@@ -128,16 +129,32 @@ class RecordBook:
 
     def _listed(self, prefix: str, after: str = "") -> Iterator[tuple[str, datetime]]:
         """Each key under a prefix, behind `after` if that is given, and when the store got it."""
+        return ((key, one.last_modified) for key, one in self.listed(prefix, after=after))
+
+    def listed(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, ObjectSummary]]:
+        """Each record's key under a prefix with what the listing says of it, in key order.
+
+        A key that no record of ours has is passed over: strays() has those.
+        """
+        for key, one in self._everything(prefix, after):
+            if is_record_key(key):
+                yield key, one
+
+    def strays(self, prefix: str) -> Iterator[str]:
+        """Keys under a prefix that no record of ours can have, in key order."""
+        return (key for key, _one in self._everything(prefix) if not is_record_key(key))
+
+    def _everything(self, prefix: str, after: str = "") -> Iterator[tuple[str, ObjectSummary]]:
         start_after = self.prefix + after if after else ""
         for one in self._objects.list_objects(self.prefix + prefix, start_after=start_after):
-            yield one.key.removeprefix(self.prefix), one.last_modified
+            yield one.key.removeprefix(self.prefix), one
 
     def keys(self, prefix: str) -> list[str]:
-        return [*self._records.list(prefix)]
+        return [key for key, _one in self.listed(prefix)]
 
     def pairs(self, prefix: str) -> set[tuple[int, UUID]]:
         """(ledger id, attempt) of every record under a prefix whose keys end so."""
-        return {keys.pair_of(key) for key in self._records.list(prefix)}
+        return {keys.pair_of(key) for key, _one in self.listed(prefix)}
 
     @staticmethod
     def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:

@@ -72,10 +72,8 @@ def find_recorded(stack: Stack, *, retired_after_s: float) -> Fleet:
     """Ledgers that topics list and that we tried, in id order, without those released so long ago."""
     there: set[str] = set()
     released: dict[int, tuple[datetime, UUID]] = {}
-    prefix = stack.book.prefix
     for folder in ("certificates/", "quarantines/", "releases/"):
-        for summary in stack.objects.list_objects(prefix + folder):
-            key = summary.key.removeprefix(prefix)
+        for key, summary in stack.book.listed(folder):
             there.add(key)
             if folder == "releases/" and keys.is_release(key):
                 ledger_id, uid = keys.pair_of(key)

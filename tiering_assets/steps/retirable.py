@@ -17,11 +17,9 @@ def find_retirable(stack: Stack, ledger_ids: Iterable[int], *, seconds: float) -
     now = stack.objects.server_time()
     for ledger_id in ledger_ids:
         released = [
-            summary.last_modified
-            for summary in stack.objects.list_objects(
-                f"{stack.book.prefix}{keys.releases_of(ledger_id)}"
-            )
-            if keys.is_release(summary.key)
+            stored_at
+            for key, stored_at in stack.book.stored_at(keys.releases_of(ledger_id)).items()
+            if keys.is_release(key)
         ]
         if released:
             if now - max(released) >= timedelta(seconds=seconds):

@@ -93,8 +93,8 @@ def find_fleet(stack: Stack, ml_names: Iterable[str] | None = None) -> Fleet:
 def _times(stack: Stack, prefix: str) -> dict[str, dict[Pair, datetime]]:
     """The store's time of each record `<prefix><ledger>/<uuid>[.<what>].json`, by what it says."""
     found: dict[str, dict[Pair, datetime]] = {}
-    for summary in stack.objects.list_objects(stack.book.prefix + prefix):
-        ledger_id, name = summary.key.split("/")[-2:]
+    for key, summary in stack.book.listed(prefix):
+        ledger_id, name = key.split("/")[-2:]
         uid, _dot, what = name.removesuffix(".json").partition(".")
         found.setdefault(what, {})[int(ledger_id), UUID(uid)] = summary.last_modified
     return found

@@ -212,12 +212,11 @@ def _lag_elapsed(stack: Stack, publication: Stored[Publication], records: Listed
 
 def _read_records(stack: Stack, *, of_all_topics: bool) -> ListedRecords:
     store_now = stack.objects.server_time()
-    prefix = stack.book.prefix
     newest: dict[int, tuple[datetime, UUID]] = {}
     attempts: Counter[int] = Counter()
     attempted: set[tuple[int, UUID]] = set()
-    for summary in stack.objects.list_objects(f"{prefix}attempts/"):
-        ledger_id, uid = keys.pair_of(summary.key)
+    for key, summary in stack.book.listed("attempts/"):
+        ledger_id, uid = keys.pair_of(key)
         attempts[ledger_id] += 1
         attempted.add((ledger_id, uid))
         if ledger_id not in newest or newest[ledger_id][0] < summary.last_modified:
