@@ -51,7 +51,7 @@ def every_key():
         if function.__module__ == keys.__name__ and name not in NO_RECORDS_KEY:
             yield from calls(function)
     for name, value in inspect.getmembers(keys):
-        if isinstance(value, str) and value.endswith(".json") and not name.startswith("_"):
+        if isinstance(value, str) and value.endswith(".json") and "/" in value:
             yield value
 
 
