@@ -40,13 +40,18 @@ class Compression(Enum):
     SNAPPY = 4
 
 
+def is_compressed(data: bytes) -> bool:
+    """Whether bytes begin as an envelope does; what is in it they need not tell."""
+    return data.startswith(MAGIC)
+
+
 def decode_enveloped(data: bytes, parse: Callable[[bytes], T]) -> tuple[T, Compression]:
     """Parse the message inside an envelope, or the bare one. `parse` raises FormatError.
 
     As in the broker, bytes whose envelope does not decode are tried as a bare message; if that
     fails as well, the envelope's error is the one to know.
     """
-    if not data.startswith(MAGIC):
+    if not is_compressed(data):
         return parse(data), Compression.NONE
     try:
         message_bytes, compression = _open(data)

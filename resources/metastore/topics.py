@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import tee
 
+from resources.errors import FormatError
 from resources.metastore.cursors import CursorInfo, decode_cursor
 from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
 from resources.metastore.store import MetadataStore, Node
@@ -20,6 +21,14 @@ from resources.metastore.topic_names import (
 )
 
 
+def decode_topic(node: Node) -> ManagedLedger:
+    """What a managed ledger's node says. FormatError, with the node's path, when that is nothing."""
+    try:
+        return decode_managed_ledger(node.data)
+    except FormatError as error:
+        raise FormatError(f"metadata node {node.path}: {error}") from error
+
+
 class TopicDirectory:
     """Reads managed ledgers and cursors. Any method may raise MetadataError or FormatError."""
 
@@ -29,7 +38,7 @@ class TopicDirectory:
     def read(self, ml_name: str) -> tuple[ManagedLedger, Node] | None:
         """One managed ledger with the node it was read from, or None if it does not exist."""
         node = self._store.get(managed_ledger_path(ml_name))
-        return None if node is None else (decode_managed_ledger(node.data), node)
+        return None if node is None else (decode_topic(node), node)
 
     def read_many(self, ml_names: Iterable[str]) -> Iterator[tuple[str, Node | None]]:
         """The nodes of many managed ledgers in their order, undecoded; None does not exist.

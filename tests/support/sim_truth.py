@@ -207,7 +207,10 @@ class Truth:
 
     def topic(self, site: Site, ml_name: str) -> ManagedLedger | None:
         stored = site.cluster.metadata.nodes.get(managed_ledger_path(ml_name))
-        return None if stored is None else decoded(stored.data)
+        try:
+            return None if stored is None else decoded(stored.data)
+        except FormatError:  # nobody can say what it lists
+            return None
 
     def attempt_of(self, instance: str, ledger_id: int, uid: UUID) -> Mapping[str, Any] | None:
         return self.record(instance, keys.attempt(ledger_id, uid))

@@ -28,6 +28,11 @@ def claim(ledger_id: int) -> str:
     return f"claims/{ledger_id}.json"
 
 
+def claimed_by(key: str) -> int:
+    """The ledger that a claim's key names."""
+    return int(key.removeprefix("claims/").removesuffix(".json"))
+
+
 PUBLICATIONS = "publications/"
 FAILURES = "failures/"
 RELEASES = "releases/"

@@ -12,7 +12,7 @@ from tiering_assets.steps.admission import Releases
 from tiering_assets.steps.claims import live_claims
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.tick_memory import TickMemory
-from tiering_assets.steps.user_topics import Topic, require_topics, user_topic_names
+from tiering_assets.steps.user_topics import Topic, readable_topics, user_topic_names
 
 
 def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[int]:
@@ -71,4 +71,4 @@ def count_closed(stack: Stack) -> int:
 
 
 def _topics(stack: Stack, names: Iterable[str] | None) -> Iterator[Topic]:
-    return require_topics(stack, user_topic_names(stack) if names is None else sorted(names))
+    return readable_topics(stack, user_topic_names(stack) if names is None else sorted(names))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from resources.errors import ObjectConflictError, ObjectExistsError
+from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.crash_points import reach
@@ -24,14 +24,35 @@ _LIVES_S_MIN = 3600.0
 
 
 def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
-    return stack.book.read(Claim, keys.claim(ledger_id))
+    """The claim on a ledger. One that cannot be read lives as long as any may, from its writing on."""
+    key = keys.claim(ledger_id)
+    try:
+        return stack.book.read(Claim, key)
+    except FormatError as error:
+        head = stack.objects.head(stack.book.prefix + key)
+        if head is None:
+            return None
+        stack.narrate(f"ledger {ledger_id}: its claim cannot be read: {error}")
+        unknown = Claim(
+            ledger_id=ledger_id,
+            run_id="unknown",
+            attempt=None,
+            expires_at=head.last_modified + _longest(stack),
+        )
+        return Stored(
+            key=key, record=unknown, sha256="", stored_at=head.last_modified, etag=head.etag
+        )
+
+
+def _longest(stack: Stack) -> timedelta:
+    """How long after its writing a claim may live."""
+    return timedelta(seconds=_LIVES_S_MIN + 2 * stack.settings.offload.claim_ttl_s)
 
 
 def live_claims(stack: Stack, store_now: datetime) -> set[int]:
     """Ledgers that runs work on now. A claim written longer ago than one may live is not read."""
-    longest = timedelta(seconds=_LIVES_S_MIN + 2 * stack.settings.offload.claim_ttl_s)
-    recent = stack.book.keys_since("claims/", store_now - longest)
-    found = stack.in_parallel(lambda key: stack.book.read(Claim, key), recent)
+    recent = stack.book.keys_since("claims/", store_now - _longest(stack))
+    found = stack.in_parallel(lambda key: read_claim(stack, keys.claimed_by(key)), recent)
     return {
         stored.record.ledger_id
         for stored in found

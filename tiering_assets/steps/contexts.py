@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from resources.metastore.ledger_info import decode_managed_ledger
+from resources.errors import FormatError
+from resources.metastore.topics import decode_topic
 from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.stack import Stack
 
@@ -20,12 +21,20 @@ class Named:
 
 
 def read_contexts(stack: Stack) -> Mapping[Pair, Named]:
-    """By ledger id and attempt, over all topics; to be called after the bucket was listed."""
+    """By ledger id and attempt, over all topics; to be called after the bucket was listed.
+
+    A topic whose node cannot be read is told and left out: who deletes reads that topic's node again.
+    """
     found: dict[Pair, Named] = {}
     for ml_name, node in stack.topics.read_all():
         if node is None:
             continue
-        for listed in decode_managed_ledger(node.data).ledgers:
+        try:
+            listed_there = decode_topic(node).ledgers
+        except FormatError as error:
+            stack.narrate(f"{ml_name} is left out: {error}")
+            continue
+        for listed in listed_there:
             if (context := listed.offload) is not None:
                 named = Named(ml_name, node.stat.version, context.complete)
                 found[listed.ledger_id, context.uid] = named

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from resources.errors import ObjectStoreError, RefusedError, StaleEvidenceError
+from resources.errors import FormatError, ObjectStoreError, RefusedError, StaleEvidenceError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
 from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
@@ -22,9 +22,13 @@ from tiering_assets.steps.bucket_listing import BucketListing, Pair, list_bucket
 from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
 from tiering_assets.steps.gone import Whereabouts
 from tiering_assets.steps.publications import recorded_publications
-from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.record_book import Stored, told
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.sweep import refuse_mass_delete, refuse_old_metadata
+from tiering_assets.steps.sweep import (
+    readable_attempts,
+    refuse_mass_delete,
+    refuse_old_metadata,
+)
 from tiering_assets.tiering.evidence import Dated, Effect
 from tiering_assets.tiering.expired import Expired, ExpiredEvidence, decide_expired
 from tiering_assets.tiering.orphans import Keep
@@ -62,8 +66,8 @@ def find_expired(
         RefusedError: metadata went backwards.
     """
     listing = listing or list_bucket(stack)
-    attempts = list(stack.book.iter_records(Attempt, "attempts/"))
-    refuse_old_metadata(stack)
+    attempts = list(readable_attempts(stack))
+    doubtful = refuse_old_metadata(stack)
     look = _Look(stack, plan)
     named = None if plan is None else {(one.ledger_id, one.uid) for one in plan.record.copies}
     hidden = _hidden(stack)
@@ -73,7 +77,13 @@ def find_expired(
         objects = tuple(sorted({*listing.keys_of(pair), *hidden.get(pair, ())}))
         if not objects or (named is not None and pair not in named):
             continue
-        copy = look.at(attempt, objects, listing.bytes_of(pair))
+        if keys.topic_hash(attempt.record.ml_name) in doubtful:
+            continue
+        try:
+            copy = look.at(attempt, objects, listing.bytes_of(pair))
+        except FormatError as error:
+            stack.narrate(f"ledger {pair[0]}: its copy stays: {error}")
+            continue
         if copy is not None:
             found.append(copy)
     return found
@@ -83,7 +93,7 @@ def _hidden(stack: Stack) -> Mapping[Pair, tuple[str, ...]]:
     """Keys of swept attempts of which locked versions are left, behind a marker."""
     return {
         (one.record.ledger_id, one.record.uid): one.record.objects
-        for one in stack.book.iter_records(Swept, "sweeps/")
+        for one in stack.book.iter_readable(Swept, "sweeps/", told(stack))
         if one.record.bytes_stay
     }
 
@@ -159,7 +169,10 @@ def _act(stack: Stack, look: _Look, seen: ExpiredCopy, planned: PlannedExpiry) -
     if not isinstance(seen.decision, Expired):
         return seen
     look.renew()
-    copy = look.at(seen.attempt, seen.objects, seen.bytes)
+    try:
+        copy = look.at(seen.attempt, seen.objects, seen.bytes)
+    except FormatError as error:
+        return replace(seen, decision=Keep(*seen.pair, f"cannot be judged: {error}"))
     if copy is None:
         back = Keep(*seen.pair, "its topic lists the ledger again")
         return replace(seen, decision=back)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from resources.errors import ObjectStoreError, StaleEvidenceError
+from resources.errors import FormatError, ObjectStoreError, StaleEvidenceError
 from resources.object_store.deletion import delete_object
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
@@ -79,11 +79,19 @@ def find_gone(stack: Stack, *, plan: Stored[ForgetPlan] | None = None) -> list[G
 def _find_gone(stack: Stack, look: _Look, plan: Stored[ForgetPlan] | None) -> list[GoneLedger]:
     named = None if plan is None else {one.ledger_id for one in plan.record.ledgers}
     attempts: dict[int, list[Attempt]] = defaultdict(list)
-    for stored in stack.book.iter_records(Attempt, "attempts/"):
+    kept: set[int] = set()
+
+    def tell(key: str, error: FormatError) -> None:
+        stack.narrate(f"{key}: the records of its ledger stay: {error}")
+        kept.add(keys.pair_of(key)[0])
+
+    for stored in stack.book.iter_readable(Attempt, "attempts/", tell):
         attempts[stored.record.ledger.ledger_id].append(stored.record)
-    refuse_old_metadata(stack)
+    doubtful = refuse_old_metadata(stack)
     found = []
     for ledger_id, made in sorted(attempts.items()):
+        if ledger_id in kept or {keys.topic_hash(one.ml_name) for one in made} & doubtful:
+            continue
         if named is None or ledger_id in named:
             one = look.at(ledger_id, made)
             if one is not None:
@@ -231,6 +239,10 @@ def _list_records(stack: Stack) -> Iterator[tuple[int, str, datetime]]:
 
 def _bytes_locked(stack: Stack) -> Mapping[int, int]:
     found: dict[int, int] = defaultdict(int)
-    for stored in stack.book.iter_records(Swept, "sweeps/"):
+
+    def tell(key: str, _error: FormatError) -> None:
+        found[keys.pair_of(key)[0]] += 1  # at least; so its records stay
+
+    for stored in stack.book.iter_readable(Swept, "sweeps/", tell):
         found[stored.record.ledger_id] += stored.record.bytes_stay or 0
     return found

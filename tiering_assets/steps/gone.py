@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from resources.metastore.ledger_info import decode_managed_ledger
+from resources.metastore.topics import decode_topic
 from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.freshness import asking, is_young
@@ -55,7 +55,7 @@ class Whereabouts:
         self._listers.clear()
         self._namers.clear()
         for ml_name, node in self._stack.topics.read_all():
-            for one in () if node is None else decode_managed_ledger(node.data).ledgers:
+            for one in () if node is None else decode_topic(node).ledgers:
                 self._listers[one.ledger_id] = ml_name
                 if one.offload is not None:
                     self._namers[one.ledger_id, one.offload.uid] = ml_name

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from resources.bookkeeper.ledger import LedgerState
+from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
@@ -29,7 +30,11 @@ from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide
 def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:
     """The decision about an attempt, and how old what it stands on is. Ages are by the store's clock."""
     dated = asking(stack, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
-    evidence = _gather(stack, attempt, stack.objects.server_time())
+    try:
+        evidence = _gather(stack, attempt, stack.objects.server_time())
+    except FormatError as error:  # a record or a node of this one, which forbids nothing to others
+        record = attempt.record
+        return Keep(record.ledger.ledger_id, record.uid, f"cannot be judged: {error}"), dated
     guard_age = timedelta(seconds=stack.settings.release.guard_age_s)
     return decide_sweep(evidence, guard_age=guard_age), dated
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from resources.bookkeeper.ledger import LedgerState
-from resources.errors import TierkeeperError
+from resources.errors import FormatError, TierkeeperError
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
@@ -74,10 +74,13 @@ def find_leftovers(
     begun = stack.book.pairs("sweep-intents/") - swept
     unfinished = {pair for pair, place in named.items() if not place.complete}
     candidates = (unfinished | begun | (noted & listing.pairs())) - ours
-    return [
-        _look(stack, pair, listing, named.get(pair), interrupted=pair in begun)
-        for pair in sorted(candidates)
-    ]
+    found = []
+    for pair in sorted(candidates):
+        try:
+            found.append(_look(stack, pair, listing, named.get(pair), interrupted=pair in begun))
+        except FormatError as error:
+            stack.narrate(f"ledger {pair[0]}: what its broker left of {pair[1]} stays: {error}")
+    return found
 
 
 def _look(

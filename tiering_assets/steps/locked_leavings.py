@@ -15,7 +15,7 @@ from tiering_assets.steps.deleting import Going, delete_leavings
 from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.holds import require_nothing_held
 from tiering_assets.steps.leavings_evidence import decide_after_reading
-from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.record_book import Stored, told
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.evidence import Effect, Kind
 from tiering_assets.tiering.orphans import Keep
@@ -24,7 +24,7 @@ from tiering_assets.tiering.orphans import Keep
 def retry_locked_leavings(stack: Stack) -> list[Swept]:
     """Try each once; returns the records of those that freed something."""
     done: list[Swept] = []
-    for stored in stack.book.iter_records(Swept, "sweeps/"):
+    for stored in stack.book.iter_readable(Swept, "sweeps/", told(stack)):
         if not stored.record.bytes_stay:
             continue
         try:

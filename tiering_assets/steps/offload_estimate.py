@@ -205,4 +205,11 @@ def _first_in_namespace(stack: Stack, topics: Sequence[str]) -> list[str]:
     first: dict[str, str] = {}
     for ml_name in topics:
         first.setdefault(namespace_of(ml_name), ml_name)
-    return [one for one in first.values() if stack.book.read(Canary, keys.canary(one)) is None]
+    return [one for one in first.values() if not _has_canary(stack, one)]
+
+
+def _has_canary(stack: Stack, ml_name: str) -> bool:
+    try:
+        return stack.book.read(Canary, keys.canary(ml_name)) is not None
+    except FormatError:
+        return False

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from resources.errors import LedgerNotFoundError
-from resources.metastore.ledger_info import LedgerInfo, decode_managed_ledger
+from resources.errors import FormatError, LedgerNotFoundError
+from resources.metastore.ledger_info import LedgerInfo
+from resources.metastore.topics import decode_topic
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Claim
@@ -77,8 +79,9 @@ def nobody_knows(ledger_id: int) -> LedgerNotFoundError:
 def _lister(stack: Stack, ledger_id: int) -> str | None:
     """The topic that lists a ledger: looks through all of them."""
     for ml_name, node in stack.topics.read_all():
-        if node is not None and decode_managed_ledger(node.data).ledger(ledger_id) is not None:
-            return ml_name
+        with suppress(FormatError):  # it is told where all topics are looked at
+            if node is not None and decode_topic(node).ledger(ledger_id) is not None:
+                return ml_name
     return None
 
 

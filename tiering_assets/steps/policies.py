@@ -22,7 +22,7 @@ from resources.settings import PolicySettings, ReleaseSettings
 from tiering_assets.steps.pauses import Pauses, read_pauses
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
-from tiering_assets.steps.user_topics import require_topics, user_topic_names
+from tiering_assets.steps.user_topics import readable_topics, user_topic_names
 from tiering_assets.tiering.own_policy import OwnPolicies
 from tiering_assets.tiering.pauses import switched_off
 from tiering_assets.tiering.policy import EffectivePolicy, effective_policy
@@ -116,7 +116,7 @@ def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Poli
 
 def user_topics(stack: Stack) -> Iterator[str]:
     """Managed-ledger names of all topics that we may touch, sorted."""
-    for topic in require_topics(stack, user_topic_names(stack)):
+    for topic in readable_topics(stack, user_topic_names(stack)):
         yield topic.ml_name
 
 

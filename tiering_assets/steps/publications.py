@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
+from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.offload_context import OffloadContext
 from tiering_assets.records import keys
@@ -83,11 +84,11 @@ def surveyed_publications(
 ) -> Publications:
     """The same for a survey, which decides nothing: what this run has read is not read again.
 
-    They are written once and for ever. `listed` is the listing of all topics, where there is one.
+    They are written once and for ever. One that cannot be read is told and confirms nothing. `listed` is the listing of all topics, where there is one.
     """
     prefix = keys.publications_of(ml_name)
     wanted = stack.book.keys(prefix) if listed is None else listed.get(prefix, ())
-    found = stack.memory.ask_final(wanted, lambda new: _ask(stack, new))
+    found = stack.memory.ask_final(wanted, lambda new: _ask_readable(stack, new))
     return Publications([stored for stored in found.values() if stored is not None])
 
 
@@ -119,6 +120,17 @@ def publication_of(stack: Stack, ml_name: str, listed: LedgerInfo | None) -> Pub
 
 def _read(stack: Stack, wanted: Sequence[str]) -> list[Stored[Publication]]:
     return [stored for stored in _ask(stack, wanted) if stored is not None]
+
+
+def _ask_readable(stack: Stack, wanted: Sequence[str]) -> Sequence[Stored[Publication] | None]:
+    def ask(key: str) -> Stored[Publication] | None:
+        try:
+            return stack.book.read(Publication, key)
+        except FormatError as error:
+            stack.narrate(f"a publication confirms nothing: {error}")
+            return None
+
+    return stack.in_parallel(ask, wanted)
 
 
 def _ask(stack: Stack, wanted: Sequence[str]) -> Sequence[Stored[Publication] | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from resources.errors import ObjectExistsError
+from resources.errors import FormatError, ObjectExistsError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, PublishedLedger
 from tiering_assets.steps.crash_points import reach
@@ -68,7 +68,10 @@ def _create(
 
 def canary_stands(stack: Stack, ml_name: str, place: str) -> bool:
     """Whether brokers of the namespace have read a ledger from this place not too long ago."""
-    found = stack.book.read(Canary, keys.canary(ml_name))
+    try:
+        found = stack.book.read(Canary, keys.canary(ml_name))
+    except FormatError:  # proves nothing: another ledger goes first
+        return False
     if found is None or found.record.policy_digest != place:
         return False
     age = stack.objects.server_time() - found.stored_at
@@ -85,7 +88,11 @@ def record_canary(stack: Stack, ml_name: str, place: str, certificate: Certifica
         proven_at=stack.now(),
         writer=stack.writer,
     )
-    stored, ours = stack.book.create_or_read(keys.canary(ml_name), canary)
-    if not ours and not canary_stands(stack, ml_name, place):
-        stack.book.replace(stored, canary)
+    try:
+        stored, ours = stack.book.create_or_read(keys.canary(ml_name), canary)
+    except FormatError:
+        stack.book.overwrite_damaged(keys.canary(ml_name), canary)
+    else:
+        if not ours and not canary_stands(stack, ml_name, place):
+            stack.book.replace(stored, canary)
     reach("publish.canary_recorded")

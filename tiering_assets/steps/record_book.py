@@ -5,10 +5,10 @@ Owns: every record is written with its own digest, and one whose digest does not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
@@ -36,6 +36,16 @@ class Stored(Generic[R]):
     stored_at: datetime
     etag: str
     body: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+class Narrator(Protocol):
+    @property
+    def narrate(self) -> Callable[[str], None]: ...
+
+
+def told(who: Narrator) -> Callable[[str, FormatError], None]:
+    """What to do about records that cannot be read where one is as good as not there: say so."""
+    return lambda _key, error: who.narrate(f"passed over: {error}")
 
 
 class RecordBook:
@@ -107,6 +117,28 @@ class RecordBook:
             stored = self.read(record_type, key)
             if stored is not None:
                 yield stored
+
+    def iter_readable(
+        self, record_type: type[R], prefix: str, tell: Callable[[str, FormatError], None]
+    ) -> Iterator[Stored[R]]:
+        """The same without those that cannot be read, of which `tell` gets key and error."""
+        for key in self.keys(prefix):
+            try:
+                stored = self.read(record_type, key)
+            except FormatError as error:
+                tell(key, error)
+            else:
+                if stored is not None:
+                    yield stored
+
+    def overwrite_damaged(self, key: str, record: R) -> None:
+        """Put a record in the place of one that cannot be read, if nobody else did meanwhile."""
+        head = self._objects.head(self.prefix + key)
+        if head is None:
+            self.create(key, record)
+        else:
+            body = with_digest(encode_record(record))
+            self._records.replace_if_match(key, body, etag=head.etag)
 
     def stored_at(self, prefix: str) -> dict[str, datetime]:
         """When the store got each record under a prefix, in key order."""

@@ -26,7 +26,7 @@ from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import ml_names_of
 from tiering_assets.steps.tick_memory import Certified
 from tiering_assets.steps.tier_topic import tier_topic
-from tiering_assets.steps.user_topics import require_topics
+from tiering_assets.steps.user_topics import readable_topics
 from tiering_assets.steps.withdrawn import read_withdrawn
 from tiering_assets.tiering.approval import Approval
 from tiering_assets.tiering.reasons import Wait
@@ -158,7 +158,7 @@ def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiti
     """Certified ledgers of these topics that no context names yet, by topic."""
     certified = Certified(stack)
     found: dict[str, Waiting] = {}
-    for topic in require_topics(stack, sorted(topics)):
+    for topic in readable_topics(stack, sorted(topics)):
         closed = [one for one in topic.info.ledgers if one.offload is None and not one.is_open]
         ledger_ids = [one.ledger_id for one in closed]
         certified.ask(ledger_ids)

@@ -81,11 +81,15 @@ def find_resumable(stack: Stack, ledger_id: int) -> Certified | Complete | None:
 
 
 def is_proven(stack: Stack, attempt: Stored[Attempt]) -> bool:
-    """Whether an attempt has its proof and no doubt, given up or not."""
+    """Whether an attempt has its proof and no doubt, given up or not.
+
+    FormatError where its certificate cannot be read: that proves nothing, and disproves nothing.
+    """
     ledger_id, uid = attempt.record.ledger.ledger_id, attempt.record.uid
     if is_quarantined(stack, ledger_id, uid):
         return False
-    return _certificate(stack, ledger_id, attempt) is not None
+    found = stack.book.read(Certificate, keys.certificate(ledger_id, uid))
+    return found is not None and found.record.previous == attempt.sha256
 
 
 def newest_certified(stack: Stack, ledger_id: int) -> Stored[Attempt] | None:

@@ -15,7 +15,7 @@ from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.user_topics import require_topics, user_topic_names
+from tiering_assets.steps.user_topics import readable_topics, user_topic_names
 from tiering_assets.tiering.scrub_plan import Candidate
 
 Pair = tuple[int, UUID]
@@ -35,7 +35,7 @@ def find_fleet(stack: Stack, ml_names: Iterable[str] | None = None) -> Fleet:
     names = user_topic_names(stack) if ml_names is None else sorted(ml_names)
     named: list[tuple[str, LedgerInfo]] = [
         (topic.ml_name, listed)
-        for topic in require_topics(stack, names)
+        for topic in readable_topics(stack, names)
         for listed in topic.info.ledgers
     ]
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())

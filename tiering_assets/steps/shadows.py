@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from resources.metastore.ledger_info import decode_managed_ledger
+from resources.errors import FormatError
+from resources.metastore.envelope import is_compressed
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY
+from resources.metastore.topics import decode_topic
 from tiering_assets.steps.freshness import asking, is_young
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.evidence import Dated, Kind
@@ -51,12 +53,23 @@ def find_shadows(stack: Stack) -> Shadows:
     return shadows
 
 
+def _may_be_a_shadow(data: bytes) -> bool:
+    """Of a node that does not decode: whether it has the property, or is compressed and may hide it."""
+    return SHADOW_SOURCE_PROPERTY.encode() in data or is_compressed(data)
+
+
 def _find(stack: Stack) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for name, node in stack.topics.read_all():
         if node is None:
             continue
-        source = decode_managed_ledger(node.data).properties.get(SHADOW_SOURCE_PROPERTY)
+        try:
+            source = decode_topic(node).properties.get(SHADOW_SOURCE_PROPERTY)
+        except FormatError as error:
+            if _may_be_a_shadow(node.data):
+                raise
+            stack.narrate(f"{name} is left out, it names no source of a shadow: {error}")
+            continue
         if source is not None:
             found[source].append(name)
     return found

@@ -12,8 +12,10 @@ from datetime import UTC, datetime, timedelta
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
+from tiering_assets.records.keys import claimed_by
 from tiering_assets.records.models import Claim
 from tiering_assets.steps.brokers_seen import locate
+from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node
 from tiering_assets.steps.policies import Policies
 from tiering_assets.steps.stack import Stack
@@ -52,7 +54,7 @@ def dead_claims(
         if start and stack.monotonic() >= deadline:
             return found, keys[start - 1]
         some = keys[start : start + _CLAIMS_AT_ONCE]
-        for stored in stack.in_parallel(lambda key: stack.book.read(Claim, key), some):
+        for stored in stack.in_parallel(lambda key: read_claim(stack, claimed_by(key)), some):
             dead = None if stored is None else _dead(stored.record, store_now)
             found += [dead] if dead is not None else []
     return found, None

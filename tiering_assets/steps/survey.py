@@ -31,7 +31,7 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
-from tiering_assets.steps.user_topics import require_topics, user_topic_names
+from tiering_assets.steps.user_topics import readable_topics, user_topic_names
 from tiering_assets.tiering.lag import lag_elapsed
 from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
 
@@ -116,7 +116,7 @@ def survey_topics(stack: Stack, topics: Iterable[str] | None = None) -> Iterator
     records = _read_records(stack, of_all_topics=topics is None)
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     names = user_topic_names(stack) if topics is None else sorted(topics)
-    for topic in require_topics(stack, names):
+    for topic in readable_topics(stack, names):
         ledgers = tuple(_survey_topic(stack, topic.ml_name, topic.info, records, in_bookkeeper))
         yield SurveyedTopic(
             ml_name=topic.ml_name, info=topic.info, node=topic.node, ledgers=ledgers

@@ -8,10 +8,10 @@ scratch right before the delete, abort unfinished uploads, delete data and index
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from resources.errors import ObjectStoreError, RefusedError, StaleEvidenceError
+from resources.errors import FormatError, ObjectStoreError, RefusedError, StaleEvidenceError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
 from tiering_assets.records.sweep_models import Swept
@@ -50,7 +50,7 @@ class Leaving:
 def find_leavings(stack: Stack, listing: BucketListing | None = None) -> list[Leaving]:
     """Every attempt that still has objects or uploads, with the decision about it."""
     listing = listing or list_bucket(stack)
-    attempts = list(stack.book.iter_records(Attempt, "attempts/"))
+    attempts = list(readable_attempts(stack))
     # Metadata is read after the listings: what was published in between is seen, never deleted.
     found: list[Leaving] = []
     for attempt in attempts:
@@ -81,10 +81,10 @@ def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) 
         RefusedError: metadata went backwards, or the run would delete too much of the fleet.
     """
     listing = listing or list_bucket(stack)
-    leavings = find_leavings(stack, listing)
+    doubtful = refuse_old_metadata(stack)
+    leavings = [_kept_if(one, doubtful) for one in find_leavings(stack, listing)]
     going = [leaving for leaving in leavings if isinstance(leaving.decision, Sweep)]
     refuse_mass_delete(stack, len(going), fleet=len(leavings))
-    refuse_old_metadata(stack)
     if not execute:
         return leavings
     require_nothing_held(stack, "sweep")
@@ -100,7 +100,7 @@ def _act(stack: Stack, leaving: Leaving) -> Leaving:
             return _sweep_one(stack, leaving)
         if leaving.uploads:
             _abort_if_certified(stack, leaving)
-    except (ObjectStoreError, RefusedError, StaleEvidenceError) as error:
+    except (ObjectStoreError, RefusedError, StaleEvidenceError, FormatError) as error:
         stack.narrate(str(error))
         return replace(leaving, error=str(error))
     return leaving
@@ -111,9 +111,14 @@ def _finish(stack: Stack, listing: BucketListing) -> None:
     book = stack.book
     decided = book.pairs("attempts/") & book.pairs("outcomes/")
     for pair in sorted(decided - book.pairs("sweeps/") - listing.pairs()):
-        outcome = book.read(Outcome, keys.outcome(*pair))
-        if outcome is not None and outcome.record.outcome == "abandon":
+        try:
+            outcome = book.read(Outcome, keys.outcome(*pair))
+            if outcome is None or outcome.record.outcome != "abandon":
+                continue
             attempt = book.require(Attempt, keys.attempt(*pair))
+        except FormatError as error:
+            stack.narrate(f"ledger {pair[0]}: {error}")
+        else:
             nothing = _going(attempt, (), (), outcome.sha256, Dated())
             record_swept(stack, nothing, bytes_freed=None, bytes_stay=None)
 
@@ -190,11 +195,42 @@ def refuse_mass_delete(stack: Stack, going: int, *, fleet: int) -> None:
         )
 
 
-def refuse_old_metadata(stack: Stack) -> None:
-    """A metadata store restored from an old snapshot must not make us delete the only copies."""
-    for stored in stack.book.iter_records(Publication, "publications/"):
+def readable_attempts(stack: Stack) -> Iterator[Stored[Attempt]]:
+    """Every attempt; one whose record cannot be read is told, and nothing of it goes."""
+
+    def tell(key: str, error: FormatError) -> None:
+        stack.narrate(f"{key}: nothing of this attempt is deleted: {error}")
+
+    return stack.book.iter_readable(Attempt, "attempts/", tell)
+
+
+def _kept_if(leaving: Leaving, doubtful: frozenset[str]) -> Leaving:
+    record = leaving.attempt.record
+    if not isinstance(leaving.decision, Sweep) or keys.topic_hash(record.ml_name) not in doubtful:
+        return leaving
+    why = "its topic's node or a publication record of it cannot be read"
+    return replace(leaving, decision=Keep(record.ledger.ledger_id, record.uid, why))
+
+
+def refuse_old_metadata(stack: Stack) -> frozenset[str]:
+    """A metadata store restored from an old snapshot must not make us delete the only copies.
+
+    Returns the hashes of topics of which a publication, or the node, cannot be read: nothing of those
+    may go.
+    """
+    doubtful: set[str] = set()
+
+    def tell(key: str, error: FormatError) -> None:
+        stack.narrate(f"nothing of its topic is deleted: {error}")
+        doubtful.add(keys.topic_hash_of(key))
+
+    for stored in stack.book.iter_readable(Publication, "publications/", tell):
         record = stored.record
-        found = stack.topics.read(record.ml_name)
+        try:
+            found = stack.topics.read(record.ml_name)
+        except FormatError as error:
+            tell(stored.key, error)
+            continue
         if found is None or found[1].stat.czxid != record.node_czxid:
             continue  # deleted, or deleted and made again: a new history
         version = found[1].stat.version
@@ -203,3 +239,4 @@ def refuse_old_metadata(stack: Stack) -> None:
                 f"{record.ml_name}: node version {version} is below the recorded "
                 f"{record.node_version}: the metadata store went back in time; nothing is deleted"
             )
+    return frozenset(doubtful)

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
+from resources.errors import FormatError, TierkeeperError
+from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.store import Node
 from resources.metastore.topic_names import never_touched
+from resources.metastore.topics import decode_topic
 from tiering_assets.steps.stack import Stack
 
 _AHEAD = 256  # nodes that are read before the first of them is given out
@@ -47,12 +48,17 @@ def read_topics(
             yield from ((name, _decode(name, nodes[name])) for name in ahead)
 
 
-def require_topics(stack: Stack, names: Iterable[str]) -> Iterator[Topic]:
-    """The same where one that cannot be read is an error of the whole."""
-    for _name, found in read_topics(stack, names):
-        if isinstance(found, TierkeeperError):
+def readable_topics(stack: Stack, names: Iterable[str]) -> Iterator[Topic]:
+    """The same without those whose node is there and says nothing that can be read: they are told.
+
+    Raises the error of a topic that could not be asked for: an outage is nobody's own.
+    """
+    for name, found in read_topics(stack, names):
+        if isinstance(found, FormatError):
+            stack.narrate(f"{name} is left out: {found}")
+        elif isinstance(found, TierkeeperError):
             raise found
-        if found is not None:
+        elif found is not None:
             yield found
 
 
@@ -68,7 +74,7 @@ def _decode(name: str, node: Node | None) -> Topic | TierkeeperError | None:
     if node is None:
         return None
     try:
-        info = decode_managed_ledger(node.data)
+        info = decode_topic(node)
     except TierkeeperError as error:
         return error
     return _ours(Topic(name, info, node))

@@ -14,6 +14,7 @@ NO_RECORDS_KEY = {
     "attempts_of",
     "by_broker",
     "certificates_of",
+    "claimed_by",
     "filed_in",
     "is_release",
     "namespace_of",
@@ -25,7 +26,7 @@ NO_RECORDS_KEY = {
     "unconfirmed_undos",
     "undos_of",
 }
-GIVEN = {
+GIVEN: dict[str, list[object]] = {
     "ledger_id": [0, 42, 2**63 - 1],
     "uid": [UID],
     "ml_name": ["t/ns/persistent/orders"],
@@ -50,7 +51,7 @@ def every_key():
     for name, function in inspect.getmembers(keys, inspect.isfunction):
         if function.__module__ == keys.__name__ and name not in NO_RECORDS_KEY:
             yield from calls(function)
-    for name, value in inspect.getmembers(keys):
+    for _name, value in inspect.getmembers(keys):
         if isinstance(value, str) and value.endswith(".json") and "/" in value:
             yield value
 
