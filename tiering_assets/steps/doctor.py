@@ -79,6 +79,7 @@ def examine(
         doctor_policies,
         doctor_proofs,
         doctor_publications,
+        doctor_records,
         doctor_stores,
     )
 
@@ -137,5 +138,6 @@ def examine(
         )
         yield from asked("brokers seen", lambda: doctor_brokers.check_memory(settings))
         yield from asked("publications", lambda: doctor_publications.check(settings))
+        yield from asked("records", lambda: doctor_records.check(settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")

@@ -176,6 +176,18 @@ class RecordBook:
         """Keys under a prefix that no record of ours can have, in key order."""
         return (key for key, _one in self._everything(prefix) if not is_record_key(key))
 
+    def every_key(self) -> Iterator[str]:
+        """All keys of the instance in their order, of records and strays."""
+        return (key for key, _one in self._everything(""))
+
+    def is_readable(self, key: str) -> bool:
+        """Whether what lies there is a JSON object with its digest, if anything does: one request."""
+        try:
+            stored = self._records.read(key)
+        except FormatError:
+            return False
+        return stored is None or digest_problem(stored.record) is None
+
     def _everything(self, prefix: str, after: str = "") -> Iterator[tuple[str, ObjectSummary]]:
         start_after = self.prefix + after if after else ""
         for one in self._objects.list_objects(self.prefix + prefix, start_after=start_after):
