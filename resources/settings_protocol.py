@@ -68,7 +68,9 @@ class ReleaseSettings:
     plan_valid_s: float = setting(24 * 3600.0, "seconds for which a written plan may be executed")
     check_to_delete_max_s: float = setting(5.0, "seconds between the last check and the delete")
     guard_age_s: float = setting(24 * 3600.0, "youngest age of what clean-up may delete")
-    fleet_share_max: float = setting(0.1, "share of the fleet that one run may delete")
+    fleet_share_max: float = setting(
+        0.1, "share of the fleet that one run may delete; up to 100 deletes it is not looked at"
+    )
     records_kept_s: float = setting(
         30 * 24 * 3600.0,
         "seconds that records stay after the newest of a ledger that is gone, objects and all",

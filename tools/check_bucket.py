@@ -246,6 +246,9 @@ def moment(text: str) -> datetime:
     return when
 
 
+HOLD_KEY = re.compile(r"holds/((0|[1-9][0-9]{0,18})|all|(topics|namespaces)/[0-9a-f]{32})\.json")
+
+
 def place_of(key: str) -> tuple[str, int | None, str | None] | None:
     """(kind, ledger, attempt) by the key below the instance; None where no record has such a key."""
     parts = key.split("/")
@@ -845,6 +848,11 @@ class Check:
         for name in [""] if ledgers is None else [f"{i}.json" for i in ledgers]:
             for full in self.bucket.keys(f"{self.prefix}failures/{name}"):
                 self.read(full[len(self.prefix) :])  # of no chain: it proves nothing
+        for full in self.bucket.keys(self.prefix + "holds/") if ledgers is None else ():
+            key = full[len(self.prefix) :]
+            if HOLD_KEY.fullmatch(key) is None:
+                said = ("key", "one of a record's", "another: possibly meant as a hold")
+                self.findings.append(finding("record_misplaced", None, None, key, *said))
         known = [ledger for ledger, _attempt in self.forgotten]
         self.counts["forgotten"] = sum(ledgers is None or i in ledgers for i in known)
         for ledger in (i for i, made in found.items() if not made and i not in known):

@@ -77,6 +77,21 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
     """The error for an answer that is not a success."""
     if code == "NoSuchBucket":
         return bucket_missing(request)
+    if code == "InvalidAccessKeyId":
+        return ObjectStoreError(
+            f"{request.place}: {request.what} was refused: the store does not know this access key "
+            f"({code}): check store.access_key"
+        )
+    if code == "SignatureDoesNotMatch":
+        return ObjectStoreError(
+            f"{request.place}: {request.what} was refused: the secret key is not that of the access key "
+            f"({code}): check store.secret_key, then store.access_key"
+        )
+    if code == "AuthorizationHeaderMalformed":
+        return ObjectStoreError(
+            f"{request.place}: {request.what} was refused: the bucket is in another region than the "
+            f"request was signed for ({code}): check store.region"
+        )
     if code in CREDENTIAL_CODES:
         return ObjectStoreError(
             f"{request.place}: {request.what} was refused ({code}): check store.access_key and "

@@ -60,7 +60,7 @@ class TopicPlace:
 
 
 class BrokerAdmin(Protocol):
-    """Topics are full names, `persistent://tenant/namespace/name`; ValueError for others.
+    """Topics are full names, `persistent://tenant/namespace/name`; FormatError for others.
 
     Every method may raise BrokerError; BrokerNotFoundError for a 404, BrokerUnknownError when the
     answer was lost. Messages hold status, path and the broker's reason, never the token.

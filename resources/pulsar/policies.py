@@ -88,7 +88,7 @@ class PolicyReader:
         """
         try:
             name = parse_topic(topic)
-        except ValueError as error:
+        except FormatError as error:
             raise FormatError(f"{error}: its policies cannot be read") from None
         config = self._runtime_config()
         namespace = self._namespace(name, from_store=config is None)

@@ -51,11 +51,13 @@ class TopicName:
 
 
 def parse_topic(topic: str) -> TopicName:
-    """Read a persistent topic's full name. ValueError for anything else, legacy names included."""
+    """Read a persistent topic's full name. FormatError for anything else, legacy names included."""
     scheme, found, rest = topic.partition("://")
     segments = rest.split("/")
     if not found or scheme != "persistent" or len(segments) != 3 or not all(segments):
-        raise ValueError(f"{topic!r} is not persistent://tenant/namespace/name")
+        raise FormatError(
+            f"{topic!r} is not persistent://tenant/namespace/name: brokers' admin API knows no other"
+        )
     return TopicName(*segments)
 
 

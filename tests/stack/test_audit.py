@@ -118,7 +118,7 @@ def audit(cluster):
         ours = audit_store(
             steps.objects,
             steps.settings,
-            ledger_ids=ledger_ids,
+            ledger_ids=ledger_ids or None,
             instance=steps.instance,
             deep=True,
             in_flight_s=0.0,
@@ -132,7 +132,7 @@ def audit(cluster):
             public_keys=[],
             tell=lambda _line: None,
         )
-        check.run(list(ledger_ids))
+        check.run(list(ledger_ids) or None)
         assert check.counts["objects"] == ours.objects
         return ours.findings, check.findings
 
@@ -228,6 +228,23 @@ def test_both_find_what_was_tampered_with(cluster, released, audit, case):
         assert kinds(ours) == kinds(theirs)
         assert {f.uid for f in ours} <= {one.uid, two.uid, None}
     assert audit(one.id, two.id) == ([], [])
+
+
+def test_what_may_have_been_meant_as_a_hold_is_told_by_both(cluster, released, audit):
+    steps = cluster.steps
+    key = f"{steps.book.prefix}holds/topics/orders.json"
+    assert key.removeprefix(steps.book.prefix) not in {f.key for f in audit()[0]}
+    steps.objects.put(key, b"{}")
+    try:
+        ours, theirs = audit()
+        [one] = [f for f in ours if f.key == "holds/topics/orders.json"]
+        assert one.kind == "record_misplaced"
+        assert "possibly meant as a hold" in one.found
+        [other] = [f for f in theirs if f["key"] == "holds/topics/orders.json"]
+        assert other["kind"] == "record_misplaced"
+        assert "possibly meant as a hold" in other["found"]
+    finally:
+        steps.objects.delete(key)
 
 
 def test_a_certificate_of_an_older_attempt_is_in_the_wrong_place(cluster, twice, audit):

@@ -36,7 +36,7 @@ SHARED = {"resources.devstack.prerequisites"}  # finds Java for Spark and doctor
 # Values in, values out.
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.tiering", "tiering_assets.records")
 PURE = {
-    "resources": "errors proto_text settings settings_bounds settings_protocol",
+    "resources": "errors plain_text proto_text settings settings_bounds settings_protocol",
     "resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata placement "
     "stored_entry wire_v2",
     "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ import typer
 from resources.errors import SettingsError
 from tiering_assets.cli.command import command
 from tiering_assets.cli.exit_codes import worst
-from tiering_assets.cli.output import print_document, print_line, print_table
+from tiering_assets.cli.output import print_document, print_error, print_line, print_table
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def rebuild(
     if found.unreadable:
         for error in found.unreadable.values():
             if not session.as_json:
-                sys.stderr.write(f"error: {error}\n")
+                print_error(error)
         raise typer.Exit(worst(found.unreadable.values()))
 
 

@@ -6,7 +6,6 @@ plan, the one just made or one that was written before and read by people.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,13 @@ from resources.errors import TierkeeperError
 from tiering_assets.cli.command import command
 from tiering_assets.cli.exit_codes import worst
 from tiering_assets.cli.ledger_cmd import app
-from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.output import (
+    human_bytes,
+    print_document,
+    print_error,
+    print_line,
+    print_table,
+)
 from tiering_assets.cli.selection import (
     LedgerIds,
     Topic,
@@ -217,7 +222,7 @@ def _tell_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
             [(i, result, human_bytes(size), detail) for i, result, size, detail in rows],
         )
         for said in sorted({str(error) for error in errors.values()}):
-            sys.stderr.write(f"error: {said}\n")
+            print_error(said)
     if errors:
         raise typer.Exit(worst(errors.values()))
 

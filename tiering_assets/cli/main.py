@@ -52,7 +52,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
 )
 from tiering_assets.cli.command import with_common_options
 from tiering_assets.cli.exit_codes import DONE, INTERRUPTED, UNEXPECTED, USAGE, exit_codes
-from tiering_assets.cli.output import error_document, print_line
+from tiering_assets.cli.output import error_document, print_error, print_line
 from tiering_assets.cli.session import Session
 
 _CODES = "\n".join(
@@ -161,7 +161,7 @@ def _tell(session: Session, error: TierkeeperError) -> int:
     if session.as_json:
         sys.stderr.write(_one_line({"schema": ERROR_SCHEMA, **error_document(error)}))
     else:
-        sys.stderr.write(f"error: {error}\n")
+        print_error(error)
     return error.exit_code
 
 

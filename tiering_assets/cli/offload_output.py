@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from resources.errors import TierkeeperError
 from tiering_assets.cli.exit_codes import worst
-from tiering_assets.cli.output import human_bytes
+from tiering_assets.cli.output import human_bytes, print_error
 from tiering_assets.cli.session import Runner, Session
 
 if TYPE_CHECKING:
@@ -60,6 +59,6 @@ def leave_with(session: Session, errors: dict[int, TierkeeperError]) -> None:
     """Tell every error on standard error and leave with the worst one's exit code."""
     for error in errors.values():
         if not session.as_json:
-            sys.stderr.write(f"error: {error}\n")
+            print_error(error)
     if errors:
         raise typer.Exit(worst(errors.values()))

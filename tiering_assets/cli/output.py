@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from resources.plain_text import plain
+
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _KIBI = 1024
 NOTHING = "-"
@@ -90,7 +92,12 @@ def print_document(command: str, body: Mapping[str, Any]) -> None:
 
 
 def print_line(text: str = "") -> None:
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(plain(text) + "\n")
+
+
+def print_error(error: object) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"error: {plain(str(error))}\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -119,7 +126,7 @@ def _cell(value: object) -> str:
         return str(value.value)
     if isinstance(value, datetime):
         return human_time(value)
-    return " ".join(str(value).split())
+    return plain(str(value))
 
 
 def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,13 @@ import typer
 from resources.errors import TierkeeperError
 from tiering_assets.cli.command import command
 from tiering_assets.cli.exit_codes import FINDINGS, worst
-from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.output import (
+    human_bytes,
+    print_document,
+    print_error,
+    print_line,
+    print_table,
+)
 from tiering_assets.cli.selection import Topic, managed_ledgers
 from tiering_assets.cli.session import Runner, Session
 
@@ -275,7 +280,7 @@ def _end(session: Session, run: ScrubRun) -> None:
     errors += [one for one in run.healed.values() if isinstance(one, TierkeeperError)]
     for error in errors:
         if not session.as_json:
-            sys.stderr.write(f"error: {error}\n")
+            print_error(error)
     if errors:
         raise typer.Exit(worst(errors))
     healed = {i for i, one in run.healed.items() if isinstance(one, Healed)}

@@ -19,6 +19,8 @@ from uuid import uuid4
 
 import typer
 
+from resources.plain_text import plain
+
 if TYPE_CHECKING:
     from resources.settings import Settings
     from resources.settings_sources import LoadedSettings
@@ -81,7 +83,7 @@ class Session:
         """A line for whoever watches; never a result."""
         if self.log_format is LogFormat.JSON:
             line = json.dumps({"level": "progress", "message": line}, ensure_ascii=False)
-        sys.stderr.write(line + "\n")
+        sys.stderr.write((line if self.log_format is LogFormat.JSON else plain(line)) + "\n")
         sys.stderr.flush()
 
     def start_logging(self) -> None:
@@ -90,15 +92,20 @@ class Session:
         if self.log_format is LogFormat.JSON:
             handler.setFormatter(_JsonFormatter())
         else:
-            handler.setFormatter(
-                logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
-            )
+            handler.setFormatter(_PlainFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(self.verbosity, 2)]
         for name in ("resources", "tiering_assets"):
             logger = logging.getLogger(name)
             logger.handlers[:] = [handler]
             logger.setLevel(level)
             logger.propagate = False
+
+
+class _PlainFormatter(logging.Formatter):
+    """A message is one line, whatever names are in it; a traceback after it keeps its lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
+        return plain(super().formatMessage(record))
 
 
 class _JsonFormatter(logging.Formatter):

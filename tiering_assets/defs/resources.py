@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from resources.dagster_resources import TierkeeperSettings
 from resources.errors import SettingsError
+from resources.plain_text import plain
 from resources.settings import Settings
 from tiering_assets.defs.partitions import CLUSTER
 from tiering_assets.defs.preview_api import Context
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def narrate(context: Context, line: str) -> None:
     """Write a line for people into the run's log; the prefix tells ours from Dagster's."""
-    context.log.info("tierkeeper: %s", line)
+    context.log.info("tierkeeper: %s", plain(line))
 
 
 class TieringStack(TierkeeperSettings):

@@ -7,6 +7,8 @@ count: a change of the command line makes no image of workers stale.
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -89,12 +91,14 @@ def zipped() -> bytes:
 
 @cache
 def shipped_zip() -> Path:
-    """Write the zip into a folder of this process, named by its bytes, and return its path.
+    """Write the zip into a folder that ends with this process, named by its bytes; its path.
 
     The name matters: Spark refuses, or does not notice, other contents under a name it knows.
     """
     contents = zipped()
     name = f"tierkeeper-{sha256(contents).hexdigest()[:12]}.zip"
-    path = Path(tempfile.mkdtemp(prefix="tierkeeper-code-")) / name
+    folder = Path(tempfile.mkdtemp(prefix="tierkeeper-code-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / name
     path.write_bytes(contents)
     return path

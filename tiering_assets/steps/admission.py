@@ -15,6 +15,7 @@ from resources.errors import BrokerError, MetadataError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.steps.disturb import pending_due
+from tiering_assets.steps.backlog_topic import facts_by_policy
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.policies import Policies, TopicPolicy, select_from_node
 from tiering_assets.steps.stack import Stack
@@ -101,7 +102,7 @@ class Offloads:
             return []
         found = self._policies.check(name)
         _require_known(found)
-        if found.policy is None or found.refused:
+        if found.policy is None or facts_by_policy(self._stack, found).forbidden is not None:
             return []
         selected = {
             verdict.ledger_id

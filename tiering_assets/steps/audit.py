@@ -28,6 +28,7 @@ from resources.settings_sources import require_store
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
+from tiering_assets.records.key_kinds import is_record_key, what_a_stray_may_be
 from tiering_assets.records.models import (
     Attempt,
     BlockFacts,
@@ -157,6 +158,7 @@ class _Run:
         for summary in chain.from_iterable(self._list(f"{folder}/") for folder in FOLDERS):
             self._file(found, summary)
         self._read_failures(keys.FAILURES)
+        self._find_strays("holds/")
         return self._audit(found, whole=True)
 
     def some(self, ledger_ids: list[int]) -> AuditReport:
@@ -191,6 +193,18 @@ class _Run:
         """Each is judged by itself: it proves nothing, so no chain has it."""
         for summary in self._list(prefix):
             self._read(summary)
+
+    def _find_strays(self, prefix: str) -> None:
+        """Where a stray may be a person's wish that has no effect, it is told."""
+        for summary in self._list(prefix):
+            key = summary.key.removeprefix(self._prefix)
+            if not is_record_key(key):
+                found = f"another: {what_a_stray_may_be(key)}"
+                about = About(None, None)
+                kind = FindingKind.RECORD_MISPLACED
+                self._report.findings.append(
+                    about.finding(kind, key, "key", "one of a record's", found)
+                )
 
     def _list(self, prefix: str) -> Iterator[ObjectSummary]:
         return self._objects.list_objects(self._prefix + prefix)

@@ -39,22 +39,26 @@ def gather_topic_facts(
     stack: Stack, topic: SurveyedTopic, found: TopicPolicy, reloads: Mapping[str, int]
 ) -> TopicFacts:
     """`reloads` are those of `reloads_of_last_hour`."""
-    policy = found.policy
-    facts = TopicFacts(policy_unread=f"its policy cannot be read: {found.error}")
-    if policy is not None:
-        away = [line for line in policy.unknown if not was_not_asked(line.partition(": ")[2])]
-        facts = facts_of_policy(
-            policy,
-            our_place(stack),
-            unknown="; ".join(away) or None,
-            broker_may_release=stack.settings.publish.broker_may_release,
-            coexist=stack.settings.publish.coexist,
-        )
     return replace(
-        facts,
+        facts_by_policy(stack, found),
         switched_off=found.switched_off,
         over_budget=_over_budget(stack, topic.ml_name, reloads),
         node_too_large=_too_large(stack, topic),
+    )
+
+
+def facts_by_policy(stack: Stack, found: TopicPolicy) -> TopicFacts:
+    """What a topic's policy puts in the way of its ledgers; sensors ask for runs by the same."""
+    policy = found.policy
+    if policy is None:
+        return TopicFacts(policy_unread=f"its policy cannot be read: {found.error}")
+    away = [line for line in policy.unknown if not was_not_asked(line.partition(": ")[2])]
+    return facts_of_policy(
+        policy,
+        our_place(stack),
+        unknown="; ".join(away) or None,
+        broker_may_release=stack.settings.publish.broker_may_release,
+        coexist=stack.settings.publish.coexist,
     )
 
 

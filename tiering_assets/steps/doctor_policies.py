@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
-from resources.errors import TierkeeperError
+from resources.errors import FormatError, TierkeeperError
 from resources.metastore.topic_names import never_touched
 from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policies import PolicyReader
@@ -60,7 +60,7 @@ def _one_per_namespace(stack: Stack, reader: PolicyReader) -> list[str]:
 def _is_owned(reader: PolicyReader, ml_name: str) -> bool:
     try:
         return reader.owned(topic_of(ml_name))
-    except ValueError:  # a legacy name: the gate says so
+    except FormatError:  # a legacy name: the gate says so
         return True
 
 

@@ -92,6 +92,18 @@ class TopicFacts:
     over_budget: str | None = None
     node_too_large: str | None = None
 
+    @property
+    def forbidden(self) -> str | None:
+        """Why no run is asked for: what its policy forbids now, no run can bring further."""
+        facts = (
+            self.refused,
+            self.policy_unread,
+            self.cannot_read,
+            self.may_release_first,
+            self.coexists,
+        )
+        return next((why for why in facts if why is not None), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacklogEvidence:

@@ -92,6 +92,6 @@ def test_a_document_names_its_schema_first(capsys):
 def test_columns_are_aligned_and_whole(capsys):
     print_table(("A", "LONGER"), [(1, "x" * 200), (None, "two\nlines")])
     lines = capsys.readouterr().out.splitlines()
-    assert lines == ["A  LONGER", "1  " + "x" * 200, "-  two lines"]
+    assert lines == ["A  LONGER", "1  " + "x" * 200, r"-  two\nlines"]
     print_facts({"a": 1, "long name": Colour.RED})
     assert capsys.readouterr().out == "a          1\nlong name  red\n"

@@ -23,13 +23,17 @@ from tests.support.sim_world import World
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Outcome, Quarantine
 from tiering_assets.steps import backlog_evidence, pipeline
+from tiering_assets.steps.admission import Offloads
 from tiering_assets.steps.backlog import count_backlog, explain_backlog, explain_ledger
 from tiering_assets.steps.disturb import record_disturbance
 from tiering_assets.steps.holds import hold_ledger
 from tiering_assets.steps.offload import give_up
 from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.policies import open_policies
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.resume import attempts_of
+from tiering_assets.steps.rounds import walk
+from tiering_assets.steps.tick_memory import TickMemory
 from tiering_assets.tiering.backlog_reason import BacklogReason
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 
@@ -244,6 +248,28 @@ def test_a_level_that_was_not_asked_is_no_outage(answered):
     told = explain_ledger(stack, 0, loads_nothing=True).because
     assert str(told) == "not admitted: policy wants it; no run has taken it up"
     assert not [line for line, _token in admin.requests if "/persistent/" in line]
+
+
+def test_sensors_ask_for_no_run_where_the_reason_is_that_none_may(answered):
+    """publish.coexist = false said excluded here, while a sensor asked for its runs."""
+    stack, admin = answered
+    admin.get("/namespaces/t/ns", {"offload_threshold": 0})
+    for level in ("offloadPolicies", "offloadPolicies?applied=true"):
+        admin.get(f"/persistent/t/ns/orders/{level}", {BYTES: 0})
+    for coexist in (True, False):
+        publish = replace(stack.settings.publish, coexist=coexist)
+        now = replace(stack, settings=replace(stack.settings, publish=publish))
+        told = reasons(now)[0]
+        with open_policies(now) as policies:
+            offloads = Offloads(now, policies, lambda _ledger_id: True, TickMemory())
+            found = walk(
+                now,
+                offloads.look,
+                after=None,
+                seconds=9,
+                room=9,
+            )
+        assert bool(found.found) is (told.reason is R.NOT_ADMITTED) is coexist, (told, found)
 
 
 def test_a_topics_level_that_was_asked_and_not_told_is_unknown(answered):
