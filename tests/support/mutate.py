@@ -2,6 +2,7 @@
 
     python -m tests.support.mutate             each against its recorded killer
     python -m tests.support.mutate --find      and look for killers of those that have none
+    python -m tests.support.mutate --find --new    of those only that came with the last change
 
 killers.json says of each who notices it, or why it forbids nothing; `open` are those of which neither is
 known yet. build/mutants.json has what this run found. The exit code is 1 if a recorded killer noticed
@@ -180,6 +181,7 @@ def main() -> int:
         "--sample", type=float, default=inf, metavar="SECONDS", help="so long alone"
     )
     parser.add_argument("--only", default="", help="mutants whose name or module contains this")
+    parser.add_argument("--new", action="store_true", help="those alone that stand nowhere yet")
     parser.add_argument("--output", type=Path, default=Path("build/mutants.json"))
     asked = parser.parse_args()
     began = time.monotonic()
@@ -189,6 +191,9 @@ def main() -> int:
         if asked.only in one.name or any(asked.only in name for name in one.functions)
     ]
     killers = Killers.read()
+    if asked.new:
+        nowhere = set(killers.uncovered([one.name for one in mutants]))
+        mutants = [one for one in mutants if one.name in nowhere]
     import_everything()
     if asked.find:
         find(mutants, killers, tests_s=asked.tests, seeds=asked.seeds)

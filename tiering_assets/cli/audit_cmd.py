@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,14 +65,20 @@ def verify(
     from tiering_assets.steps.audit import audit_bucket
 
     require_one_choice(LEDGER=ledger_ids, **{"--all": every})
-    report = audit_bucket(
-        session.settings,
-        ledger_ids=ledger_ids,
-        instance=instance,
-        deep=deep,
-        in_flight_s=in_flight_s,
-        narrate=session.progress,
-    )
+
+    def audit(some: Iterable[int] | None, of: str) -> AuditReport:
+        return audit_bucket(
+            session.settings,
+            ledger_ids=some,
+            instance=of,
+            deep=deep,
+            in_flight_s=in_flight_s,
+            narrate=session.progress,
+        )
+
+    report = audit(ledger_ids, instance)
+    if report.findings:
+        report.recorded = _record(session, report, lambda some: audit(some, report.instance))
     if session.as_json:
         result = "findings" if report.findings else "ok"
         print_document("audit-verify", {"result": result, "report": report})
@@ -79,6 +86,16 @@ def verify(
         _print(report)
     if report.findings:
         raise typer.Exit(IntegrityError.exit_code)
+
+
+def _record(
+    session: Session, report: AuditReport, look_again: Callable[[list[int]], AuditReport]
+) -> int:
+    from resources.object_store.s3 import S3ObjectStore
+    from tiering_assets.steps.audit_damage import record_audited
+
+    objects = S3ObjectStore(session.settings.store)
+    return record_audited(objects, report, look_again, narrate=session.progress)
 
 
 def _print(report: AuditReport) -> None:

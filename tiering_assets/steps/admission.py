@@ -14,8 +14,8 @@ from uuid import UUID
 from resources.errors import BrokerError, MetadataError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
-from tiering_assets.steps.disturb import pending_due
 from tiering_assets.steps.backlog_topic import facts_by_policy
+from tiering_assets.steps.disturb import pending_due
 from tiering_assets.steps.holds import read_holds
 from tiering_assets.steps.policies import Policies, TopicPolicy, select_from_node
 from tiering_assets.steps.stack import Stack

@@ -1,6 +1,4 @@
-"""Check records and objects again from the bucket alone: no cluster, no broker, no Dagster.
-
-Reads only, but for what steps/audit_damage.py records of objects that are broken.
+"""Check records and objects again from the bucket alone: no cluster, no broker, no Dagster. Reads only.
 
 Owns: what cannot be read is a finding, and the audit goes on; only a bucket that cannot be listed
 stops it. Memory is bounded by the keys, one attempt's records and one range of a data object.
@@ -40,7 +38,6 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
-from tiering_assets.steps.audit_damage import record_audited
 from tiering_assets.steps.signing import load_public_keys
 from tiering_assets.tiering.audit_findings import About, AuditReport, Finding, FindingKind
 from tiering_assets.tiering.certificate_facts import inconsistencies
@@ -70,24 +67,15 @@ def audit_bucket(
         ObjectStoreError: the bucket cannot be listed.
     """
     require_store(settings)
-    objects = S3ObjectStore(settings.store)
-
-    def audit(some: Iterable[int] | None, of_instance: str) -> AuditReport:
-        return audit_store(
-            objects,
-            settings,
-            ledger_ids=some,
-            instance=of_instance,
-            deep=deep,
-            in_flight_s=in_flight_s,
-            narrate=narrate,
-        )
-
-    report = audit(ledger_ids, instance)
-    report.recorded = record_audited(
-        objects, report, lambda some: audit(some, report.instance), narrate=narrate
+    return audit_store(
+        S3ObjectStore(settings.store),
+        settings,
+        ledger_ids=ledger_ids,
+        instance=instance,
+        deep=deep,
+        in_flight_s=in_flight_s,
+        narrate=narrate,
     )
-    return report
 
 
 def audit_store(

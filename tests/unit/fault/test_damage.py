@@ -149,6 +149,10 @@ def test_what_a_broker_copied_is_recorded_until_it_is_read_well(monkeypatch):
     assert reason(scene).reason is BacklogReason.DAMAGED
     scene.world.objects.rot(key, body)
     scene.wait(1)
+    shallow = scene.process()
+    rare = replace(shallow.settings.scrub, shallow_every_s=1e-6, deep_every_s=1e9)
+    scrub(replace(shallow, settings=replace(shallow.settings, scrub=rare)), heal=False)
+    assert reason(scene).reason is BacklogReason.DAMAGED  # not every byte was read
     scrub(scene.process(), deep=True, heal=False)
     assert scene.stack.book.read(Damage, keys.damage(0, uid)) is None
     assert reason(scene).reason is not BacklogReason.DAMAGED

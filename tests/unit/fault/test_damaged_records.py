@@ -26,6 +26,7 @@ from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.release_batch import release_batch
 from tiering_assets.steps.release_work import Released
+from tiering_assets.steps.resume import attempts_of, is_proven
 from tiering_assets.steps.rounds import walk
 from tiering_assets.steps.scrub import scrub
 from tiering_assets.steps.stuck import dead_claims
@@ -291,3 +292,30 @@ def test_a_node_that_may_hide_a_shadow_stops_releases_and_one_that_cannot_does_n
                 scene.release()
         else:
             assert is_released(scene.release())
+
+
+@pytest.mark.parametrize("folder", ["attempts", "publications"])
+def test_nothing_of_a_gone_ledger_goes_where_one_of_its_records_cannot_be_read(folder):
+    scene = Scene()
+    scene.release_and_collect()
+    scene.trim()
+    scene.wait(90 * DAY_S)
+    assert [one.ledger_id for one in find_gone(scene.process())] == [0]
+    assert [one.pair[0] for one in find_expired(scene.process())] == [0]
+    [key, *_] = scene.stack.book.keys(f"{folder}/")
+    scene.world.objects.overwrite(scene.stack.book.prefix + key, b"{")
+    said: list[str] = []
+    stack = replace(scene.process(), narrate=said.append)
+    assert find_gone(stack) == []
+    assert find_expired(stack) == []
+    assert [line for line in said if key in line]
+
+
+def test_a_certificate_of_another_attempt_proves_nothing():
+    scene = Scene()
+    uid = certified(scene, 0)
+    [attempt] = attempts_of(scene.stack, 0)
+    assert is_proven(scene.stack, attempt)
+    assert not is_proven(scene.stack, replace(attempt, sha256="0" * 64))
+    quarantine(scene.stack, 0, uid, ml_name=TOPIC, reason="x", previous=attempt.sha256)
+    assert not is_proven(scene.stack, attempt)
