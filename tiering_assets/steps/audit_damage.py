@@ -18,7 +18,7 @@ from resources.object_store.store import ObjectStore
 from tiering_assets.records.writer import Writer
 from tiering_assets.steps.damage import record_damage
 from tiering_assets.steps.record_book import RecordBook
-from tiering_assets.steps.stack import utc_now, writer_of
+from tiering_assets.steps.writing import utc_now, writer_of
 from tiering_assets.tiering.audit_findings import AuditReport, FindingKind
 
 OF_OBJECTS: Final = frozenset(

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from resources.errors import FormatError
+from resources.object_store.store import ObjectStore
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Damage
 from tiering_assets.steps.quarantine import Desk, quarantine
 from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.stack import Stack
 
 _NAMED_MAX = 5  # findings in a record
 
@@ -55,9 +55,9 @@ def record_damage(
     return fresh
 
 
-def damage_is_over(stack: Stack, ledger_id: int, uid: UUID) -> None:
+def damage_is_over(objects: ObjectStore, desk: Desk, ledger_id: int, uid: UUID) -> None:
     """Every byte of a broker's copy was read well: what was found before was an outage or is mended."""
-    stack.objects.delete(stack.book.prefix + keys.damage(ledger_id, uid))
+    objects.delete(desk.book.prefix + keys.damage(ledger_id, uid))
 
 
 def _attempt(desk: Desk, ledger_id: int, uid: UUID) -> Stored[Attempt] | None:

@@ -12,14 +12,17 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine
 from tiering_assets.records.writer import Writer
 from tiering_assets.steps.record_book import RecordBook
-from tiering_assets.steps.stack import Stack
 
 
-class Desk(Protocol):
-    """What it takes to write a record: a stack has it, and so has an audit of a bucket alone."""
+class HasBook(Protocol):
+    """What it takes to read records."""
 
     @property
     def book(self) -> RecordBook: ...
+
+
+class Desk(HasBook, Protocol):
+    """What it takes to write one: a stack has it, and so has an audit of a bucket alone."""
 
     @property
     def writer(self) -> Writer: ...
@@ -50,15 +53,15 @@ def quarantine(
     return fresh
 
 
-def is_quarantined(stack: Stack, ledger_id: int, uid: UUID) -> bool:
+def is_quarantined(desk: HasBook, ledger_id: int, uid: UUID) -> bool:
     """A record that cannot be read quarantines as one that can."""
-    return stack.book.exists(keys.quarantine(ledger_id, uid))
+    return desk.book.exists(keys.quarantine(ledger_id, uid))
 
 
-def why_quarantined(stack: Stack, ledger_id: int, uid: UUID) -> str | None:
+def why_quarantined(desk: HasBook, ledger_id: int, uid: UUID) -> str | None:
     """The reason, None without one. A record that cannot be read forbids as one that can."""
     try:
-        found = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
+        found = desk.book.read(Quarantine, keys.quarantine(ledger_id, uid))
     except FormatError as error:
         return f"a quarantine record that cannot be read: {error}"
     return None if found is None else found.record.reason

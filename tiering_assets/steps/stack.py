@@ -6,17 +6,13 @@ contract tests as the real clients, and so that nothing reads the environment ha
 
 from __future__ import annotations
 
-import functools
-import os
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from importlib.metadata import version
 from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
@@ -44,6 +40,7 @@ from tiering_assets.steps.crash_points import reach
 from tiering_assets.steps.own_policies import read_own_policies
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.steps.run_memory import RunMemory
+from tiering_assets.steps.writing import utc_now, writer_of
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
@@ -70,22 +67,6 @@ REQUESTS_AT_ONCE = 16  # as many as a process has connections to the store
 def _in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         return list(pool.map(act, items))
-
-
-def writer_of(run_id: str) -> Writer:
-    """How this process signs the records of a run."""
-    return Writer(
-        tool_version=_tool_version(), host=f"{socket.gethostname()}:{os.getpid()}", run_id=run_id
-    )
-
-
-@functools.cache
-def _tool_version() -> str:
-    return version("tierkeeper")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
