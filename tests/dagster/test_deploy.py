@@ -37,14 +37,23 @@ def read_unit(path):
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def read_environment():
-    lines = (DEPLOY / "tierkeeper.env.example").read_text().splitlines()
+FILES = {
+    "code": ["tierkeeper.env", "dagster.env"],
+    "daemon": ["dagster.env"],
+    "webserver": ["dagster.env"],
+    "metrics": ["tierkeeper.env"],
+}
+
+
+def read_environment(name):
+    lines = (DEPLOY / f"{name}.env.example").read_text().splitlines()
     pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
     assert all(sign for _name, sign, _value in pairs)
     return {name: value for name, _sign, value in pairs}
 
 
-ENVIRONMENT = read_environment()
+OURS, DAGSTERS = read_environment("tierkeeper"), read_environment("dagster")
+ENVIRONMENT = OURS | DAGSTERS
 COMMANDS = {
     **{path.name: shlex.split(read_unit(path)["Service"]["ExecStart"]) for path in UNITS},
     **{name: COMPOSE["services"][name]["command"] for name in sorted(SERVICES)},
@@ -128,23 +137,41 @@ def test_no_unit_listens_beyond_this_machine():
 
 
 def test_every_file_that_is_named_exists():
-    named = {"tierkeeper.env.example"}
+    named = {"tierkeeper.env.example", "dagster.env.example"}
     for command in COMMANDS.values():
         named |= {w.removeprefix(INSTALLED) for w in command if w.startswith(INSTALLED)}
     for path in UNITS:
         unit = read_unit(path)
-        assert unit["Service"]["EnvironmentFile"] == f"{INSTALLED}tierkeeper.env"
+        files = FILES[path.stem.removeprefix("tierkeeper-")]
+        found = files[0] if len(files) == 1 else "*.env"
+        assert unit["Service"]["EnvironmentFile"] == INSTALLED + found
         assert unit["Install"]["WantedBy"] == "multi-user.target"
         others = " ".join(unit["Unit"].get("After", "").split()).split()
         assert {name for name in others if name.startswith("tierkeeper")} <= {
             one.name for one in UNITS
         }
     for name in SERVICES:
-        assert COMPOSE["services"][name]["env_file"] == ["tierkeeper.env"]
+        assert COMPOSE["services"][name]["env_file"] == FILES[name]
         build = COMPOSE["services"][name]["build"]
         named.add(f"{build['context']}/{build['dockerfile']}")
     for name in named:
         assert (DEPLOY / name).is_file(), name
+
+
+def test_each_service_gets_its_own_secrets_and_no_others():
+    assert all(name.startswith("TIERKEEPER_") for name in OURS)
+    assert all(name.startswith(("DAGSTER_", "AWS_")) for name in DAGSTERS)
+    for name, service in COMPOSE["services"].items():
+        given = {*service.get("environment", {})}
+        has_dagsters = "dagster.env" in FILES.get(name, [])
+        assert ("DAGSTER_POSTGRES_URL" in given) is has_dagsters, name
+        mounts_settings = any("tierkeeper.toml" in one for one in service.get("volumes", []))
+        assert mounts_settings is ("tierkeeper.env" in FILES.get(name, [])), name
+    assert {*COMPOSE["services"]["postgres"]["environment"]} == {
+        "POSTGRES_USER",
+        "POSTGRES_DB",
+        "POSTGRES_PASSWORD",
+    }
 
 
 def test_the_image_copies_what_there_is_and_names_no_host():

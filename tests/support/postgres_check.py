@@ -118,8 +118,9 @@ def _server(programs: Path, folder: Path) -> Iterator[str]:
 
 
 def _environment(home: Path, url: str) -> dict[str, str]:
-    """The variables of deploy/tierkeeper.env.example, with places of this check."""
-    lines = (ROOT / "deploy/tierkeeper.env.example").read_text().splitlines()
+    """The variables of both example files of deploy/, with places of this check."""
+    examples = [ROOT / f"deploy/{name}.env.example" for name in ("tierkeeper", "dagster")]
+    lines = [line for example in examples for line in example.read_text().splitlines()]
     named = dict(
         line.split("=", 1) for line in lines if line and not line.startswith(("#", "TIERKEEPER_"))
     )
