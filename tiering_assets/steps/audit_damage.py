@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from resources.errors import TierkeeperError
 from resources.object_store.store import ObjectStore
 from tiering_assets.records.writer import Writer
-from tiering_assets.steps.damage import record_damage
+from tiering_assets.steps.damage import Broken, record_damage
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.steps.writing import utc_now, writer_of
 from tiering_assets.tiering.audit_findings import AuditReport, FindingKind
@@ -67,7 +67,14 @@ def record_audited(
             continue
         try:
             record_damage(
-                desk, ledger_id, uid, ml_name=None, findings=findings, found_by="audit verify"
+                desk,
+                Broken(
+                    ledger_id=ledger_id,
+                    uid=uid,
+                    ml_name=None,
+                    findings=findings,
+                    found_by="audit verify",
+                ),
             )
         except TierkeeperError as error:
             narrate(f"ledger {ledger_id}: its damage could not be recorded: {error}")

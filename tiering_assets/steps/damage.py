@@ -8,6 +8,7 @@ bookies; a broker's is no attempt of ours, so it gets a record that a later good
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import FormatError
@@ -20,38 +21,40 @@ from tiering_assets.steps.record_book import Stored
 _NAMED_MAX = 5  # findings in a record
 
 
-def record_damage(
-    desk: Desk,
-    ledger_id: int,
-    uid: UUID,
-    *,
-    ml_name: str | None,
-    findings: Sequence[str],
-    found_by: str,
-) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A copy that two looks in a row found broken. `found_by` is the command or job."""
+
+    ledger_id: int
+    uid: UUID
+    ml_name: str | None
+    findings: Sequence[str]
+    found_by: str
+
+
+def record_damage(desk: Desk, copy: Broken) -> bool:
     """Record it by ledger and attempt; False where it was known, and what was found first stays."""
-    attempt = _attempt(desk, ledger_id, uid)
+    attempt = _attempt(desk, copy.ledger_id, copy.uid)
+    findings = copy.findings[:_NAMED_MAX]
     if attempt is not None:
         return quarantine(
             desk,
-            ledger_id,
-            uid,
+            copy.ledger_id,
+            copy.uid,
             ml_name=attempt.record.ml_name,
-            reason=f"{found_by}: {'; '.join(findings[:_NAMED_MAX])}",
+            reason=f"{copy.found_by}: {'; '.join(findings)}",
             previous=attempt.sha256,
         )
-    _found, fresh = desk.book.create_or_read(
-        keys.damage(ledger_id, uid),
-        Damage(
-            ledger_id=ledger_id,
-            uid=uid,
-            ml_name=ml_name,
-            findings=tuple(findings[:_NAMED_MAX]),
-            found_by=found_by,
-            found_at=desk.now(),
-            writer=desk.writer,
-        ),
+    record = Damage(
+        ledger_id=copy.ledger_id,
+        uid=copy.uid,
+        ml_name=copy.ml_name,
+        findings=tuple(findings),
+        found_by=copy.found_by,
+        found_at=desk.now(),
+        writer=desk.writer,
     )
+    _there, fresh = desk.book.create_or_read(keys.damage(copy.ledger_id, copy.uid), record)
     return fresh
 
 

@@ -18,7 +18,7 @@ from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.records import keys
 from tiering_assets.records.models import EntryRange, Scrub
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.damage import damage_is_over, record_damage
+from tiering_assets.steps.damage import Broken, damage_is_over, record_damage
 from tiering_assets.steps.entry_loss import lost_entries
 from tiering_assets.steps.heal import HealResult, finish_replacement, heal_topic
 from tiering_assets.steps.record_book import Stored
@@ -247,14 +247,14 @@ def _last_entry_id(checked: Checked, listed: LedgerInfo) -> int:
 
 def _record_damage(stack: Stack, checked: Checked) -> None:
     candidate = checked.look.candidate
-    record_damage(
-        stack,
-        candidate.ledger_id,
-        candidate.uid,
+    broken = Broken(
+        ledger_id=candidate.ledger_id,
+        uid=candidate.uid,
         ml_name=candidate.ml_name,
         findings=checked.findings,
         found_by="scrub",
     )
+    record_damage(stack, broken)
     reach("scrub.quarantined")
 
 

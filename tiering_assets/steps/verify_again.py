@@ -6,12 +6,12 @@ in a row find. Only a copy that stands is recorded: one that was replaced meanwh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
 from resources.errors import TierkeeperError
-from tiering_assets.steps.damage import record_damage
+from tiering_assets.steps.damage import Broken, record_damage
 from tiering_assets.steps.object_check import ObjectCheck, check_object, topic_spending
 from tiering_assets.steps.plan import LedgerSight, look_at
 from tiering_assets.steps.reverify import Reverified, reverify_ledgers
@@ -40,17 +40,14 @@ def _second(
     if again.uid != first.uid or not again.findings:
         said = f"a first look found otherwise: {'; '.join(first.findings[:3])}"
         return replace(again, notes=(*again.notes, said))
-    return replace(
-        again,
-        new=_record(
-            stack,
-            again.ledger_id,
-            again.uid,
-            ml_name=again.ml_name,
-            findings=again.findings,
-            found_by=found_by,
-        ),
+    broken = Broken(
+        ledger_id=again.ledger_id,
+        uid=again.uid,
+        ml_name=again.ml_name,
+        findings=again.findings,
+        found_by=found_by,
     )
+    return replace(again, new=_record(stack, broken))
 
 
 def verify_object(stack: Stack, key: str) -> ObjectCheck:
@@ -64,33 +61,23 @@ def verify_object(stack: Stack, key: str) -> ObjectCheck:
     standing = look_at(stack, sight.ledger_id, ml_name=topic_spending(sight) or None)
     if sight.certificate is None and not _is_named(standing, sight.uid):
         return check  # somebody may be writing it just now
-    _record(
-        stack,
-        sight.ledger_id,
-        sight.uid,
+    broken = Broken(
+        ledger_id=sight.ledger_id,
+        uid=sight.uid,
         ml_name=standing.ml_name,
         findings=check.findings,
         found_by="object verify",
     )
+    _record(stack, broken)
     return check
 
 
-def _record(
-    stack: Stack,
-    ledger_id: int,
-    uid: UUID,
-    *,
-    ml_name: str | None,
-    findings: Sequence[str],
-    found_by: str,
-) -> bool:
+def _record(stack: Stack, broken: Broken) -> bool:
     """As `record_damage`; a store that takes no record hides nothing of what was found."""
     try:
-        return record_damage(
-            stack, ledger_id, uid, ml_name=ml_name, findings=findings, found_by=found_by
-        )
+        return record_damage(stack, broken)
     except TierkeeperError as error:
-        stack.narrate(f"ledger {ledger_id}: its damage could not be recorded: {error}")
+        stack.narrate(f"ledger {broken.ledger_id}: its damage could not be recorded: {error}")
         return True
 
 

@@ -17,7 +17,7 @@ from tiering_assets.steps import pauses
 from tiering_assets.steps.backlog import explain_backlog
 from tiering_assets.steps.choices import due_by_topic, sealed_ledgers
 from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.damage import record_damage
+from tiering_assets.steps.damage import Broken, record_damage
 from tiering_assets.steps.expired import find_expired
 from tiering_assets.steps.fleet_figures import take_figures
 from tiering_assets.steps.forget import find_gone
@@ -79,7 +79,8 @@ def _quarantine(scene):
 def _damage(scene):
     uid = scene.uid
     scene.world.objects.delete(scene.stack.book.prefix + keys.attempt(0, uid))
-    record_damage(scene.stack, 0, uid, ml_name=TOPIC, findings=["x"], found_by="scrub")
+    broken = Broken(ledger_id=0, uid=uid, ml_name=TOPIC, findings=["x"], found_by="scrub")
+    record_damage(scene.stack, broken)
     return keys.damage(0, uid)
 
 
