@@ -79,13 +79,13 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
         return bucket_missing(request)
     if code == "InvalidAccessKeyId":
         return ObjectStoreError(
-            f"{request.place}: {request.what} was refused: the store does not know this access key "
-            f"({code}): check store.access_key"
+            f"{request.place}: {request.what} was refused ({code}): check store.access_key and "
+            "store.secret_key: the store does not know this access key"
         )
     if code == "SignatureDoesNotMatch":
         return ObjectStoreError(
-            f"{request.place}: {request.what} was refused: the secret key is not that of the access key "
-            f"({code}): check store.secret_key, then store.access_key"
+            f"{request.place}: {request.what} was refused ({code}): check store.access_key and "
+            "store.secret_key: the secret key is not that of the access key"
         )
     if code == "AuthorizationHeaderMalformed":
         return ObjectStoreError(

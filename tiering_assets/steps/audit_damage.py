@@ -1,7 +1,8 @@
 """Write down which copies an audit found broken, so that release, backlog and scrub know of it.
 
-Owns: what is recorded is about objects, and two audits in a row found it: records that contradict each
-other stop a release by themselves. An auditor who may only read is told that nothing was recorded.
+Owns: what is recorded is about objects that are there, and two audits in a row found it: records that
+contradict each other stop a release by themselves, and of an object that is gone the bucket alone cannot
+tell whether a trim took it with its ledger. An auditor who may only read is told that nothing was recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from tiering_assets.tiering.audit_findings import AuditReport, FindingKind
 
 OF_OBJECTS: Final = frozenset(
     {
-        FindingKind.OBJECT_MISSING,
         FindingKind.OBJECT_DIFFERS,
         FindingKind.INDEX_DIFFERS,
         FindingKind.BLOCK_DIFFERS,
