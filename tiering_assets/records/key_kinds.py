@@ -62,8 +62,6 @@ def is_record_key(key: str) -> bool:
 
 def what_a_stray_may_be(key: str) -> str:
     """What somebody may have meant by a stray key; empty where nothing follows from it."""
-    if key.startswith("holds/") and not key.endswith("/"):
+    if key.startswith("holds/"):
         return "possibly meant as a hold, and holds nothing"
-    if key.startswith("pauses/") and not key.endswith("/"):
-        return "possibly meant as a pause, and pauses nothing"
-    return "possibly meant to hold everything below it" if key == "holds/" else ""
+    return "possibly meant as a pause, and pauses nothing" if key.startswith("pauses/") else ""

@@ -35,7 +35,9 @@ def test_a_folder_key_is_told_and_is_nothing_to_fear(scene):
     assert "attempts/, attempts/0/" in one.text
 
 
-@pytest.mark.parametrize("key", ["holds/", "holds/orders.json", "holds/topics/orders.json"])
+@pytest.mark.parametrize(
+    "key", ["holds/", "holds/5/", "holds/topics/", "holds/orders.json", "holds/topics/orders.json"]
+)
 def test_one_among_the_holds_may_have_been_meant_as_one(scene, key):
     put(scene, key, b"{}")
     [one] = check_records(scene.stack)
