@@ -66,15 +66,11 @@ def scrubbed_ledgers(
     with tiering_stack.connect(context, with_tasks=True) as stack:
         run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
         fleet = find_fleet(stack, config.ml_names())
-        bad, unjudged = (
-            _bad(run),
-            {
-                one.candidate.ledger_id: str(one.error)
-                for one in run.looked
-                if one.error is not None
-            },
-        )
+        bad = _bad(run)
         _tell_checks(context, stack, run, fleet, bad)
+    unjudged = {
+        one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None
+    }
     for ledger_id, said in sorted({**bad, **unjudged}.items()):
         narrate(context, f"ledger {ledger_id}: {said}")
     sound = len(run.looked) - len(run.broken) - len(unjudged)
@@ -99,11 +95,11 @@ def _tell_checks(
     from tiering_assets.records.models import Certificate
     from tiering_assets.steps.heal import Healed
 
-    damaged = {c.ledger_id: _OPEN for c in fleet.candidates if c.failing}
-    damaged = {i: bad.get(i, said) for i, said in damaged.items()}
+    damaged = sorted(c.ledger_id for c in fleet.candidates if c.failing)[:_TOLD_MAX]
     healed = {i: one for i, one in run.healed.items() if isinstance(one, Healed)}
     add_partitions(context.instance, [*damaged, *healed])
-    for ledger_id, said in sorted(damaged.items())[:_TOLD_MAX]:
+    for ledger_id in damaged:
+        said = bad.get(ledger_id, _OPEN)
         tell_evaluation(context, finding(READ_BACK_EQUAL, ledger_id, said))
     for ledger_id, one in sorted(healed.items()):
         stored = stack.book.require(Certificate, keys.certificate(ledger_id, one.uid))

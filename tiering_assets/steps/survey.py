@@ -195,7 +195,10 @@ def survey_ledger(
         damaged=(
             context is not None
             and context.complete
-            and (listed.ledger_id, context.uid) in records.quarantined | records.damaged
+            and any(
+                (listed.ledger_id, context.uid) in found
+                for found in (records.quarantined, records.damaged)
+            )
         ),
     )
 

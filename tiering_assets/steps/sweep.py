@@ -81,8 +81,9 @@ def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) 
         RefusedError: metadata went backwards, or the run would delete too much of the fleet.
     """
     listing = listing or list_bucket(stack)
+    leavings = find_leavings(stack, listing)
     doubtful = refuse_old_metadata(stack)
-    leavings = [_kept_if(one, doubtful) for one in find_leavings(stack, listing)]
+    leavings = [_kept_if(leaving, doubtful) for leaving in leavings]
     going = [leaving for leaving in leavings if isinstance(leaving.decision, Sweep)]
     refuse_mass_delete(stack, len(going), fleet=len(leavings))
     if not execute:
