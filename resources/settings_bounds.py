@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-MIB: Final = 1024 * 1024
+from resources.settings_protocol import MIB
+
 GIB: Final = 1024 * MIB
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0

@@ -34,13 +34,17 @@ CREDENTIAL_CODES = frozenset(
         "Unauthorized",
     ]
 )
+_WRONG_KEY = {
+    "InvalidAccessKeyId": ": the store does not know this access key",
+    "SignatureDoesNotMatch": ": the secret key is not that of the access key",
+}
+_WRONG_RIGHTS = " (or the default credential chain) and what they may do there"
 ABSENT_CODES = frozenset(["404", "NoSuchKey", "NoSuchUpload", "NoSuchVersion", "NotFound"])
 WRONG_PLACE_CODES = frozenset(
     [
         "301",
         "307",
         "308",
-        "AuthorizationHeaderMalformed",
         "IllegalLocationConstraintException",
         "MovedPermanently",
         "PermanentRedirect",
@@ -77,16 +81,6 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
     """The error for an answer that is not a success."""
     if code == "NoSuchBucket":
         return bucket_missing(request)
-    if code == "InvalidAccessKeyId":
-        return ObjectStoreError(
-            f"{request.place}: {request.what} was refused ({code}): check store.access_key and "
-            "store.secret_key: the store does not know this access key"
-        )
-    if code == "SignatureDoesNotMatch":
-        return ObjectStoreError(
-            f"{request.place}: {request.what} was refused ({code}): check store.access_key and "
-            "store.secret_key: the secret key is not that of the access key"
-        )
     if code == "AuthorizationHeaderMalformed":
         return ObjectStoreError(
             f"{request.place}: {request.what} was refused: the bucket is in another region than the "
@@ -95,7 +89,7 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
     if code in CREDENTIAL_CODES:
         return ObjectStoreError(
             f"{request.place}: {request.what} was refused ({code}): check store.access_key and "
-            "store.secret_key (or the default credential chain) and what they may do there"
+            f"store.secret_key{_WRONG_KEY.get(code, _WRONG_RIGHTS)}"
         )
     if code == "RequestTimeTooSkewed":
         return ObjectStoreError(

@@ -43,14 +43,12 @@ NOT_OWNED = (
     "not asked: no broker owns the topic's bundle, and asking would have one load topics; "
     "--ask-topics asks all the same"
 )
+_NO_TOPIC_POLICIES = 405  # topicLevelPoliciesEnabled=false
 
 
 def was_not_asked(why: str) -> bool:
     """Whether a level is unknown because nobody wanted to ask it: that is no outage."""
     return why.startswith(NOT_ASKED)
-
-
-_NO_TOPIC_POLICIES = 405  # topicLevelPoliciesEnabled=false
 
 
 class PolicyReader:

@@ -171,6 +171,22 @@ class Scene:
         setattr(target, method, call)
 
 
+def flip_reads(scene: Scene, monkeypatch: Any, times: int) -> list[int]:
+    """As many ranged reads of objects as said come with a bit flipped; `[0]` is how many are left."""
+    store = type(scene.world.objects)
+    really, left = store.get_range, [times]
+
+    def altered(self: Any, key: str, *args: Any, **how: Any) -> bytes:
+        answer = really(self, key, *args, **how)
+        if left[0] and "-ledger-" in key:
+            left[0] -= 1
+            return answer[:-1] + bytes([answer[-1] ^ 1])
+        return answer
+
+    monkeypatch.setattr(store, "get_range", altered)
+    return left
+
+
 def reasons_of(result: ReleaseResult) -> str:
     assert isinstance(result, NotYet), result
     return str(result)

@@ -156,12 +156,13 @@ def _topic(topic: str) -> Scope:
 
 def _key(ledger: int | None, topic: Scope | None, namespace: str | None) -> str:
     from tiering_assets.records import keys
+    from tiering_assets.steps.holds import hold_key
 
     if ledger is not None:
         return keys.hold(ledger)
     if namespace is not None:
         return keys.namespace_hold(namespace)
-    return keys.HOLD_ALL if topic is None else keys.topic_hold(topic.name)
+    return keys.HOLD_ALL if topic is None else hold_key(topic)
 
 
 def _document(found: Any) -> dict[str, Any]:

@@ -83,7 +83,9 @@ class Session:
         """A line for whoever watches; never a result."""
         if self.log_format is LogFormat.JSON:
             line = json.dumps({"level": "progress", "message": line}, ensure_ascii=False)
-        sys.stderr.write((line if self.log_format is LogFormat.JSON else plain(line)) + "\n")
+        else:
+            line = plain(line)
+        sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
     def start_logging(self) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import FormatError
-from resources.object_store.store import ObjectStore
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Damage
 from tiering_assets.steps.quarantine import Desk, quarantine
@@ -58,9 +57,9 @@ def record_damage(desk: Desk, copy: Broken) -> bool:
     return fresh
 
 
-def damage_is_over(objects: ObjectStore, desk: Desk, ledger_id: int, uid: UUID) -> None:
+def damage_is_over(desk: Desk, ledger_id: int, uid: UUID) -> None:
     """Every byte of a broker's copy was read well: what was found before was an outage or is mended."""
-    objects.delete(desk.book.prefix + keys.damage(ledger_id, uid))
+    desk.book.delete(keys.damage(ledger_id, uid))
 
 
 def _attempt(desk: Desk, ledger_id: int, uid: UUID) -> Stored[Attempt] | None:

@@ -27,8 +27,11 @@ def check(settings: Settings) -> Iterator[Finding]:
 
 def check_records(stack: Stack) -> Iterator[Finding]:
     """What lies beside the records, and which brakes cannot be read."""
-    by_people = [key for folder in _BY_PEOPLE for key in stack.book.strays(folder)]
-    if meant := [f"{key} ({said})" for key in by_people if (said := what_a_stray_may_be(key))]:
+    if meant := [
+        f"{key} ({what_a_stray_may_be(key)})"
+        for folder in _BY_PEOPLE
+        for key in stack.book.strays(folder)
+    ]:
         yield fail(
             _CHECK,
             f"of no record's form: {_named(meant)}",
@@ -37,7 +40,7 @@ def check_records(stack: Stack) -> Iterator[Finding]:
     looked, strays = 0, list[str]()
     for key in islice(stack.book.every_key(), KEYS_MAX):
         looked += 1
-        if not is_record_key(key) and key not in by_people:
+        if not is_record_key(key) and not key.startswith(_BY_PEOPLE):
             strays.append(key)
     if strays:
         yield warn(

@@ -43,7 +43,7 @@ def settle_failures(stack: Stack, failed: Mapping[int, Failed], further: Collect
     try:
         over = sorted(list_failures(stack).keys() & set(further)) if further else []
         for ledger_id in over:
-            stack.objects.delete(stack.book.prefix + keys.failure(ledger_id))
+            stack.book.delete(keys.failure(ledger_id))
     except TierkeeperError as error:
         stack.narrate(f"records of failures that are over stay for now: {error}")
 

@@ -33,9 +33,8 @@ def delete_ledgers(
     """Delete these ledgers' nodes, at most release.check_to_delete_max_s after the last look.
 
     Raises:
-        RefusedError: an undo of the topic is unconfirmed.
+        RefusedError: an undo of the topic is unconfirmed, or the topic was deleted meanwhile.
         MetadataConflictError: something moved and nothing was deleted; gate again from the start.
-        RefusedError: the topic was deleted meanwhile.
         StaleEvidenceError: what the delete stands on is too old; nothing was deleted.
         MetadataUnknownError: the answer was lost and some nodes are still there.
     """

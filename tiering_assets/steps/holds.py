@@ -13,11 +13,11 @@ from hashlib import sha256
 from uuid import uuid4
 
 from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundError, RefusedError
-from resources.metastore.topic_names import parse_managed_ledger_name
 from resources.pulsar.retention import Retention
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, HoldLift, ScopeHold
 from tiering_assets.steps.crash_points import reach
+from tiering_assets.steps.pauses import Scope, scopes_of
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -60,16 +60,17 @@ class Holds:
 
 def hold_keys_of(ml_name: str) -> tuple[str, ...]:
     """Keys of all that would hold every ledger of a managed ledger, the widest first."""
-    try:
-        whole = parse_managed_ledger_name(ml_name).unpartitioned.managed_ledger_name
-    except FormatError:  # of no topic, and of no partition
-        whole = ml_name
-    names = dict.fromkeys((whole, ml_name))
-    return (
-        keys.HOLD_ALL,
-        keys.namespace_hold(keys.namespace_of(ml_name)),
-        *(keys.topic_hold(name) for name in names),
-    )
+    return tuple(hold_key(scope) for scope in scopes_of(ml_name))
+
+
+def hold_key(scope: Scope) -> str:
+    match scope.kind:
+        case "topic":
+            return keys.topic_hold(scope.name)
+        case "namespace":
+            return keys.namespace_hold(scope.name)
+        case "all":
+            return keys.HOLD_ALL
 
 
 def still_held(stack: Stack, ml_names: Iterable[str]) -> dict[str, str]:
@@ -171,7 +172,7 @@ def lift_hold(stack: Stack, key: str, *, reason: str, author: str) -> None:
     )
     reach("hold.lift_recorded")
     try:
-        stack.objects.delete(stack.book.prefix + key)
+        stack.book.delete(key)
     except ObjectNotFoundError:
         return  # somebody lifted it at the same time
     reach("hold.lifted")

@@ -70,9 +70,9 @@ def _publish(seen: Seen) -> ReasonsAndStep:
 
 
 def _release(seen: Seen) -> ReasonsAndStep:
-    why_not = why_not_released(seen)
-    if why_not is not None and seen.view.offloaded_by == "broker":
-        key = data_key(uid, seen.view.ledger_id) if (uid := seen.view.uid) is not None else "KEY"
+    why_not, view = why_not_released(seen), seen.view
+    if why_not is not None and view.offloaded_by == "broker" and view.uid is not None:
+        key = data_key(view.uid, view.ledger_id)
         return why_not.reasons, f"tierkeeper object verify {key} looks for damage in its copy"
     if why_not is not None:
         return why_not.reasons, "wait, or lift the reasons"

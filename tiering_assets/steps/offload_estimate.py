@@ -18,9 +18,10 @@ from resources.metastore.store import Node
 from tiering_assets.offload_format.layout import BlockPlan, block_bytes_for, plan_layout
 from tiering_assets.records import keys
 from tiering_assets.records.keys import namespace_of
-from tiering_assets.records.models import Canary, Certificate
+from tiering_assets.records.models import Certificate
 from tiering_assets.steps.plan import LedgerSight, decide_sight, facts_of, lay_out, resolve_all
 from tiering_assets.steps.policies import open_policies, user_topics
+from tiering_assets.steps.publish_record import read_canary
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tasks.budget_record import read_budget
@@ -205,11 +206,4 @@ def _first_in_namespace(stack: Stack, topics: Sequence[str]) -> list[str]:
     first: dict[str, str] = {}
     for ml_name in topics:
         first.setdefault(namespace_of(ml_name), ml_name)
-    return [one for one in first.values() if not _has_canary(stack, one)]
-
-
-def _has_canary(stack: Stack, ml_name: str) -> bool:
-    try:
-        return stack.book.read(Canary, keys.canary(ml_name)) is not None
-    except FormatError:
-        return False
+    return [one for one in first.values() if read_canary(stack, one) is None]

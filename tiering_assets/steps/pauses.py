@@ -33,7 +33,7 @@ from tiering_assets.tiering.reasons import Wait
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a pause covers. `name` is a managed ledger, `tenant/namespace`, or empty for all."""
+    """What a pause or a hold covers. `name` is a managed ledger, `tenant/namespace`, or empty for all."""
 
     kind: Literal["topic", "namespace", "all"]
     name: str = ""
@@ -74,8 +74,11 @@ def namespace_scope(namespace: str) -> Scope:
 
 
 def scopes_of(ml_name: str) -> tuple[Scope, ...]:
-    """Everything that covers a managed ledger, the widest first."""
-    whole = parse_managed_ledger_name(ml_name).unpartitioned.managed_ledger_name
+    """Everything that covers a managed ledger, the widest first: for a partition its whole topic, too."""
+    try:
+        whole = parse_managed_ledger_name(ml_name).unpartitioned.managed_ledger_name
+    except FormatError:  # of no topic, and of no partition
+        whole = ml_name
     names = dict.fromkeys((whole, ml_name))
     return (
         EVERYTHING,
@@ -213,7 +216,7 @@ def resume(stack: Stack, scope: Scope, *, reason: str, author: str) -> bool:
         was = f"unreadable: {error}"
     _record_lift(stack, scope.key, sha256(found.body).hexdigest(), was, reason, author)
     try:
-        stack.objects.delete(stack.book.prefix + scope.key)
+        stack.book.delete(scope.key)
     except ObjectNotFoundError:
         return False  # somebody resumed it at the same time
     reach("pause.lifted")

@@ -84,7 +84,8 @@ def surveyed_publications(
 ) -> Publications:
     """The same for a survey, which decides nothing: what this run has read is not read again.
 
-    They are written once and for ever. One that cannot be read is told and confirms nothing. `listed` is the listing of all topics, where there is one.
+    They are written once and for ever. One that cannot be read is told and confirms nothing. `listed`
+    is the listing of all topics, where there is one.
     """
     prefix = keys.publications_of(ml_name)
     wanted = stack.book.keys(prefix) if listed is None else listed.get(prefix, ())
@@ -123,14 +124,10 @@ def _read(stack: Stack, wanted: Sequence[str]) -> list[Stored[Publication]]:
 
 
 def _ask_readable(stack: Stack, wanted: Sequence[str]) -> Sequence[Stored[Publication] | None]:
-    def ask(key: str) -> Stored[Publication] | None:
-        try:
-            return stack.book.read(Publication, key)
-        except FormatError as error:
-            stack.narrate(f"a publication confirms nothing: {error}")
-            return None
+    def tell(_key: str, error: FormatError) -> None:
+        stack.narrate(f"a publication confirms nothing: {error}")
 
-    return stack.in_parallel(ask, wanted)
+    return stack.in_parallel(lambda key: stack.book.read_readable(Publication, key, tell), wanted)
 
 
 def _ask(stack: Stack, wanted: Sequence[str]) -> Sequence[Stored[Publication] | None]:

@@ -159,8 +159,9 @@ def prepare_publication(
 
 
 def _is_released(stack: Stack, listed: LedgerInfo | None) -> bool:
-    marked = listed is not None and listed.offload is not None and listed.offload.bookkeeper_deleted
-    return marked and listed is not None and stack.ledgers.read(listed.ledger_id) is None
+    if listed is None or listed.offload is None or not listed.offload.bookkeeper_deleted:
+        return False
+    return stack.ledgers.read(listed.ledger_id) is None
 
 
 def _read_topic(stack: Stack, ml_name: str, czxid: int) -> ManagedLedger:

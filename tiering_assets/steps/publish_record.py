@@ -66,12 +66,14 @@ def _create(
             number += 1
 
 
+def read_canary(stack: Stack, ml_name: str) -> Stored[Canary] | None:
+    """What stands for the namespace; one that cannot be read proves nothing, so another goes first."""
+    return stack.book.read_readable(Canary, keys.canary(ml_name), lambda _key, _error: None)
+
+
 def canary_stands(stack: Stack, ml_name: str, place: str) -> bool:
     """Whether brokers of the namespace have read a ledger from this place not too long ago."""
-    try:
-        found = stack.book.read(Canary, keys.canary(ml_name))
-    except FormatError:  # proves nothing: another ledger goes first
-        return False
+    found = read_canary(stack, ml_name)
     if found is None or found.record.policy_digest != place:
         return False
     age = stack.objects.server_time() - found.stored_at

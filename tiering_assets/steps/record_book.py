@@ -123,13 +123,23 @@ class RecordBook:
     ) -> Iterator[Stored[R]]:
         """The same without those that cannot be read, of which `tell` gets key and error."""
         for key in self.keys(prefix):
-            try:
-                stored = self.read(record_type, key)
-            except FormatError as error:
-                tell(key, error)
-            else:
-                if stored is not None:
-                    yield stored
+            stored = self.read_readable(record_type, key, tell)
+            if stored is not None:
+                yield stored
+
+    def read_readable(
+        self, record_type: type[R], key: str, tell: Callable[[str, FormatError], None]
+    ) -> Stored[R] | None:
+        """The record; None also for one that cannot be read, of which `tell` gets key and error."""
+        try:
+            return self.read(record_type, key)
+        except FormatError as error:
+            tell(key, error)
+            return None
+
+    def delete(self, key: str) -> None:
+        """Take a record away that stands for what is so now, and is so no more."""
+        self._objects.delete(self.prefix + key)
 
     def overwrite_damaged(self, key: str, record: R) -> None:
         """Put a record in the place of one that cannot be read, if nobody else did meanwhile."""
@@ -168,17 +178,19 @@ class RecordBook:
 
         A key that no record of ours has is passed over: strays() has those.
         """
-        for key, one in self._everything(prefix, after):
+        start_after = self.prefix + after if after else ""
+        for one in self._objects.list_objects(self.prefix + prefix, start_after=start_after):
+            key = one.key.removeprefix(self.prefix)
             if is_record_key(key):
                 yield key, one
 
     def strays(self, prefix: str) -> Iterator[str]:
         """Keys under a prefix that no record of ours can have, in key order."""
-        return (key for key, _one in self._everything(prefix) if not is_record_key(key))
+        return (key for key in self._records.list(prefix) if not is_record_key(key))
 
     def every_key(self) -> Iterator[str]:
         """All keys of the instance in their order, of records and strays."""
-        return (key for key, _one in self._everything(""))
+        return self._records.list()
 
     def is_readable(self, key: str) -> bool:
         """Whether what lies there is a JSON object with its digest, if anything does: one request."""
@@ -187,11 +199,6 @@ class RecordBook:
         except FormatError:
             return False
         return stored is None or digest_problem(stored.record) is None
-
-    def _everything(self, prefix: str, after: str = "") -> Iterator[tuple[str, ObjectSummary]]:
-        start_after = self.prefix + after if after else ""
-        for one in self._objects.list_objects(self.prefix + prefix, start_after=start_after):
-            yield one.key.removeprefix(self.prefix), one
 
     def keys(self, prefix: str) -> list[str]:
         return [key for key, _one in self.listed(prefix)]

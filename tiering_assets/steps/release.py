@@ -72,9 +72,9 @@ def release_topic(
     With `approval` only what a plan lists is released, and only as it was planned.
 
     Raises:
-        RefusedError: the broker could not read a ledger; the marks were taken back.
+        RefusedError: the broker could not read a ledger, and the marks were taken back; or the topic
+            was deleted.
         MetadataConflictError: the topic's node moved; nothing was deleted.
-        RefusedError: the topic was deleted.
     """
     work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows, approval=approval)
     for last in (False, True):

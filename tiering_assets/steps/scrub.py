@@ -206,7 +206,7 @@ def _look_or_raise(stack: Stack, look: Look) -> Looked:
             lost = lost_entries(stack, checked.sight, last_entry_id=last) if last >= 0 else ()
         _record_damage(stack, checked)
     elif look.depth is Depth.DEEP and checked.whole and candidate.failing:
-        damage_is_over(stack.objects, stack, candidate.ledger_id, candidate.uid)
+        damage_is_over(stack, candidate.ledger_id, candidate.uid)
     _record(stack, checked, lost)
     for finding in checked.findings:
         stack.narrate(f"ledger {candidate.ledger_id}, attempt {candidate.uid}: {finding}")

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
 
-from resources.errors import FormatError
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 from tiering_assets.steps.stack import Stack
@@ -113,10 +112,7 @@ class TickMemory:
 
 
 def _publication(stack: Stack, key: str) -> Publication | None:
-    try:
-        stored = stack.book.read(Publication, key)
-    except FormatError:
-        return None
+    stored = stack.book.read_readable(Publication, key, lambda _key, _error: None)
     return None if stored is None else stored.record
 
 

@@ -20,8 +20,8 @@ def topic_of(ml_name: str) -> str:
 def deleted(ml_name: str, what: str) -> RefusedError:
     """The error for a topic that is gone; no repetition brings it back. `what` was not done to it."""
     return RefusedError(
-        f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new one's: nothing was {what}; "
-        f"`tierkeeper orphan expired` lists what its ledgers left in the bucket"
+        f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new one's: nothing "
+        f"was {what}; `tierkeeper orphan expired` lists what its ledgers left in the bucket"
     )
 
 

@@ -23,12 +23,11 @@ def verify_again(
 ) -> dict[int, Reverified | TierkeeperError]:
     """Read back what is certified of each ledger, twice where it differs; damage is recorded."""
     results = reverify_ledgers(stack, ledger_ids, source=source)
-    doubtful = [i for i, one in results.items() if isinstance(one, Reverified) and one.findings]
+    doubtful = {
+        i: one for i, one in results.items() if isinstance(one, Reverified) and one.findings
+    }
     for ledger_id, again in reverify_ledgers(stack, doubtful, source=source).items():
-        first = results[ledger_id]
-        if not isinstance(first, Reverified):
-            continue
-        results[ledger_id] = _second(stack, first, again, found_by=found_by)
+        results[ledger_id] = _second(stack, doubtful[ledger_id], again, found_by=found_by)
     return results
 
 

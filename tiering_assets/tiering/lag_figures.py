@@ -98,7 +98,10 @@ class Lag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of a topic, a namespace or all. `offloaded` are published or released, `verified` certified and not found broken."""
+    """Of a topic, a namespace or all.
+
+    `offloaded` are published or released, `verified` those certified and not found broken.
+    """
 
     ledgers: int
     bytes: int

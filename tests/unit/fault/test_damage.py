@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from resources.errors import ObjectStoreError
-from tests.support.sim_scene import TOPIC, Scene, reasons_of
+from tests.support.sim_scene import TOPIC, Scene, flip_reads, reasons_of
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, Quarantine
@@ -88,17 +88,7 @@ def test_whoever_finds_it_it_is_known_everywhere(rotten, finder):
 
 @pytest.mark.parametrize("finder", FINDERS)
 def test_a_bit_that_flipped_on_the_way_is_no_damage(scene, finder, monkeypatch):
-    store, left = type(scene.world.objects), [1]
-    really = store.get_range
-
-    def altered(self, key, *args, **how):
-        answer = really(self, key, *args, **how)
-        if left[0] and "-ledger-" in key:
-            left[0] -= 1
-            return answer[:-1] + bytes([answer[-1] ^ 1])
-        return answer
-
-    monkeypatch.setattr(store, "get_range", altered)
+    left = flip_reads(scene, monkeypatch, 1)
     FINDERS[finder](scene)
     assert left == [0]
     assert not scene.is_quarantined(0, scene.context().uid)
@@ -106,15 +96,7 @@ def test_a_bit_that_flipped_on_the_way_is_no_damage(scene, finder, monkeypatch):
 
 
 def test_a_first_look_alone_is_told(scene, monkeypatch):
-    store, left = type(scene.world.objects), [1]
-    really = store.get_range
-
-    def altered(self, key, *args, **how):
-        answer = really(self, key, *args, **how)
-        return answer if not left.pop() else answer[:-1] + bytes([answer[-1] ^ 1])
-
-    left[:] = [0] * 9 + [1]
-    monkeypatch.setattr(store, "get_range", altered)
+    flip_reads(scene, monkeypatch, 1)
     found = verify(scene)
     assert found.findings == ()
     assert "a first look found otherwise" in "; ".join(found.notes)

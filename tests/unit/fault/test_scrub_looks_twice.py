@@ -2,24 +2,9 @@
 
 import pytest
 
-from tests.support.sim_scene import TOPIC
+from tests.support.sim_scene import TOPIC, flip_reads
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.steps.scrub import scrub
-
-
-def flip(scene, monkeypatch, times):
-    """As many reads of a data object as said come with a bit flipped."""
-    store = type(scene.world.objects)
-    really, left = store.get_range, [times]
-
-    def altered(self, key, *args, **how):
-        answer = really(self, key, *args, **how)
-        if left[0] and "ledger" in key:
-            left[0] -= 1
-            return answer[:-1] + bytes([answer[-1] ^ 1])
-        return answer
-
-    monkeypatch.setattr(store, "get_range", altered)
 
 
 @pytest.fixture(params=["ours", "a broker's"])
@@ -33,7 +18,7 @@ def offloaded(scene, request):
 
 
 def test_bits_that_flipped_on_the_way_are_no_finding(scene, offloaded, monkeypatch):
-    flip(scene, monkeypatch, 1)
+    flip_reads(scene, monkeypatch, 1)
     run = scrub(scene.process(), deep=True)
     assert run.looked
     assert not any(one.findings or one.error for one in run.looked)
