@@ -9,7 +9,7 @@ from resources.devstack.stack import DevStack
 from resources.errors import RefusedError
 from tests.support.fault_lab import Lab, certificate_of, error_of
 from tiering_assets.records import keys
-from tiering_assets.records.models import Canary, Publication
+from tiering_assets.records.models import Attempt, Canary, Publication
 from tiering_assets.steps.pipeline import offload_batch
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
@@ -40,18 +40,22 @@ def test_stock_lag_is_refused_with_the_command_that_lifts_it(lab):
     with lab.open(lab.with_section("release", deletion_lag_s=STOCK_LAG_MS / 1000)) as stack:
         [outcome] = offload_batch(stack, [topic.ledger_id])
         said = refusal_of(lab, outcome)
+        assert "nothing was copied" in said
+        assert [*stack.book.iter_records(Attempt, keys.attempts_of(topic.ledger_id))] == []
+        [proven] = offload_batch(stack, [topic.ledger_id], publish=False)
+        [outcome] = offload_batch(stack, [topic.ledger_id])  # a copy is there: asked at publication
+        said = refusal_of(lab, outcome)
+        assert "nothing was copied" not in said
         assert topic.name in said
         assert "14400 s" in said  # theirs, and ours
         line = f"pulsar-admin namespaces set-offload-deletion-lag {namespace} --lag 144000s"
         assert line in said
-        assert outcome.verified
         assert_unpublished(lab, stack, topic)
 
         # What the command asks of the admin API.
         lab.admin("PUT", f"/namespaces/{namespace}/offloadDeletionLagMs", 144_000_000)
         [again] = offload_batch(stack, [topic.ledger_id])
-        assert outcome.certificate is not None
-        assert certificate_of(again).uid == outcome.certificate.record.uid  # not copied again
+        assert certificate_of(again).uid == certificate_of(proven).uid  # not copied again
         assert again.state == "published"
         lab.assert_published_once(stack, topic)
     lab.readable(topic, reloaded=True)
@@ -78,6 +82,7 @@ def test_a_broker_that_reads_elsewhere_is_refused_with_both_values(lab):
         assert topic.name in said
         for name, (their, our) in ours.items():
             assert f"{name} is {their!r}, ours is {our!r}" in said
+        assert "correct store.bucket, store.region, store.endpoint if ours is the mistake" in said
         assert f"pulsar-admin namespaces set-offload-policies {namespace}" in said
         assert_unpublished(lab, stack, topic)
 

@@ -13,6 +13,7 @@ from functools import partial
 
 from resources.errors import CopyChangedError, TierkeeperError
 from tiering_assets.records.models import Certificate
+from tiering_assets.steps.ask_first import AskFirst
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import publication_due
 from tiering_assets.steps.failures import Failed, settle_failures
@@ -88,14 +89,15 @@ def offload_batch(
         for ledger_id in wanted:
             outcomes[ledger_id] = _guard(ledger_id, partial(_begin, stack, ledger_id, rights))
         begun = [i for i, one in outcomes.items() if one.wait is None and one.error is None]
+        ask = AskFirst(stack) if publish else None
         try:
-            attempted = _copy_and_verify(stack, outcomes)
+            attempted = _copy_and_verify(stack, outcomes, ask)
         except TierkeeperError as error:  # the run's own, such as a Spark that does not start
             _settle(stack, [_ended_by(error, outcomes[i]) for i in begun], set(), rights)
             raise
         if publish:
             _publish(stack, outcomes, when_due=when_due)
-            attempted |= _copy_changed_anew(stack, outcomes, when_due=when_due)
+            attempted |= _copy_changed_anew(stack, outcomes, ask, when_due=when_due)
         _settle(stack, [outcomes[i] for i in begun], attempted, rights)
     finally:
         for ledger_id in wanted:
@@ -153,14 +155,19 @@ def _settle(
     settle_failures(stack, failed, further)
 
 
-def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> set[int]:
-    """Returns the ledgers of which an attempt tells what became of it in this run."""
+def _copy_and_verify(
+    stack: Stack, outcomes: dict[int, LedgerOutcome], ask: AskFirst | None
+) -> set[int]:
+    """Returns the ledgers of which an attempt tells what became of it in this run.
+
+    `ask` is None where nothing is to be published.
+    """
     plans: list[LedgerPlan] = []
     to_verify: list[ToVerify] = []
     for ledger_id, outcome in list(outcomes.items()):
         if outcome.wait is None and outcome.error is None:
             outcomes[ledger_id] = _guard(
-                ledger_id, partial(_start, stack, ledger_id, plans, to_verify)
+                ledger_id, partial(_start, stack, ledger_id, ask, plans, to_verify)
             )
     copied = copy_ledgers(stack, plans) if plans else {}
     attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
@@ -196,7 +203,11 @@ def _copy_and_verify(stack: Stack, outcomes: dict[int, LedgerOutcome]) -> set[in
 
 
 def _start(
-    stack: Stack, ledger_id: int, plans: list[LedgerPlan], to_verify: list[ToVerify]
+    stack: Stack,
+    ledger_id: int,
+    ask: AskFirst | None,
+    plans: list[LedgerPlan],
+    to_verify: list[ToVerify],
 ) -> LedgerOutcome:
     """Decide where the ledger goes on, and queue it there."""
     resumable = find_resumable(stack, ledger_id)
@@ -212,6 +223,8 @@ def _start(
     if isinstance(resumable, Complete) and _same_work(plan, resumable):
         to_verify.append(ToVerify(plan=plan, attempt=resumable.attempt, source_rows=None))
     else:
+        if ask is not None:
+            ask.require(plan)
         plans.append(plan)
     return outcome
 
@@ -271,7 +284,7 @@ def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool
 
 
 def _copy_changed_anew(
-    stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool
+    stack: Stack, outcomes: dict[int, LedgerOutcome], ask: AskFirst | None, *, when_due: bool
 ) -> set[int]:
     """Once more from the bookies, where a certified copy turned out to be none any more."""
     again = {
@@ -283,7 +296,7 @@ def _copy_changed_anew(
         return set()
     for ledger_id in again:
         stack.narrate(f"{outcomes[ledger_id].error}. Copied anew")
-    attempted = _copy_and_verify(stack, again)
+    attempted = _copy_and_verify(stack, again, ask)
     _publish(stack, again, when_due=when_due)
     outcomes.update(again)
     return attempted

@@ -67,6 +67,14 @@ class Refuse:
 
 
 LAG_FACTOR = 10
+# The setting of ours behind each field of a place: one that was typed wrong is the likelier mistake
+# where brokers have served from theirs.
+OUR_SETTINGS = {
+    "driver": "offload.driver",
+    "bucket": "store.bucket",
+    "region": "store.region",
+    "endpoint": "store.endpoint",
+}
 
 
 def decide_publish(evidence: PublishEvidence) -> Publish | Refuse:
@@ -93,16 +101,16 @@ def _topic(evidence: PublishEvidence) -> list[Refusal]:
 
 
 def _place(evidence: PublishEvidence) -> list[Refusal]:
-    wrong = [
-        f"{name} is {theirs!r}, ours is {mine!r}"
-        for name, theirs, mine in place_differences(evidence.policy, evidence.ours)
-    ]
-    if not wrong:
+    differences = place_differences(evidence.policy, evidence.ours)
+    if not differences:
         return []
+    wrong = [f"{name} is {theirs!r}, ours is {mine!r}" for name, theirs, mine in differences]
+    settings = ", ".join(OUR_SETTINGS[name] for name, _theirs, _mine in differences)
     return [
         Refusal(
             f"{evidence.topic}: its broker would not read our bucket: {', '.join(wrong)}",
-            _at_topic_level(evidence, "driver", "bucket", "region", "endpoint")
+            f"correct {settings} if ours is the mistake; else "
+            + _at_topic_level(evidence, "driver", "bucket", "region", "endpoint")
             + f"configure the brokers' offloader, or {_set_place(evidence)}",
         )
     ]
