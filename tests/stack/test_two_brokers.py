@@ -62,7 +62,7 @@ def test_a_broker_that_skips_or_cannot_read_is_named_and_nothing_is_published(as
             named = ", ".join(sorted((first, second)))
             assert f"autoSkipNonRecoverableData is not false at {named}" in said
     for outcome in offload_batch(cluster.steps, ledger_ids, publish=False):
-        assert outcome.verified
+        assert outcome.verified, outcome
     for outcome in offload_batch(cluster.steps, ledger_ids):  # asked again at publication
         assert "autoSkipNonRecoverableData is not false" in str(outcome.error)
     assert contexts(cluster, spec) == []

@@ -2,14 +2,13 @@
 
 Owns: one answer per topic and batch, so a wrong bucket costs a question and not a copy of everything.
 It permits nothing: the publication asks again, from fresh evidence. Hence only a refusal stops the
-copy; a broker that does not answer leaves it to the publication, and so does a topic that nobody has
-loaded: asking for its own policy would load it, and the publication does without (section 6.2).
+copy; a broker that does not answer leaves it to the publication, and so does a topic whose bundle
+no broker owns: asking for its own policy would load it.
 """
 
 from __future__ import annotations
 
 from resources.errors import BrokerError, RefusedError
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.steps.plan import LedgerPlan
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
@@ -36,8 +35,8 @@ class AskFirst:
         if found is None:
             return None  # gone since it was planned: what copies it tells of that
         try:
-            if self._stack.broker.locate(topic_of(ml_name)).load is not TopicLoad.LOADED:
-                return None
+            if self._stack.broker.locate(topic_of(ml_name)).broker is None:
+                return None  # no broker owns its bundle
             evidence = publish_evidence(self._stack, ml_name, found[0])
         except BrokerError as error:
             self._stack.narrate(f"{topic_of(ml_name)}: asked again before it is published: {error}")

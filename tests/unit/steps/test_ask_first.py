@@ -46,11 +46,12 @@ def closed(site):
 def test_a_refusal_comes_before_the_first_byte_and_is_asked_for_once(stack, site, monkeypatch):
     asked = []
     policies = stack.broker.effective_offload_policies
-    monkeypatch.setattr(
-        stack.broker,
-        "effective_offload_policies",
-        lambda topic: asked.append(topic) or policies(topic),
-    )
+
+    def counted(topic):
+        asked.append(topic)
+        return policies(topic)
+
+    monkeypatch.setattr(stack.broker, "effective_offload_policies", counted)
     outcomes = offload_batch(stack, closed(site))
     assert [one.state for one in outcomes] == ["failed", "failed"]
     for one in outcomes:
