@@ -64,7 +64,7 @@ def wait_for(what, seconds=TIMEOUT_S):
     deadline = time.monotonic() + seconds
     while not (found := what()):
         assert time.monotonic() < deadline
-        time.sleep(1)
+        time.sleep(3)  # each look is a process or a stack: seconds of a core
     return found
 
 

@@ -8,14 +8,14 @@ names a topic gets its own policy level asked, too, which may have a broker load
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from resources.metastore.topic_names import never_touched
 from tiering_assets.steps.asked_once import asking_once
 from tiering_assets.steps.backlog_evidence import Failures, Look
 from tiering_assets.steps.ledger_reasons import Seen, why_not_released
-from tiering_assets.steps.one_ledger import OneLedger, look_at_one, nobody_knows
+from tiering_assets.steps.one_ledger import OneLedger, look_at_one, may_list, nobody_knows
 from tiering_assets.steps.plan import decide_sight
 from tiering_assets.steps.policies import open_policies
 from tiering_assets.steps.stack import Stack
@@ -117,12 +117,13 @@ def _explain_one(
 def _explain_unlisted(one: OneLedger) -> Because:
     sight, ml_name = one.sight, one.sight.ml_name
     if sight.node is None and not one.attempts:
-        raise nobody_knows(sight.ledger_id)
+        raise nobody_knows(one)
     if ml_name is not None and never_touched(ml_name, {}) is None and sight.listed is None:
         return Because(BacklogReason.EXPIRED, f"{topic_of(ml_name)} does not list it any more")
     decision = decide_sight(sight)
     if isinstance(decision, Wait):
-        return of_wait(decision)
+        because = of_wait(decision)
+        return replace(because, detail="; ".join([because.detail, *may_list(one)]))
     return Because(BacklogReason.NOT_ADMITTED, "its topic lists it since just now; look again")
 
 

@@ -27,7 +27,7 @@ from tiering_assets.records.models import (
 from tiering_assets.steps.asked_once import asking_once
 from tiering_assets.steps.ledger_reasons import explain
 from tiering_assets.steps.object_class import read_unless_archived
-from tiering_assets.steps.one_ledger import look_at_one, nobody_knows
+from tiering_assets.steps.one_ledger import look_at_one, may_list, nobody_knows
 from tiering_assets.steps.plan import LedgerSight
 from tiering_assets.steps.publications import Publications, recorded_publications
 from tiering_assets.steps.record_book import Stored
@@ -84,7 +84,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
     one = look_at_one(stack, ledger_id)
     sight, view = one.sight, None if one.surveyed is None else one.surveyed.view
     if sight.node is None and view is None and not one.attempts:
-        raise nobody_knows(ledger_id)
+        raise nobody_knows(one)
     reasons, next_step = explain(stack, sight, view, one.publications)
     return LedgerReport(
         ledger_id=ledger_id,
@@ -96,7 +96,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
         claim=one.claim,
         hold=None if sight.ml_name is None else one.holds.why(ledger_id, sight.ml_name),
         under_replicated=_under_replicated(stack, ledger_id),
-        reasons=reasons,
+        reasons=(*reasons, *may_list(one)),
         next_step=next_step,
     )
 

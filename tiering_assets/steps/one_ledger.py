@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from resources.errors import FormatError, LedgerNotFoundError
@@ -31,7 +30,8 @@ from tiering_assets.steps.survey import ListedRecords, SurveyedLedger, survey_le
 class OneLedger:
     """`attempts` are oldest first; `publications` those that tell of the context that stands.
 
-    `claim` is None where no run works on it; `surveyed` where no topic lists the ledger.
+    `claim` is None where no run works on it; `surveyed` where no topic lists the ledger. `unread` are
+    topics that could not be asked whether they list it, with path and fault.
     """
 
     sight: LedgerSight
@@ -40,14 +40,17 @@ class OneLedger:
     holds: Holds
     claim: Claim | None
     surveyed: SurveyedLedger | None
+    unread: tuple[str, ...] = ()
 
 
 def look_at_one(stack: Stack, ledger_id: int) -> OneLedger:
     """Look at one ledger. Where neither BookKeeper nor a record names its topic, at every topic."""
     attempts = attempts_of(stack, ledger_id)
     sight = look_at(stack, ledger_id, ml_name=attempts[-1].record.ml_name if attempts else None)
+    unread: tuple[str, ...] = ()
     if sight.ml_name is None:
-        sight = look_at(stack, ledger_id, ml_name=_lister(stack, ledger_id))
+        lister, unread = _lister(stack, ledger_id)
+        sight = look_at(stack, ledger_id, ml_name=lister)
     listed, ml_name = sight.listed, sight.ml_name
     publications = Publications(())
     if ml_name is not None:
@@ -65,24 +68,33 @@ def look_at_one(stack: Stack, ledger_id: int) -> OneLedger:
         holds=records.holds,
         claim=claim,
         surveyed=surveyed,
+        unread=unread,
     )
 
 
-def nobody_knows(ledger_id: int) -> LedgerNotFoundError:
-    """The error where neither tree nor any record has a ledger."""
+def nobody_knows(one: OneLedger) -> LedgerNotFoundError:
+    """The error where neither tree nor any record has a ledger, as far as they can be read."""
     return LedgerNotFoundError(
-        f"ledger {ledger_id}: not in BookKeeper, in no topic's list and without records; "
-        f"`tierkeeper ledger list` prints those that exist"
+        f"ledger {one.sight.ledger_id}: not in BookKeeper, in no topic's list and without records; "
+        + "; ".join([*may_list(one), "`tierkeeper ledger list` prints those that exist"])
     )
 
 
-def _lister(stack: Stack, ledger_id: int) -> str | None:
-    """The topic that lists a ledger: looks through all of them."""
+def may_list(one: OneLedger) -> tuple[str, ...]:
+    """One sentence for each topic that may list the ledger after all."""
+    return tuple(f"a topic that cannot be read may list it: {fault}" for fault in one.unread)
+
+
+def _lister(stack: Stack, ledger_id: int) -> tuple[str | None, tuple[str, ...]]:
+    """The topic that lists a ledger, or those that cannot be read: looks through all of them."""
+    unread = []
     for ml_name, node in stack.topics.read_all():
-        with suppress(FormatError):  # it is told where all topics are looked at
+        try:
             if node is not None and decode_topic(node).ledger(ledger_id) is not None:
-                return ml_name
-    return None
+                return ml_name, ()
+        except FormatError as error:
+            unread.append(str(error))
+    return None, tuple(unread)
 
 
 def _records(

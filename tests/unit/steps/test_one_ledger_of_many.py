@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from resources.errors import TierkeeperError
+from resources.errors import LedgerNotFoundError, TierkeeperError
+from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.steps.backlog import explain_ledger
 from tiering_assets.steps.holds import hold_ledger
@@ -101,3 +102,15 @@ def test_the_report_and_the_survey_say_the_same():
         scene.wait(60)
     for view in survey(scene.stack, [TOPIC]):
         assert report_ledger(scene.stack, view.ledger_id).view == view
+
+
+def test_a_topic_that_cannot_be_read_is_named_where_it_may_list_the_ledger():
+    """A ledger without metadata of its own, whose topic's node does not decode."""
+    scene = Scene(1)
+    ledger_id = scene.fill(TOPIC)
+    path = managed_ledger_path(TOPIC)
+    scene.cluster.metadata.put(path, b"\xff\xff not a managed ledger")
+    del scene.cluster.metadata.nodes[scene.stack.ledgers.path(ledger_id)]
+    for ask in (report_ledger, explain_ledger):
+        with pytest.raises(LedgerNotFoundError, match=f"a topic that cannot be read .*{path}"):
+            ask(scene.stack, ledger_id)
