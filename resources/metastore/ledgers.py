@@ -29,6 +29,7 @@ from resources.metastore.ledger_paths import (
 from resources.metastore.store import MetadataStore, NodeStat
 
 _READONLY = "readonly"
+_NAMED_MAX = 8  # of the nodes that an error names
 # First path levels that hold ledgers, by their width, with the levels that follow.
 _LEVELS = ((re.compile(r"[0-9]{2}", re.ASCII), 2), (re.compile(r"[0-9]{3}", re.ASCII), 4))
 
@@ -150,8 +151,21 @@ class LedgerDirectory:
     def _required(self, name: str, advice: str) -> bytes:
         node = self._store.get(f"{self._root}/{name}")
         if node is None:
-            raise MetadataError(f"{self._root}/{name} does not exist: {advice}")
+            raise MetadataError(
+                f"{self._root}/{name} does not exist: {self._elsewhere() or advice}"
+            )
         return node.data
+
+    def _elsewhere(self) -> str | None:
+        """Where there is no tree of ledgers at all: what is there, and which settings say where."""
+        if self._store.children(self._root):
+            return None
+        top = self._store.children("/")
+        there = f"what is there is {', '.join(top[:_NAMED_MAX])}" if top else "nothing is there"
+        return (
+            f"the metadata store has no ledgers below {self._root}, {there}; correct the chroot of "
+            f"metadata.store (zk:host:port/chroot), or metadata.ledgers_root"
+        )
 
     def _leaf_paths(self) -> Iterator[str]:
         for name in self._store.children(self._root):

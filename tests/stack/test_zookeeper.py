@@ -1,11 +1,13 @@
 """The real ZooKeeper passes the contract of the simulator, and holds what a real cluster wrote."""
 
+import re
 import threading
 import time
 import uuid
 
 import pytest
 
+from resources.errors import MetadataError
 from resources.metastore.ledger_paths import LedgerLayout
 from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.store import VersionedPath
@@ -55,6 +57,26 @@ def test_a_chroot_is_in_front_of_every_path(connect, store, root):
     below.create("/b/c", b"x")
     below.check_and_delete(checks=[VersionedPath("/a", 0)], deletes=[VersionedPath("/b/c", 0)])
     assert store.children(f"{root}/b") == []
+
+
+@pytest.mark.filterwarnings("ignore:No chroot path exists")  # kazoo's, who goes on all the same
+@pytest.mark.parametrize(
+    ("chroot", "there"),
+    [("/ledgers", "what is there is .*INSTANCEID"), ("/no-such-place", "nothing is there")],
+)
+@pytest.mark.parametrize("ask", [LedgerDirectory.instance_id, lambda found: found.layout])
+def test_a_wrong_chroot_is_told_for_what_it_is(connect, chroot, there, ask):
+    with pytest.raises(MetadataError) as told:
+        ask(LedgerDirectory(connect(chroot)))
+    assert re.search(f"no ledgers below /ledgers, {there}", str(told.value))
+    assert "correct the chroot of metadata.store" in str(told.value)
+    assert "initialise" not in str(told.value)
+
+
+def test_a_tree_of_ledgers_without_an_instance_id_is_no_wrong_chroot(connect, store, root):
+    store.create(f"{root}/ledgers/available", b"")
+    with pytest.raises(MetadataError, match="initialise the cluster's metadata"):
+        LedgerDirectory(connect(root)).instance_id()
 
 
 def test_after_an_outage_the_next_read_finds_its_session_at_once(endpoints):
