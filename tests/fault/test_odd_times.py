@@ -94,6 +94,10 @@ def test_a_worker_whose_clock_is_a_day_off_publishes_nothing(lab, namespace, by,
         assert "s off the object store's" in str(error)
         assert "set this machine's clock" in str(error)
         assert lab.context_uid(stack, topic) is None
+        [proven] = offload_batch(stack, [topic.ledger_id], publish=False)
+        assert proven.verified
+        [again] = offload_batch(stack, [topic.ledger_id])  # asked at publication, too
+        assert f"our clock is {said}" in str(error_of(again))
         with pytest.raises(RefusedError, match="not published, so there is no copy to replace"):
             give_up_copy(stack, topic.ledger_id, reason="too early", author="ops")
     with lab.open() as stack:  # the clock is set: what was copied is proven, and its dates are told
@@ -142,7 +146,8 @@ def test_a_clock_that_only_began_the_copy_a_day_ahead_holds_nothing_up(lab, name
     """The store's dates show the order, whatever ours say."""
     topic = lab.topic(namespace)
     with lab.open() as stack:
-        [outcome] = offload_batch(replace(stack, now=ahead_at_first()), [topic.ledger_id])
+        offload_batch(replace(stack, now=ahead_at_first()), [topic.ledger_id], publish=False)
+        [outcome] = offload_batch(stack, [topic.ledger_id])
         certificate = certificate_of(outcome)
         attempt = stack.book.require(Attempt, keys.attempt(topic.ledger_id, certificate.uid))
         assert attempt.record.started_at > certificate.verified_at + DAY / 2
@@ -155,7 +160,8 @@ def test_a_copy_proven_before_it_began_by_all_clocks_is_given_up_and_made_again(
     """Nothing changes its dates, so a person gives it up and a scrub puts another in its place."""
     topic = lab.topic(namespace)
     with lab.open() as stack:
-        [outcome] = offload_batch(replace(stack, now=ahead_at_first()), [topic.ledger_id])
+        offload_batch(replace(stack, now=ahead_at_first()), [topic.ledger_id], publish=False)
+        [outcome] = offload_batch(stack, [topic.ledger_id])
         uid = certificate_of(outcome).uid
         lab.older(stack)
     attempt = stack.book.prefix + keys.attempt(topic.ledger_id, uid)
