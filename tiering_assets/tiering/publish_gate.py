@@ -110,7 +110,7 @@ def _place(evidence: PublishEvidence) -> list[Refusal]:
         Refusal(
             f"{evidence.topic}: its broker would not read our bucket: {', '.join(wrong)}",
             f"correct {settings} if ours is the mistake; else "
-            + _at_topic_level(evidence, "driver", "bucket", "region", "endpoint")
+            + _at_topic_level(evidence, *OUR_SETTINGS)
             + f"configure the brokers' offloader, or {_set_place(evidence)}",
         )
     ]
@@ -119,7 +119,7 @@ def _place(evidence: PublishEvidence) -> list[Refusal]:
 def _set_place(evidence: PublishEvidence) -> str:
     """The command that has every broker read the namespace from our place."""
     command = ["pulsar-admin", "namespaces", "set-offload-policies", evidence.namespace]
-    for name in ("driver", "bucket", "region", "endpoint"):
+    for name in OUR_SETTINGS:
         value: str = getattr(evidence.ours, name)
         command += [f"--{name}", value] if value else []
     return shlex.join(command)

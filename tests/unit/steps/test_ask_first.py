@@ -3,47 +3,31 @@
 import pytest
 
 from resources.errors import BrokerError, RefusedError
-from tests.support.sim_clients import Process
-from tests.support.sim_offloader import Place
-from tests.support.sim_world import World
+from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records.models import Attempt
 from tiering_assets.steps.pipeline import offload_batch
 
-TOPIC = "t/ns/persistent/orders"
+
+@pytest.fixture
+def scene():
+    """Two ledgers are closed; the topic's broker would refuse, and says so only when asked."""
+    scene = Scene()
+    scene.fill(TOPIC)
+    scene.set_policy(bucket="elsewhere")
+    return scene
 
 
 @pytest.fixture
-def world():
-    return World(1)
+def stack(scene):
+    return scene.stack
 
 
 @pytest.fixture
-def site(world):
-    """Ledgers 0 and 1 are closed; the topic's broker would refuse, and says so only when asked."""
-    site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
-    site.broker.offloader.policies["t/ns"] = Place(bucket="elsewhere")
-    site.broker.create_topic(TOPIC)
-    for payload in (b"first", b"second"):
-        site.broker.produce(TOPIC, [payload])
-        site.broker.roll_over(TOPIC)
-    world.scheduler.now += 120.0
-    return site
+def closed(scene):
+    return sorted(i for i, owner in scene.cluster.owner.items() if owner == TOPIC)[:2]
 
 
-@pytest.fixture
-def stack(world, site):
-    return Process(world, "asks", site).stack()
-
-
-def attempts(stack):
-    return [*stack.book.iter_records(Attempt, "attempts/")]
-
-
-def closed(site):
-    return sorted(i for i, owner in site.cluster.owner.items() if owner == TOPIC)[:2]
-
-
-def test_a_refusal_comes_before_the_first_byte_and_is_asked_for_once(stack, site, monkeypatch):
+def test_a_refusal_comes_before_the_first_byte_and_is_asked_for_once(stack, closed, monkeypatch):
     asked = []
     policies = stack.broker.effective_offload_policies
 
@@ -52,54 +36,53 @@ def test_a_refusal_comes_before_the_first_byte_and_is_asked_for_once(stack, site
         return policies(topic)
 
     monkeypatch.setattr(stack.broker, "effective_offload_policies", counted)
-    outcomes = offload_batch(stack, closed(site))
+    outcomes = offload_batch(stack, closed)
     assert [one.state for one in outcomes] == ["failed", "failed"]
     for one in outcomes:
         assert isinstance(one.error, RefusedError)
         assert "nothing was copied" in str(one.error)
         assert "bucket is 'elsewhere'" in str(one.error)
         assert "correct store.bucket if ours is the mistake" in str(one.error)
-    assert attempts(stack) == []
+    assert [*stack.book.iter_records(Attempt, "attempts/")] == []
     assert len(asked) == 1
 
 
-def test_who_does_not_publish_is_not_asked_about_it(stack, site):
-    outcomes = offload_batch(stack, closed(site), publish=False)
+def test_who_does_not_publish_is_not_asked_about_it(stack, closed):
+    outcomes = offload_batch(stack, closed, publish=False)
     assert [one.state for one in outcomes] == ["verified", "verified"]
 
 
-def test_a_broker_that_does_not_answer_leaves_it_to_the_publication(stack, site, monkeypatch):
+def test_a_broker_that_does_not_answer_leaves_it_to_the_publication(stack, closed, monkeypatch):
     def away(_topic):
         raise BrokerError("connection refused")
 
     monkeypatch.setattr(stack.broker, "effective_offload_policies", away)
-    outcomes = offload_batch(stack, closed(site))
+    outcomes = offload_batch(stack, closed)
     assert all(one.verified for one in outcomes)
     assert all(isinstance(one.error, BrokerError) for one in outcomes)
 
 
-def test_a_topic_that_the_broker_does_not_list_yet_is_left_to_the_publication(
-    stack, site, monkeypatch
+def test_a_broker_that_does_not_list_its_topics_leaves_it_to_the_publication(
+    stack, closed, monkeypatch
 ):
     def away(_namespace):
         raise BrokerError("connection refused")
 
     monkeypatch.setattr(stack.broker, "list_topics", away)
-    assert all(one.verified for one in offload_batch(stack, closed(site)))
+    assert all(one.verified for one in offload_batch(stack, closed))
 
 
-def test_a_topic_that_nobody_has_loaded_is_not_asked(stack, site, world):
-    site.broker.restart()
-    world.scheduler.now += 120.0
-    [outcome, _other] = offload_batch(stack, closed(site))
+def test_a_topic_that_nobody_has_loaded_is_not_asked(scene, stack, closed):
+    scene.idle()
+    [outcome, _other] = offload_batch(stack, closed)
     assert outcome.verified
     assert isinstance(outcome.error, RefusedError)
 
 
 def test_a_topic_that_goes_between_plan_and_question_is_told_by_who_copies(
-    stack, site, monkeypatch
+    stack, closed, monkeypatch
 ):
-    first, second = closed(site)
+    first, second = closed
     reads = []
     read = stack.topics.read
 
