@@ -82,12 +82,14 @@ class Zombies:
 
 @pytest.mark.spark
 def test_a_dead_runs_tasks_are_interrupted_and_its_last_parts_harm_nothing(
-    lab, namespace, remote_spark, monkeypatch, tmp_path
+    lab, remote_spark, monkeypatch, tmp_path
 ):
     """A run of Dagster: both workers are busy with its parts, which arrive just before Complete."""
+    namespace = lab.namespace("dead-run")
     topic = lab.multi_block_topic(namespace)
     zombies = Zombies(BLOCKS)
     with HttpProxy(lab.settings.store.endpoint, zombies) as proxy:
+        lab.read_from(namespace, proxy.url)  # or nothing would be copied for it
         settings = replace(
             lab.settings,
             store=replace(lab.settings.store, endpoint=proxy.url, read_timeout_s=300.0),
@@ -119,6 +121,7 @@ def test_a_dead_runs_tasks_are_interrupted_and_its_last_parts_harm_nothing(
             assert sum(interrupted) >= 1, "the dead run's operations were not reached"
             assert outcome.parts_sent == BLOCKS
             assert len(zombies.sent) == 2 * BLOCKS
+    lab.read_from(namespace, lab.settings.store.endpoint)
     publish(lab, topic)
 
 

@@ -121,6 +121,11 @@ class Lab:
         """A namespace's policy object that says what the broker's own configuration says."""
         return offload_policies(self.endpoints)
 
+    def read_from(self, namespace: str, endpoint: str) -> None:
+        """Have the broker read the namespace's offloaded ledgers at this address of the store."""
+        policies = {**self.offload_policies(), "s3ManagedLedgerOffloadServiceEndpoint": endpoint}
+        self.admin("POST", f"/namespaces/{namespace}/offloadPolicies", policies)
+
     def readable(self, topic: Topic, *, reloaded: bool = False) -> None:
         """Every message comes back, byte for byte, through the broker (else it raises)."""
         if reloaded:
