@@ -26,6 +26,7 @@
     │  ├─ BrokerNotFoundError       the broker says that it has no such topic, ledger or entry
     │  └─ BrokerUnknownError        sent, answer lost; resolve by looking or by repeating
     ├─ StaleEvidenceError           what was known is too old to act on; nothing was changed
+    ├─ RunInterruptedError          somebody ended the run; the next one goes on where it stopped
     ├─ RefusedError                 a rule forbids it; the message names the rule and what lifts it
     └─ BatchError                   some ledgers of a batch failed; carries one error per ledger
 
@@ -187,6 +188,11 @@ class BrokerUnknownError(BrokerError):
 
 class StaleEvidenceError(TierkeeperError):
     exit_code = 33
+    retryable = True
+
+
+class RunInterruptedError(TierkeeperError):
+    exit_code = 34
     retryable = True
 
 

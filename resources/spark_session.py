@@ -13,9 +13,11 @@ tiering_assets/spark only, inside functions, because importing it costs a second
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -159,7 +161,7 @@ def _start(
     inherited["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if _driver_host(settings, master) == _LOOPBACK:
         inherited["SPARK_LOCAL_IP"] = _LOOPBACK
-    with _environment(inherited):
+    with _environment(inherited), _own_ctrl_c():
         try:
             return builder.getOrCreate()
         except PySparkRuntimeError as error:
@@ -226,6 +228,17 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _own_ctrl_c() -> Iterator[None]:
+    """Keep what Ctrl-C does in this process: Spark sets a way of its own, and leaves it there."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _stop(session: SparkSession) -> None:

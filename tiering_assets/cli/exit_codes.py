@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import resources.errors as errors
+from resources.ending import INTERRUPTED
 from resources.errors import TierkeeperError
 
 DONE = 0
 FINDINGS = 1
 USAGE = 2
 UNEXPECTED = TierkeeperError.exit_code
-INTERRUPTED = 130
 
 _TREE_LINE = re.compile(r"^[ │├└─]*(?P<name>[A-Z][A-Za-z]+Error) {2,}(?P<meaning>\S.*)$")
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resources import ending
 from resources.errors import TierkeeperError
 from resources.garbage import collect_seldom
 from tiering_assets.cli import (  # noqa: F401  they join `ledger`
@@ -51,7 +52,7 @@ from tiering_assets.cli import (  # noqa: F401  they join `ledger`
     topic_status_cmd,
 )
 from tiering_assets.cli.command import with_common_options
-from tiering_assets.cli.exit_codes import DONE, INTERRUPTED, UNEXPECTED, USAGE, exit_codes
+from tiering_assets.cli.exit_codes import DONE, UNEXPECTED, USAGE, exit_codes
 from tiering_assets.cli.output import error_document, print_error, print_line
 from tiering_assets.cli.session import Session
 
@@ -141,7 +142,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return leave.exit_code
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("interrupted; the same command goes on where this one stopped\n")
-        return INTERRUPTED
+        return ending.INTERRUPTED
     except (
         SystemExit
     ):  # nothing of ours asks for it; a library that does must not look like success
@@ -181,6 +182,7 @@ def _one_line(document: dict[str, Any]) -> str:
 def main() -> None:
     """Entry point of the `tierkeeper` script."""
     collect_seldom()
+    ending.obey_ctrl_c()
     code = run()
     if _reader_gone():  # or the interpreter would complain about what it cannot flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

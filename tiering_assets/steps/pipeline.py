@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from resources.errors import CopyChangedError, TierkeeperError
+from resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.ask_first import AskFirst
 from tiering_assets.steps.claims import claim_ledger, drop_claim
@@ -84,8 +84,8 @@ def offload_batch(
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
     outcomes: dict[int, LedgerOutcome] = {}
+    rights = Rights(stack)
     try:
-        rights = Rights(stack)
         for ledger_id in wanted:
             outcomes[ledger_id] = _guard(ledger_id, partial(_begin, stack, ledger_id, rights))
         begun = [i for i, one in outcomes.items() if one.wait is None and one.error is None]
@@ -99,6 +99,10 @@ def offload_batch(
             _publish(stack, outcomes, when_due=when_due)
             attempted |= _copy_changed_anew(stack, outcomes, ask, when_due=when_due)
         _settle(stack, [outcomes[i] for i in begun], attempted, rights)
+    except BaseException as ended:
+        if not isinstance(ended, Exception):  # Ctrl-C, or Dagster's own way to end a run
+            _interrupted(stack, outcomes, rights, publish=publish)
+        raise
     finally:
         for ledger_id in wanted:
             _guard(ledger_id, partial(_drop, stack, ledger_id))
@@ -127,6 +131,22 @@ def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
         ledger_id=ledger_id,
         wait=Wait(Reason.CLAIMED, f"run {other.run_id} works on it until {other.expires_at}"),
     )
+
+
+def _interrupted(
+    stack: Stack, outcomes: Mapping[int, LedgerOutcome], rights: Rights, *, publish: bool
+) -> None:
+    """Record of every ledger that was not done with that its run was ended, or what it failed by."""
+    over = RunInterruptedError(
+        f"interrupted: run {stack.run_id} was ended; the next run goes on where it stopped"
+    )
+    left = [
+        one if one.error else replace(one, error=over)
+        for one in outcomes.values()
+        if not (one.wait or (one.published if publish else one.certificate))
+    ]
+    stack.narrate(f"interrupted: giving up {len(left)} ledgers' claims")
+    _settle(stack, left, set(), rights)
 
 
 def _ended_by(error: TierkeeperError, outcome: LedgerOutcome) -> LedgerOutcome:

@@ -5,7 +5,8 @@ worked on, of the topic's. The wanted budget is read again every 10 s, from a re
 because workers open nothing else, so it changes without a restart. A first reading that fails is an
 error (unknown is not unbounded); later, while the store is away, the last one stays in force. A
 record that cannot be understood, or a budget that cannot be kept, ends the task.
-The spender begins with nothing to spend: see tasks/rate_budget.py.
+The spender begins with nothing to spend: see tasks/rate_budget.py. Who was asked to end waits for
+nothing any more: the main thread gives up what it holds, every other one stops.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import RLock, get_ident
+from threading import RLock, current_thread, get_ident, main_thread
 
+from resources import ending
 from resources.errors import ObjectStoreError
 from resources.settings import BudgetSettings, Settings
 from resources.spark_master import parse_master
@@ -62,7 +64,7 @@ class Rates:
         parts: Callable[[], int],
         read: Callable[[], Budget] = dict,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = ending.pause,
     ) -> None:
         self._settings, self._parts = settings, parts
         self._read, self._clock, self._sleep = read, clock, sleep
@@ -131,6 +133,10 @@ class Rates:
         `amount_of` tells the amount by what may be taken at once at most.
         """
         while True:
+            if ending.asked():
+                if rate is Rate.BOOKIE_READ or current_thread() is not main_thread():
+                    raise KeyboardInterrupt
+                return (), 0
             self._look()
             with self._lock:
                 bounded = self._bounded(rate)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import pytest
 
+from resources import ending
 from resources.errors import FormatError, ObjectStoreError, SettingsError
 from resources.settings import BudgetSettings, Settings, SparkSettings
 from tiering_assets.tasks.rate_budget import REREAD_S, WINDOW_S
@@ -219,3 +222,36 @@ def test_a_spark_master_that_nobody_uses_is_no_ones_business(time):
     bounded = Rates(BudgetSettings(store_requests_per_s=9), parts=parts)
     with pytest.raises(SettingsError, match="odd"):
         bounded.request()
+
+
+class TestAfterCtrlC:
+    """What waited for a budget that allows next to nothing."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        flag = threading.Event()
+        monkeypatch.setattr(ending, "_asked", flag)
+        return flag
+
+    @pytest.fixture
+    def rates(self):
+        small = BudgetSettings(
+            store_requests_per_s=5, upload_bytes_per_s=100_000, bookie_read_bytes_per_s=MIB
+        )
+        return Rates(small, parts=lambda: 1)
+
+    def test_who_waits_stops_at_once_in_whatever_thread(self, asked, rates):
+        with ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(lambda: [rates.upload(MIB) for _ in range(1000)])
+            assert wait([waiting], 0.2).not_done
+            asked.set()
+            with pytest.raises(KeyboardInterrupt):
+                waiting.result(5)
+
+    def test_the_main_thread_gives_up_what_it_holds_without_waiting(self, asked, rates):
+        asked.set()
+        for _ in range(1000):
+            rates.request()
+        assert rates.upload(50 * MIB) == 50 * MIB
+        with pytest.raises(KeyboardInterrupt):
+            rates.take_reads(1)
