@@ -35,6 +35,7 @@ WORKER_ROOMS = (
 ONLY = {
     "resources": (
         "__init__",
+        "ending",
         "errors",
         "garbage",
         "settings",
