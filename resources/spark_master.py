@@ -17,7 +17,7 @@ from resources.settings import SparkSettings
 
 MIB = 1024 * 1024
 BUFFERS_PER_TASK = 3  # two encoders' blocks, and the request body that the store client holds
-PYTHON_BYTES_PER_TASK = 150 * MIB  # interpreter, boto3, pyarrow and what bookies answer
+PYTHON_BYTES_PER_TASK = 180 * MIB  # interpreter, boto3, pyarrow and what bookies answer
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,(\d+))?\]")
 # An IPv6 address stands in brackets. One master: a list of standbys has no single one to ask.
@@ -88,7 +88,7 @@ def memory_overhead_mib(*, block_bytes: int, cores: int) -> int:
     """Return what to ask for as spark.executor.memoryOverhead, in MiB, rounded up.
 
     Python workers live outside the executor's heap. Each core runs one task, with three buffers of
-    a block and 150 MiB for the process itself (docs/spark.md#memory).
+    a block and 180 MiB for the process itself (docs/spark.md#memory).
     """
     task = BUFFERS_PER_TASK * block_bytes + PYTHON_BYTES_PER_TASK
     return -(-cores * task // MIB)

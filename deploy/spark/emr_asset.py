@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 
 # Per core: three blocks of 64 MiB and 150 MiB (docs/spark.md#memory). Here four cores an executor.
-MEMORY_OVERHEAD_MIB = 1368
+MEMORY_OVERHEAD_MIB = 1488
 
 
 def job_flow(ledger_ids: list[int], *, job: str, logs: str, release: str) -> dict[str, Any]:

@@ -72,9 +72,9 @@ def test_code_is_installed_or_shipped():
 
 
 def test_memory_beside_the_heap_is_three_blocks_and_150_mb_a_core():
-    assert memory_overhead_mib(block_bytes=64 * MIB, cores=1) == 342
-    assert memory_overhead_mib(block_bytes=64 * MIB, cores=4) == 1368
-    assert memory_overhead_mib(block_bytes=5 * MIB + 1, cores=1) == 166  # rounded up
+    assert memory_overhead_mib(block_bytes=64 * MIB, cores=1) == 372
+    assert memory_overhead_mib(block_bytes=64 * MIB, cores=4) == 1488
+    assert memory_overhead_mib(block_bytes=5 * MIB + 1, cores=1) == 196  # rounded up
 
 
 def test_without_java_there_is_a_sentence(monkeypatch, tmp_path):

@@ -89,7 +89,7 @@ def test_the_asset_asks_emr_for_the_memory_that_tasks_need():
     words = step["HadoopJarStep"]["Args"]
     assert words[0] == "spark-submit"
     assert words[-2:] == ["s3://b/offload_job.py", "4711"]
-    assert "spark.executor.memoryOverhead=1368m" in words
+    assert "spark.executor.memoryOverhead=1488m" in words
     assert [key.to_user_string() for key in example.defs.resolve_all_asset_keys()] == [
         "emr_offload"
     ]

@@ -74,7 +74,7 @@ def test_the_bound_of_the_page_is_the_one_that_is_computed():
 
 
 @pytest.mark.parametrize(
-    ("mib", "block_mib"), [(256, 16), pytest.param(2048, 64, marks=pytest.mark.slow)]
+    ("mib", "block_mib"), [(64, 5), (256, 16), pytest.param(2048, 64, marks=pytest.mark.slow)]
 )
 def test_a_worker_needs_no_more_memory_than_stated_however_much_it_reads(mib, block_mib):
     command = ["-m", "tests.support.worker_memory", "--mib", str(mib), "--block-mib"]
