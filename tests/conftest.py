@@ -8,11 +8,13 @@ import signal
 import socket
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import hypothesis
 import pytest
 
 from resources.devstack.stack import DevStack
+from resources.settings import SparkSettings
 from tests.support.secrets_written import PASSWORD
 from tests.support.spark_cluster import FIRST_COMPILER, spark_cluster
 from tiering_assets.spark.runner import open_spark_runner
@@ -116,6 +118,14 @@ def remote_spark(stack, tmp_path_factory):
     (home / "servers").mkdir()
     with spark_cluster(home / "servers", worker_environment=mounted) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def connect(stack, remote_spark):
+    """A runner at the Connect server, whose workers have none of our code until it is shipped."""
+    spark = SparkSettings(master=remote_spark.connect, code="ship")
+    with open_spark_runner(replace(stack.settings(), spark=spark)) as runner:
+        yield runner
 
 
 @pytest.fixture(autouse=True)

@@ -2,35 +2,23 @@
 machine gives them. Objects are read back from the store and compared with bytes made another way.
 """
 
-import json
-import os
-import subprocess
-import sys
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 
-import pyspark
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec
 from resources.object_store.s3 import S3ObjectStore
 from resources.settings import SparkSettings
-from tests.support.cli_shell import Shell
 from tests.support.http_proxy import Do, HttpProxy
-from tests.support.secrets_written import HMAC_ATTEMPT, PASSWORD_KEYS, Written, hmac_tasks
 from tests.support.sim_ledger import SimBookies, SimLedger
-from tests.support.spark_archive import pack_packages
-from tests.support.spark_copies import completed, copy_tasks, ledger_of, wait_for
+from tests.support.spark_copies import completed, copy_tasks, errors_of, ledger_of, wait_for
 from tests.support.spark_driver import SparkDriver
-from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.spark import bootstrap, build
-from tiering_assets.spark.runner import attempt_tag, open_spark_runner
+from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.descriptors import TaskKind
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
@@ -52,18 +40,6 @@ def objects(stack):
 @pytest.fixture
 def settings(stack):
     return stack.settings()
-
-
-@pytest.fixture(scope="module")
-def connect(stack, remote_spark):
-    """A runner at the Connect server, whose workers have none of our code until it is shipped."""
-    spark = SparkSettings(master=remote_spark.connect, code="ship")
-    with open_spark_runner(replace(stack.settings(), spark=spark)) as runner:
-        yield runner
-
-
-def errors_of(rows):
-    return {(row.error_class, row.retryable, row.error) for row in rows}
 
 
 # ----- Spark Connect
@@ -221,108 +197,3 @@ def test_standalone_workers_of_another_build_or_python_are_named(
     else:
         assert "has build" in message
         assert f"the driver {build.build_hash()}" in message
-
-
-# ----- real bookies, and the broker that reads what came of it
-
-
-@pytest.fixture(scope="module")
-def cluster(stack):
-    with tiered_cluster(stack) as connected:
-        yield connected
-
-
-def spark_submit(cluster, remote_spark, ledger_ids):
-    """The example job, as a person submits it; its rows."""
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    options = {
-        "spark.cores.max": "2",
-        "spark.executor.memory": "512m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.pyspark.driver.python": sys.executable,
-        "spark.pyspark.python": remote_spark.installed_python,
-    }
-    command = [
-        *(str(submit), "--master", remote_spark.master),
-        *(word for item in options.items() for word in ("--conf", "=".join(item))),
-        *("deploy/spark/offload_job.py", *map(str, ledger_ids)),
-    ]
-    done = subprocess.run(
-        command,
-        env={**os.environ, **cluster.running.environment(), "SPARK_LOCAL_IP": "127.0.0.1"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def command(**spark):
-    """`tierkeeper ledger offload` with these settings of Spark."""
-
-    def run(cluster, remote_spark, ledger_ids):
-        chosen = {
-            f"TIERKEEPER_SPARK_{name.upper()}": value(remote_spark) if callable(value) else value
-            for name, value in spark.items()
-        }
-        shell = Shell(cluster.running, remote_spark.home)
-        words = ("ledger", "offload", *ledger_ids, "--runner", "spark")
-        return shell.document(*words, timeout_s=500, **chosen)["ledgers"]
-
-    return run
-
-
-def archive(remote_spark):
-    path = remote_spark.home / "packages.tar.gz"
-    return str(path if path.exists() else pack_packages(path))
-
-
-WAYS = {
-    "standalone, shipped with an archive": command(
-        master=attrgetter("master"),
-        code="ship",
-        archive=archive,
-        python=attrgetter("lean_python"),
-        executor_memory="512m",
-    ),
-    "connect, shipped": command(master=attrgetter("connect"), code="ship"),
-    "standalone, installed, by spark-submit": spark_submit,
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_each_way_copies_from_bookies_what_the_broker_then_reads(cluster, remote_spark, way):
-    name = f"public/default/spark-{uuid.uuid4().hex[:8]}"
-    spec = TopicSpec(topic=name, messages=70, payload_bytes=100 * KIB)
-    sent = cluster.fill(spec)
-    ledger_ids = cluster.ledger_ids(spec)
-    [row] = WAYS[way](cluster, remote_spark, ledger_ids)
-    assert (row["state"], row["parts_sent"]) == ("published", 2)
-    cluster.seal(spec)  # a topic loaded anew, with an empty cache
-    assert cluster.content(spec) == sent
-    cluster.release(spec, ledger_ids)
-    cluster.seal(spec)
-    assert cluster.content(spec) == sent
-
-
-def test_no_secret_is_in_what_a_connect_server_and_its_workers_write(
-    cluster, connect, remote_spark, settings
-):
-    """The workers found password and keys in their mounted files; the driver had the keys alone."""
-    with hmac_tasks(cluster) as tasks:
-        assert errors_of(connect.run(tasks)) == {("", False, "")}
-    written = Written.below({"servers": remote_spark.home})
-    events = [name for _place, name in written.having(attempt_tag(HMAC_ATTEMPT))]
-    assert any("/events/" in name for name in events)
-    logs = [name for _place, name in written.having("Session with userId: tierkeeper")]
-    assert any(name.endswith("connect.log") for name in logs)
-    secrets = {
-        **PASSWORD_KEYS,
-        "access key": settings.store.access_key,
-        "secret key": settings.store.secret_key,
-    }
-    assert {name: places for name, v in secrets.items() if (places := written.having(v))} == {}

@@ -24,6 +24,7 @@ TOGETHER = {
     "test_tour.py": "servers to stop",
     "test_tasks_live_on.py": "a Spark cluster",
     "test_spark_cluster.py": "a Spark cluster",
+    "test_spark_ways.py": "a Spark cluster",
     "test_spark_budget.py": "a Spark in this process",
     "test_spark_path.py": "a Spark in this process",
     "test_spark_runner.py": "a Spark in this process",
