@@ -1,7 +1,9 @@
-"""Which topics each broker has in memory, by its broker-stats; a "no" is kept for one run.
+"""Which topics each broker has in memory, by its broker-stats, asked once for many topics.
 
 Owns: broker-stats are computed once a minute, so an answer shows what a broker had in memory a minute
-before it was asked, and maybe later. Nothing here loads a topic.
+before it was asked, and maybe later. A "yes" is kept for a minute, as it may be that old when it is
+given, and costs a needless unload at worst; how long a "no" says enough the caller knows. Nothing here
+loads a topic.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 from resources.errors import BrokerError, FormatError
 from resources.pulsar.http import AdminHttp
 
+YES_KEPT_S = 60.0
 _PATH = "/broker-stats/topics"
 
 
@@ -39,9 +42,10 @@ class BrokerStats:
             BrokerError: it does not answer, or with something else than stats.
         """
         kept = self._kept.get(broker)
-        fresh = kept is not None and self._monotonic() - kept.asked_at < age_max_s
-        if fresh and kept is not None and topic not in kept.topics:
-            return False
+        if kept is not None:
+            listed, age_s = topic in kept.topics, self._monotonic() - kept.asked_at
+            if age_s < (YES_KEPT_S if listed else age_max_s):
+                return listed
         found = self._kept[broker] = _Stats(self._monotonic(), self._topics_of(broker))
         return topic in found.topics
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -36,6 +36,12 @@ class AdminSimulator:
 
     def get(self, path: str, body: Any = None, **answer: Any) -> None:
         self.answers[f"GET /admin/v2{path}"] = Answer(body, **answer)
+
+    def own(self, bundles: Iterable[str], **answer: Any) -> None:
+        """Let it tell that it owns these bundles."""
+        encoded = self.address.replace(":", "%3A")
+        status = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
+        self.get(f"/brokers/c1/{encoded}/ownedNamespaces", dict.fromkeys(bundles, status), **answer)
 
 
 def tell_broker(admin: AdminSimulator, settings: Settings) -> None:

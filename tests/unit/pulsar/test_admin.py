@@ -19,32 +19,6 @@ NS = "/namespaces/public/default"
 TOKEN = "tok-5f1c2a"
 
 
-@pytest.fixture
-def broker():
-    with running_admin_simulator() as simulator:
-        simulator.get(
-            "/brokers/configuration/runtime", {"clusterName": "c1", "webServicePort": "8"}
-        )
-        simulator.get("/brokers/c1", [simulator.address])
-        simulator.get("/broker-stats/topics", {})
-        own(simulator, {})
-        yield simulator
-
-
-@pytest.fixture
-def admin(broker):
-    admin = HttpBrokerAdmin(BrokerSettings(admin_url=broker.url, token=TOKEN, timeout_s=5))
-    yield admin
-    admin.close()
-
-
-def own(simulator, bundles, **answer):
-    encoded = simulator.address.replace(":", "%3A")
-    status = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
-    body = dict.fromkeys(bundles, status)
-    simulator.get(f"/brokers/c1/{encoded}/ownedNamespaces", body, **answer)
-
-
 def half_with(topic, *, wrong=False):
     low = (zlib.crc32(topic.encode()) < 0x80000000) != wrong
     return f"public/default/{'0x00000000_0x80000000' if low else '0x80000000_0xffffffff'}"
@@ -56,18 +30,18 @@ def test_a_topic_in_the_brokers_stats_is_loaded(broker, admin):
         "public/default": {bundle: {"persistent": {TOPIC: {"publishers": []}}}}
     }
     broker.get("/broker-stats/topics", stats)
-    own(broker, [half_with(TOPIC)])
+    broker.own([half_with(TOPIC)])
     assert admin.locate(TOPIC) == TopicPlace(TopicLoad.LOADED, broker.address)
     assert admin.locate("persistent://public/default/other-1").load is not TopicLoad.LOADED
 
 
 def test_a_topic_whose_bundle_nobody_owns_is_not_loaded(broker, admin):
-    own(broker, [half_with(TOPIC, wrong=True), "pulsar/c1/127.0.0.1:8/0x00000000_0xffffffff"])
+    broker.own([half_with(TOPIC, wrong=True), "pulsar/c1/127.0.0.1:8/0x00000000_0xffffffff"])
     assert admin.locate(TOPIC).load is TopicLoad.NOT_LOADED
 
 
 def test_owned_but_not_listed_is_unknown_for_stats_are_a_minute_old(broker, admin):
-    own(broker, [half_with(TOPIC)])
+    broker.own([half_with(TOPIC)])
     assert admin.locate(TOPIC) == TopicPlace(TopicLoad.UNKNOWN, broker.address)
 
 
@@ -77,11 +51,11 @@ def test_a_broker_that_does_not_answer_well_leaves_it_unknown(broker, admin, dam
         case "stats":
             broker.get("/broker-stats/topics", {"reason": "boom"}, status=500)
         case "owned":
-            own(broker, [], status=500)
+            broker.own([], status=500)
         case "shape":
             broker.get("/broker-stats/topics", [1, 2])
         case "bundle":
-            own(broker, ["public/default/what"])
+            broker.own(["public/default/what"])
         case _:
             broker.get("/brokers/c1", [])
     assert admin.locate(TOPIC).load is TopicLoad.UNKNOWN
@@ -122,7 +96,7 @@ def test_a_broker_that_does_not_tell_its_settings_is_an_error_unless_one_speaks_
 
 
 def test_asking_whether_it_is_loaded_never_touches_the_topic(broker, admin):
-    own(broker, [half_with(TOPIC)])
+    broker.own([half_with(TOPIC)])
     admin.locate(TOPIC)
     assert not [line for line, _ in broker.requests if "/persistent/" in line]
 
@@ -324,80 +298,3 @@ def test_stats_without_what_limits_judge_are_an_error_not_zero(broker, admin, ch
     broker.get("/persistent/public/default/orders/stats", stats(**changes))
     with pytest.raises(BrokerError, match="persistent://public/default/orders"):
         admin.activity(TOPIC)
-
-
-# ----- brokers that are not registered any more
-
-QUIET_S = 3600.0
-
-
-@pytest.fixture
-def away():
-    """A broker that nobody has registered, and that answers without the topic."""
-    with running_admin_simulator() as simulator:
-        simulator.get("/broker-stats/topics", {})
-        yield simulator
-
-
-def stats_asked(simulator):
-    return sum(line == "GET /admin/v2/broker-stats/topics" for line, _ in simulator.requests)
-
-
-def test_a_broker_that_is_not_registered_any_more_may_have_the_topic(broker, admin, away):
-    bundle: dict[str, object] = {"0x0_0xf": {"persistent": {TOPIC: {}}}}
-    away.get("/broker-stats/topics", {"public/default": bundle})
-    assert admin.locate(TOPIC).load is TopicLoad.NOT_LOADED
-    place = admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S)
-    assert place == TopicPlace(TopicLoad.LOADED, away.address)
-
-
-def test_one_that_does_not_answer_makes_the_topic_unknown_and_is_asked_once(broker, admin, away):
-    away.get("/broker-stats/topics", hang_up=True)
-    for _ in range(3):
-        place = admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S)
-        assert place.load is TopicLoad.UNKNOWN
-        assert place.silent == (away.address,)
-    assert stats_asked(away) == 1
-
-
-def test_one_that_answers_without_the_topic_is_asked_once_a_run(broker, admin, away):
-    for _ in range(3):
-        place = admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S)
-        assert place.load is TopicLoad.NOT_LOADED
-    assert stats_asked(away) == 1
-    assert stats_asked(broker) == 1
-
-
-def test_bundle_ownership_is_asked_anew_each_time(broker, admin, away):
-    assert admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S).load == "not loaded"
-    own(broker, ["public/default/0x00000000_0xffffffff"])
-    place = admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S)
-    assert place == TopicPlace(TopicLoad.UNKNOWN, broker.address)
-
-
-def test_an_answer_from_before_the_topic_was_last_written_is_asked_for_again(away, broker):
-    clock = [1000.0]
-    settings = BrokerSettings(admin_url=broker.url, timeout_s=5)
-    admin = HttpBrokerAdmin(settings, monotonic=lambda: clock[0])
-    for age_s, quiet_s, times in ((0, 3600.0, 1), (580, 701.0, 1), (580, 699.0, 2)):
-        clock[0] = 1000.0 + age_s
-        admin.locate(TOPIC, remembered=[away.address], quiet_s=quiet_s)
-        assert (stats_asked(broker), stats_asked(away)) == (times, times)
-    admin.close()
-
-
-def test_stats_that_may_be_older_than_the_last_write_prove_nothing_of_one_away(broker, admin, away):
-    """Its bundles nobody tells, so the minute that stats lag behind has to pass."""
-    assert admin.locate(TOPIC, remembered=[away.address], quiet_s=119.0).load == "unknown"
-    assert admin.locate(TOPIC, remembered=[away.address], quiet_s=121.0).load == "not loaded"
-    assert admin.locate(TOPIC, quiet_s=0.0).load == "not loaded"
-
-
-def test_one_that_is_registered_is_not_asked_twice_for_being_remembered(broker, admin):
-    assert admin.locate(TOPIC, remembered=[broker.address], quiet_s=0.0).load == "not loaded"
-    assert stats_asked(broker) == 1
-
-
-def test_the_token_goes_to_remembered_brokers(broker, admin, away):
-    admin.locate(TOPIC, remembered=[away.address], quiet_s=QUIET_S)
-    assert {token for _, token in away.requests} == {f"Bearer {TOKEN}"}
