@@ -88,6 +88,7 @@ BOUNDS: Final[Mapping[str, Bound]] = {
     "offload.claim_ttl_s": Bound(7 * DAY, "a run that died holds its ledgers so long"),
     "publish.pending_bytes": Bound(1024 * 1024 * GIB, zero=True),
     "publish.pending_age_s": _AGE_OR_0,
+    "publish.idle_tail_s": _AGE,
     "publish.node_bytes_max": Bound(64 * MIB, "no ZooKeeper takes a node of that size"),
     "publish.clock_skew_max_s": Bound(HOUR, "no lag means anything with clocks further apart"),
     "publish.read_to_write_max_s": Bound(MINUTE, _EVIDENCE),

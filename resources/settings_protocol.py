@@ -21,6 +21,10 @@ class PublishSettings:
     pending_age_s: float = setting(
         4 * 3600.0, "or when the oldest waits so long since our last disturbance of the topic"
     )
+    idle_tail_s: float = setting(
+        24 * 3600.0,
+        "or when a ledger that our own unload closed waits so long since our last disturbance",
+    )
     node_bytes_max: int = setting(512 * 1024, "largest managed-ledger node, uncompressed")
     clock_skew_max_s: float = setting(60.0, "refuse when our clock is further off the store's")
     read_to_write_max_s: float = setting(2.0, "seconds between the read and the compare-and-set")

@@ -185,12 +185,21 @@ class ObjectJudge(Truth):
         return max(told_s, true_s) <= self.world.settings.release.guard_age_s
 
     def _judge_leftover(self, site: Site, key: str, uid: UUID, ledger_id: int) -> None:
-        """What a broker left unfinished may go: noted a guard age ago, intended, still on bookies."""
+        """What a broker left unfinished may go: noted a guard age ago, intended, still on bookies.
+
+        What it finished and a check found broken goes once another copy is read in its place.
+        """
         cluster = site.cluster
         if not self.is_intended(cluster.instance, ledger_id, uid):
             self.report("I6", f"{key} deleted, which no attempt of {cluster.instance} made")
             return
         note = f"tierkeeper/{cluster.instance}/leftovers/{ledger_id}/{uid}.json"
+        if self.record(cluster.instance, keys.damage(ledger_id, uid)) is not None:
+            if not self._is_replaced(site, uid, ledger_id):
+                self.report("I9", f"{key} deleted, nothing is read in its place for an hour")
+            if self._is_last_copy(site, uid, ledger_id):
+                self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
+            return
         if self._is_young(note):
             self.report("I9", f"{key} deleted, its broker was not known to be dead for long")
         if not cluster.has_copy(ledger_id):
@@ -202,7 +211,8 @@ class ObjectJudge(Truth):
     def _is_replaced(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         """A damaged copy may go an hour after another one was confirmed in its place."""
         instance = site.cluster.instance
-        if self.record(instance, keys.quarantine(ledger_id, uid)) is None:
+        found = (keys.quarantine(ledger_id, uid), keys.damage(ledger_id, uid))
+        if all(self.record(instance, key) is None for key in found):
             return False
         topic = self.topic(site, site.cluster.owner[ledger_id])
         listed = None if topic is None else topic.ledger(ledger_id)

@@ -171,6 +171,21 @@ class Scene:
         setattr(target, method, call)
 
 
+TAIL = 1
+
+
+def scene_with_a_tail() -> Scene:
+    """A loaded topic whose ledger 1 was closed by the unload of our publication of ledger 0."""
+    scene = Scene()
+    scene.wait(60)
+    scene.broker.produce(TOPIC, [b"written before our unload"])
+    scene.publish()
+    scene.broker.load(TOPIC)
+    scene.certify(TAIL)
+    scene.wait(300)  # by then its broker says that it has it
+    return scene
+
+
 def flip_reads(scene: Scene, monkeypatch: Any, times: int) -> list[int]:
     """As many ranged reads of objects as said come with a bit flipped; `[0]` is how many are left."""
     store = type(scene.world.objects)

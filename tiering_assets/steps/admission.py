@@ -25,11 +25,13 @@ from tiering_assets.steps.user_topics import Topic
 from tiering_assets.tiering.admission import Ready
 
 MayTry = Callable[[int], bool]
+IDLE_ASKED_MAX = 100  # topics a look, two requests each
+AWAKE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToOffload:
-    """One topic's part: `copy` goes on to publication when enough waits, `publish` goes out now."""
+    """One topic's part: `copy` goes on to publication when the run finds it due, `publish` goes out now."""
 
     copy: tuple[Ready, ...] = ()
     publish: tuple[Ready, ...] = ()
@@ -47,6 +49,7 @@ class Offloads:
         self._memory = memory
         memory.catch_up_publications(stack)
         self._now_ms = int(stack.now().timestamp() * 1000)
+        self._idle_left = IDLE_ASKED_MAX
         self._certified = Certified(stack)
         self._quarantined: dict[int, set[UUID]] = {}
         for ledger_id, uid in stack.book.pairs("quarantines/"):
@@ -68,6 +71,8 @@ class Offloads:
         sizes = {one.ledger_id: one.size or 0 for one in verified}
         if verified and pending_due(self._stack, topic.ml_name, topic.info, sizes):
             to_publish += verified
+        elif verified and self._is_idle(topic.ml_name):
+            to_copy += verified  # the run looks again: only an idle topic is published to before
         found = ToOffload(copy=self._ready(topic, to_copy), publish=self._ready(topic, to_publish))
         return [found] if found.copy or found.publish else []
 
@@ -117,6 +122,16 @@ class Offloads:
             if verdict.selected
         }
         return [one for one in topic.info.ledgers if one.ledger_id in selected]
+
+    def _is_idle(self, ml_name: str) -> bool:
+        """Whether nobody has the topic loaded; of some topics a tick, and not again for a while."""
+        now, asked_at = self._stack.monotonic(), self._memory.awake.get(ml_name)
+        recently = asked_at is not None and now - asked_at < AWAKE_S
+        if recently or self._idle_left == 0:
+            return False
+        self._idle_left -= 1
+        self._memory.awake[ml_name] = now
+        return self._stack.broker.locate(topic_of(ml_name)).load is TopicLoad.NOT_LOADED
 
     def _loaded(self, topic: str) -> bool | None:
         """Asked only where it decides anything."""

@@ -24,6 +24,7 @@ from tiering_assets.steps.backlog_topic import (
     gather_topic_facts,
     reloads_of_last_hour,
 )
+from tiering_assets.steps.disturb import pending_due_at
 from tiering_assets.steps.failures import list_failures, read_failure
 from tiering_assets.steps.policies import Policies, select_from_node
 from tiering_assets.steps.release import recently_begun
@@ -115,6 +116,7 @@ class Look:
             if found.policy is not None:
                 chosen = self._select(topic, found.policy)
         capped = capped_ledgers(self._stack, topic, last_hour=self._released)
+        goes_out_at = self._goes_out_at(topic)
         for one in topic.ledgers:
             not_selected, selection = chosen.get(one.view.ledger_id, (None, ""))
             evidence = BacklogEvidence(
@@ -127,6 +129,7 @@ class Look:
                 by_broker=_by_broker(one),
                 hold=one.hold,
                 due_at=one.due_at,
+                goes_out_at=goes_out_at,
                 not_selected=not_selected,
                 selection=selection,
                 failure=self._failure(one),
@@ -154,6 +157,17 @@ class Look:
                 self._stack, topic.info, topic.node, policy, now_ms=self._now_ms, loaded=None
             )
         }
+
+    def _goes_out_at(self, topic: SurveyedTopic) -> datetime | None:
+        """When the topic is reloaded for what is proven; None where that is due."""
+        proven = [one.view for one in topic.ledgers if one.view.state is LedgerState.VERIFIED]
+        due_at = pending_due_at(
+            self._stack.settings.publish,
+            topic.info,
+            {view.ledger_id: view.bytes or 0 for view in proven},
+            topic.published_at,
+        )
+        return None if due_at is None or due_at <= self._stack.now() else due_at
 
     # ----- of a ledger
 

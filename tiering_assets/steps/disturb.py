@@ -5,71 +5,100 @@ Facts from the broker, the topic's node and our records for tiering/disturbance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from resources.errors import BrokerError
 from resources.metastore.cas import EditResult
 from resources.metastore.ledger_info import ManagedLedger
 from resources.pulsar.activity import TopicActivity
 from resources.pulsar.admin import TopicLoad, TopicPlace
+from resources.settings import PublishSettings
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
 from tiering_assets.steps.bookies import why_not_reloadable
-from tiering_assets.steps.brokers_seen import locate
-from tiering_assets.steps.publications import recorded_publications
+from tiering_assets.steps.brokers_seen import Found, locate
+from tiering_assets.steps.publications import publications_stored_at
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.disturbance import (
+    Patience,
     Pending,
     Recent,
+    publication_due_at,
     sealed_by_us,
     why_left_alone,
-    worth_disturbing,
 )
 from tiering_assets.tiering.reasons import Wait
 
 AN_HOUR = timedelta(hours=1)
 
 
-def publication_due(
+def not_due(
     stack: Stack, ml_name: str, certificates: Mapping[int, Stored[Certificate]]
-) -> bool:
-    """True when what waits to be published is worth an unload of the topic now."""
+) -> frozenset[int]:
+    """Those of these proven copies that wait, as publishing them is not worth an unload yet."""
     found = stack.topics.read(ml_name)
     if found is None:
-        return True  # publishing tells what happened to the topic
-    sizes = {i: certificate.record.payload_bytes for i, certificate in certificates.items()}
-    return pending_due(stack, ml_name, found[0], sizes)
+        return frozenset()  # publishing tells what happened to the topic
+    waiting = {
+        ledger_id: certificate.record.payload_bytes
+        for ledger_id, certificate in certificates.items()
+        if (listed := found[0].ledger(ledger_id)) is not None and listed.offload is None
+    }
+    if pending_due(stack, ml_name, found[0], waiting) or _is_idle(stack, ml_name, found):
+        return frozenset()
+    return frozenset(waiting)
+
+
+def _is_idle(stack: Stack, ml_name: str, found: Found) -> bool:
+    """Nobody has the topic loaded, so that a publication disturbs nobody. Unknown is not idle."""
+    try:
+        return locate(stack, ml_name, found).load is TopicLoad.NOT_LOADED
+    except BrokerError:
+        return False
 
 
 def pending_due(
     stack: Stack, ml_name: str, topic: ManagedLedger, waiting: Mapping[int, int]
 ) -> bool:
-    """The same of a topic that was just read; `waiting` are bytes of each proven copy."""
+    """Whether a topic that was just read is worth an unload; `waiting` are bytes of proven copies."""
+    published_at = publications_stored_at(stack, ml_name)
+    due_at = pending_due_at(stack.settings.publish, topic, waiting, published_at)
+    return due_at is not None and due_at <= stack.now()
+
+
+def pending_due_at(
+    settings: PublishSettings,
+    topic: ManagedLedger,
+    waiting: Mapping[int, int],
+    published_at: Sequence[datetime],
+) -> datetime | None:
+    """When a loaded topic is to be reloaded for what waits; see publication_due_at.
+
+    `published_at` is when the store took the record of each of its publications: right after our
+    unload.
+    """
     closed_at = {
         listed.ledger_id: listed.closed_at
         for listed in topic.ledgers
         if listed.closed_at is not None
     }
-    disturbed = {
-        stored.key: stored.record.confirmed_at
-        for stored in recorded_publications(stack, ml_name).records
-    }
-    settings = stack.settings.publish
-    return worth_disturbing(
+    return publication_due_at(
         [
             Pending(ledger_id=i, bytes=size, closed_at=closed_at[i])
             for i, size in waiting.items()
             if i in closed_at
         ],
-        ours=sealed_by_us(closed_at, disturbed.values()),
-        now=stack.now(),
-        last_disturbed_at=max(disturbed.values(), default=None),
-        bytes_min=settings.pending_bytes,
-        age_max=timedelta(seconds=settings.pending_age_s),
+        ours=sealed_by_us(closed_at, published_at),
+        last_disturbed_at=max(published_at, default=None),
+        patience=Patience(
+            bytes_min=settings.pending_bytes,
+            age_max=timedelta(seconds=settings.pending_age_s),
+            idle_tail=timedelta(seconds=settings.idle_tail_s),
+        ),
     )
 
 

@@ -66,7 +66,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
     node = stack.ledgers.read(ledger_id)
     outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
     claim = read_claim(stack, ledger_id)
-    served = _is_served(stack, listed, uid)
+    served = is_served(stack, listed, uid)
     proven = is_proven(stack, attempt)
     replaced_at, never_stood_since = _ended(stack, record, contexts)
     return LeavingsEvidence(
@@ -97,7 +97,7 @@ def _is_newest(stack: Stack, attempt: Stored[Attempt]) -> bool:
     return newest.stored_at < attempt.stored_at
 
 
-def _is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
+def is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
     """Whether the topic reads the ledger from another attempt that nobody doubts, and is all there."""
     context = None if listed is None else listed.offload
     if listed is None or context is None or not context.complete or context.uid == uid:

@@ -1,4 +1,4 @@
-"""Collect what a broker's own offloader left when it failed. design section 6.4.
+"""Collect what a broker's own offloader left: what it did not finish, and what we healed. design section 6.4.
 
 The order is the contract: bucket listed, metadata read, decided, intent written, the attempt taken
 out of the topic's node by compare-and-set, the topic reloaded, the node read again, then deleted and
@@ -13,9 +13,11 @@ from datetime import datetime, timedelta
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import FormatError, TierkeeperError
+from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
+from tiering_assets.records.models import Damage
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
 from tiering_assets.steps.bookie_copy import why_only_copy
 from tiering_assets.steps.bucket_listing import BucketListing, Pair
@@ -26,7 +28,9 @@ from tiering_assets.steps.deleting import Going, delete_leavings
 from tiering_assets.steps.disturb import must_wait, see
 from tiering_assets.steps.freshness import asking
 from tiering_assets.steps.holds import require_nothing_held
+from tiering_assets.steps.leavings_evidence import is_served
 from tiering_assets.steps.node_edit import edit_topic
+from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.tiering.evidence import Effect, Kind
@@ -44,9 +48,10 @@ from tiering_assets.tiering.reasons import Wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLeaving:
-    """One unfinished attempt of a broker, and the decision about it.
+    """One attempt of a broker that is unfinished, or broken and replaced, and the decision about it.
 
-    `note` is our first record of it, `interrupted` tells that an earlier run began to collect it.
+    `note` is our first record of it, `interrupted` tells that an earlier run began to collect it, and
+    `served` that its topic reads another attempt, whole and sound.
     """
 
     pair: Pair
@@ -56,8 +61,9 @@ class BrokerLeaving:
     uploads: tuple[str, ...]
     bytes: int
     decision: LeftoverDecision
-    note: Stored[Leftover] | None = None
+    note: Stored[Leftover] | Stored[Damage] | None = None
     interrupted: bool = False
+    served: bool = False
     done: Swept | None = None
     error: str = ""
 
@@ -65,7 +71,7 @@ class BrokerLeaving:
 def find_leftovers(
     stack: Stack, listing: BucketListing, named: Mapping[Pair, Named], *, ours: Set[Pair]
 ) -> list[BrokerLeaving]:
-    """Unfinished attempts of brokers in metadata, and earlier ones that left something.
+    """Unfinished attempts of brokers in metadata, earlier ones that left something, and broken ones.
 
     `ours` are all of our attempts.
     """
@@ -73,7 +79,8 @@ def find_leftovers(
     swept = stack.book.pairs("sweeps/")
     begun = stack.book.pairs("sweep-intents/") - swept
     unfinished = {pair for pair, place in named.items() if not place.complete}
-    candidates = (unfinished | begun | (noted & listing.pairs())) - ours
+    broken = stack.book.pairs(keys.DAMAGE) - named.keys()
+    candidates = (unfinished | begun | ((noted | broken) & listing.pairs())) - ours
     found = []
     for pair in sorted(candidates):
         try:
@@ -88,28 +95,29 @@ def _look(
 ) -> BrokerLeaving:
     ledger_id, uid = pair
     note = stack.book.read(Leftover, keys.leftover(ledger_id, uid))
-    if named is not None:
-        ml_name, version = named.ml_name, named.node_version
-    else:
-        record = stack.book.require(Leftover, keys.leftover(ledger_id, uid)).record
-        ml_name, version = record.ml_name, record.node_version
+    damage = stack.book.read(Damage, keys.damage(ledger_id, uid))
+    ml_name, version = _topic_of(pair, named, note, damage)
     topic = stack.topics.read(ml_name)
     info = None if topic is None else topic[0]
     listed = None if info is None else info.ledger(ledger_id)
     context = None if listed is None else listed.offload
-    is_named = context is not None and context.uid == uid
+    named_now = context if context is not None and context.uid == uid else None
     node = stack.ledgers.read(ledger_id)
+    served = is_served(stack, listed, uid)
     evidence = LeftoverEvidence(
         ledger_id=ledger_id,
         uid=uid,
-        named_unfinished=is_named and context is not None and not context.complete,
-        named_complete=is_named and context is not None and context.complete,
+        named_unfinished=named_now is not None and not named_now.complete,
+        named_complete=named_now is not None and named_now.complete,
         noted_at=None if note is None else note.stored_at,
         last_sent_at=max(_sent(stack, pair, listing), default=None),
         store_now=listing.listed_at,
         listed=listed is not None and not listed.is_open,
         in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
         never_touched=None if info is None else never_touched(ml_name, info.properties),
+        damaged=damage is not None,
+        replaced_at=None if damage is None else _replaced_at(stack, ml_name, pair, context),
+        served=served,
     )
     return BrokerLeaving(
         pair=pair,
@@ -121,9 +129,35 @@ def _look(
         decision=decide_leftover(
             evidence, guard_age=timedelta(seconds=stack.settings.release.guard_age_s)
         ),
-        note=note,
+        note=note or damage,
         interrupted=interrupted,
+        served=served,
     )
+
+
+def _topic_of(
+    pair: Pair,
+    named: Named | None,
+    note: Stored[Leftover] | None,
+    damage: Stored[Damage] | None,
+) -> tuple[str, int]:
+    """The attempt's topic, and the version of its node that we know of."""
+    if named is not None:
+        return named.ml_name, named.node_version
+    if note is not None:
+        return note.record.ml_name, note.record.node_version
+    if damage is not None and damage.record.ml_name is not None:
+        return damage.record.ml_name, 0
+    raise FormatError(f"attempt {pair[1]}: no record of ours says of which topic it is")
+
+
+def _replaced_at(
+    stack: Stack, ml_name: str, pair: Pair, context: OffloadContext | None
+) -> datetime | None:
+    """When the store took the record of a publication of ours that the topic names instead."""
+    if context is None:
+        return None
+    return recorded_publications(stack, ml_name).replaced_at(*pair, {context.uid})
 
 
 def _sent(stack: Stack, pair: Pair, listing: BucketListing) -> Iterator[datetime]:
@@ -161,7 +195,7 @@ def collect_leftovers(stack: Stack, leavings: Iterable[BrokerLeaving]) -> list[B
 def _why_kept(stack: Stack, leaving: BrokerLeaving) -> str | None:
     """Why its data object may be all that is left of the ledger, whatever BookKeeper's metadata says."""
     ledger_id, uid = leaving.pair
-    if data_key(uid, ledger_id) not in leaving.objects:
+    if leaving.served or data_key(uid, ledger_id) not in leaving.objects:
         return None
     return why_only_copy(stack, ledger_id, ml_name=leaving.ml_name, uid=uid)
 
@@ -186,15 +220,11 @@ def _collect(stack: Stack, ml_name: str, dead: list[BrokerLeaving]) -> list[Brok
     why_kept = {leaving.pair: _why_kept(stack, leaving) for leaving in dead}
     kept = [replace(one, decision=Leave(why)) for one in dead if (why := why_kept[one.pair])]
     given = [leaving for leaving in dead if why_kept[leaving.pair] is None]
-    return kept + (_collect_given(stack, ml_name, given) if given else [])
+    return kept + _collect_given(stack, ml_name, given)
 
 
 def _collect_given(stack: Stack, ml_name: str, going: list[BrokerLeaving]) -> list[BrokerLeaving]:
-    uids = dict(
-        leaving.pair
-        for leaving in going
-        if isinstance(leaving.decision, Collect) and leaving.decision.take_out
-    )
+    uids = dict(one.pair for one in going if one.decision == Collect(take_out=True))
     # A run that died may have taken it out and not reloaded the topic.
     reload = uids or any(leaving.interrupted for leaving in going)
     seen = see(stack, ml_name) if reload else None
@@ -253,8 +283,11 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
     if listed is None or (listed.offload is not None and listed.offload.uid == uid):
         return replace(leaving, decision=Leave("its topic changed meanwhile"))
     node = stack.ledgers.read(ledger_id)
-    if node is None or node.metadata.state is not LedgerState.CLOSED:
+    in_bookkeeper = node is not None and node.metadata.state is LedgerState.CLOSED
+    if not in_bookkeeper and not leaving.served:
         return replace(leaving, decision=Leave("BookKeeper has lost the ledger meanwhile"))
+    if leaving.served and not is_served(stack, listed, uid):
+        return replace(leaving, decision=Leave("what took its place is not sound any more"))
     going = Going(
         ledger_id=ledger_id,
         uid=uid,
@@ -271,5 +304,5 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
     except TierkeeperError as error:
         stack.narrate(str(error))
         return replace(leaving, error=str(error))
-    stack.narrate(f"ledger {ledger_id}: collected a broker's unfinished attempt {uid}")
+    stack.narrate(f"ledger {ledger_id}: collected what a broker left of attempt {uid}")
     return replace(leaving, done=done)

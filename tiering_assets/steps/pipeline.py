@@ -15,7 +15,7 @@ from resources.errors import CopyChangedError, RunInterruptedError, TierkeeperEr
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.ask_first import AskFirst
 from tiering_assets.steps.claims import claim_ledger, drop_claim
-from tiering_assets.steps.disturb import publication_due
+from tiering_assets.steps.disturb import not_due
 from tiering_assets.steps.failures import Failed, settle_failures
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.pauses import why_off
@@ -31,7 +31,8 @@ from tiering_assets.tiering.reasons import Reason, Wait
 
 NOT_DUE = Wait(
     Reason.WAITING_TO_DISTURB,
-    "publish.pending_bytes or publish.pending_age_s is not reached for its topic",
+    "none of publish.pending_bytes, publish.pending_age_s and publish.idle_tail_s is reached for its "
+    "topic, and a broker has it loaded",
 )
 
 
@@ -331,11 +332,12 @@ def _publish_topic(
     when_due: bool,
 ) -> Mapping[int, PublishResult]:
     try:
-        if when_due and not publication_due(stack, ml_name, certificates):
-            return dict.fromkeys(certificates, NOT_DUE)
-        return publish_topic(stack, ml_name, certificates, ml_czxid=czxid)
+        waiting = not_due(stack, ml_name, certificates) if when_due else frozenset()
+        due = {i: one for i, one in certificates.items() if i not in waiting}
+        published = publish_topic(stack, ml_name, due, ml_czxid=czxid) if due else {}
     except TierkeeperError as error:
         return dict.fromkeys(certificates, error)
+    return {**dict.fromkeys(waiting, NOT_DUE), **published}
 
 
 def _with_result(outcome: LedgerOutcome, result: PublishResult) -> LedgerOutcome:

@@ -7,7 +7,7 @@ CLI lists, what Dagster discovers and what the backlog counts all come from here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -31,7 +31,7 @@ from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
-from tiering_assets.steps.user_topics import readable_topics, user_topic_names
+from tiering_assets.steps.user_topics import Topic, readable_topics, user_topic_names
 from tiering_assets.tiering.lag import lag_elapsed
 from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
 
@@ -78,12 +78,16 @@ class SurveyedLedger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyedTopic:
-    """One topic as its node lists it, with its ledgers in id order."""
+    """One topic as its node lists it, with its ledgers in id order.
+
+    `published_at` is when the store took the record of each of its publications, in any order.
+    """
 
     ml_name: str
     info: ManagedLedger
     node: Node
     ledgers: tuple[SurveyedLedger, ...]
+    published_at: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,25 +121,32 @@ def survey_topics(stack: Stack, topics: Iterable[str] | None = None) -> Iterator
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     names = user_topic_names(stack) if topics is None else sorted(topics)
     for topic in readable_topics(stack, names):
-        ledgers = tuple(_survey_topic(stack, topic.ml_name, topic.info, records, in_bookkeeper))
-        yield SurveyedTopic(
-            ml_name=topic.ml_name, info=topic.info, node=topic.node, ledgers=ledgers
-        )
+        yield _survey_topic(stack, topic, records, in_bookkeeper)
 
 
 def _survey_topic(
-    stack: Stack,
-    ml_name: str,
-    topic: ManagedLedger,
-    records: ListedRecords,
-    in_bookkeeper: set[int],
-) -> Iterator[SurveyedLedger]:
-    publications = Publications(())
-    if any(listed.offload is not None for listed in topic.ledgers):
+    stack: Stack, topic: Topic, records: ListedRecords, in_bookkeeper: set[int]
+) -> SurveyedTopic:
+    ml_name, publications = topic.ml_name, Publications(())
+    if any(listed.offload is not None for listed in topic.info.ledgers):
         publications = surveyed_publications(stack, ml_name, records.publications)
-    for listed in topic.ledgers:
-        exists = listed.ledger_id in in_bookkeeper
-        yield survey_ledger(stack, ml_name, listed, records, publications, in_bookkeeper=exists)
+    return SurveyedTopic(
+        ml_name=ml_name,
+        info=topic.info,
+        node=topic.node,
+        ledgers=tuple(
+            survey_ledger(
+                stack,
+                ml_name,
+                listed,
+                records,
+                publications,
+                in_bookkeeper=listed.ledger_id in in_bookkeeper,
+            )
+            for listed in topic.info.ledgers
+        ),
+        published_at=[stored.stored_at for stored in publications.records],
+    )
 
 
 def survey_ledger(

@@ -22,6 +22,7 @@ SINGLES_MAX = 50  # requests; a listing of all is one per thousand
 KEYS_A_TICK = 100_000  # of releases, a hundred requests: a few seconds
 PUBLICATIONS_A_TICK = 1000  # a request each, some at a time
 _REMEMBERED_MAX = 2_000_000
+_AWAKE_MAX = 100_000
 
 
 @dataclass(slots=True)
@@ -45,9 +46,13 @@ class _Listing:
 
 @dataclass(slots=True)
 class TickMemory:
-    """Of one process and one cluster. `foreign` are published copies that are not ours."""
+    """Of one process and one cluster. `foreign` are published copies that are not ours.
+
+    `awake` is when topics were last asked whether anybody has them loaded, on a monotonic clock.
+    """
 
     foreign: set[Pair] = field(default_factory=set)
+    awake: dict[str, float] = field(default_factory=dict)
     confirmed: set[Pair] = field(default_factory=set)
     released: set[Pair] = field(default_factory=set)
     publications: set[str] = field(default_factory=set)
@@ -57,6 +62,7 @@ class TickMemory:
     def clear(self) -> None:
         for known in (self.foreign, self.confirmed, self.released, self.publications):
             known.clear()
+        self.awake.clear()
         self._releases = _Listing(keys.RELEASES)
         self._publications = _Listing(keys.PUBLICATIONS)
 
@@ -85,6 +91,8 @@ class TickMemory:
         """Forget everything when it is too much; it is read again."""
         if len(self.foreign) + len(self.confirmed) + len(self.released) > _REMEMBERED_MAX:
             self.clear()
+        if len(self.awake) > _AWAKE_MAX:
+            self.awake.clear()
 
     def unconfirmed(self, stack: Stack, ml_name: str, pairs: Iterable[Pair]) -> set[Pair]:
         """Of these, published ones, those without a publication record of their topic."""

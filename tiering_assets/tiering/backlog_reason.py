@@ -111,6 +111,7 @@ class BacklogEvidence:
 
     `not_selected` and `selection` are the verdict of selection.py and its numbers; `wait` what a run
     would say at once if it took the ledger up now; `missing` what the release gate wants and has not.
+    `goes_out_at` is when its topic is reloaded for what is proven, None where that is due.
     `by_broker`: its topic names an attempt of which no record of ours exists. `damaged`: what to do,
     where a check found the copy broken that its topic names.
     """
@@ -124,6 +125,7 @@ class BacklogEvidence:
     by_broker: bool = False
     hold: str | None = None
     due_at: datetime | None = None
+    goes_out_at: datetime | None = None
     not_selected: NotSelected | None = None
     selection: str = ""
     failure: Failure | None = None

@@ -109,6 +109,15 @@ def _in_lag(e: BacklogEvidence) -> str | None:
     return "" if e.due_at is None else f"due after {e.due_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def _goes_out(e: BacklogEvidence) -> str:
+    said = "certified; goes out with its topic's next publication"
+    if e.goes_out_at is None:
+        return f"{said}, which is due"
+    return (
+        f"{said}, by {e.goes_out_at:%Y-%m-%d %H:%M:%S} UTC, or once no broker has the topic loaded"
+    )
+
+
 def _due(e: BacklogEvidence) -> str | None:
     if e.state is LedgerState.RELEASE_DUE:
         return "due for release; no run has taken it up"
@@ -244,7 +253,7 @@ RULES: Final = (
     Rule(
         R.WAITING_TO_DISTURB,
         "verified: it goes out with its topic's next publication",
-        _when(_VERIFIED, lambda _e: "certified; goes out with its topic's next publication"),
+        _when(_VERIFIED, _goes_out),
     ),
     Rule(R.NOT_ADMITTED, "policy wants it, and no run has taken it up", lambda _e: _NOBODY),
 )

@@ -2,21 +2,24 @@
 
 Publishing makes a loaded topic reload (about 0.15 s without acknowledgements), so pending ledgers
 wait until there is enough of them or the oldest has waited long enough since our last disturbance.
-A ledger sealed by our own unload never triggers: publish -> unload -> new sealed ledger -> publish
-would go on for ever.
+A ledger sealed by our own unload triggers nothing of that kind: publish -> unload -> new sealed
+ledger -> publish would go on for ever. But where nothing is written any more it is the topic's tail,
+and nothing would ever take it along; so it may ask for one reload after a longer wait. A broker drops
+the empty ledger that it then finds, so that this ends; where a trickle goes on, that wait bounds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from resources.pulsar.activity import TopicActivity
 from resources.settings import DisturbSettings
 from tiering_assets.tiering.reasons import Reason, Wait
 
 CLOCKS_APART = timedelta(seconds=5)  # a broker's closing time may lie a little before our record
+AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,28 +47,42 @@ def sealed_by_us(
     return frozenset(ours)
 
 
-def worth_disturbing(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """What a topic's pending ledgers wait for: so many bytes, or so long since our last disturbance.
+
+    `idle_tail` is the wait of ledgers that our own unloads sealed.
+    """
+
+    bytes_min: int
+    age_max: timedelta
+    idle_tail: timedelta
+
+
+def publication_due_at(
     pending: Sequence[Pending],
     *,
     ours: frozenset[int],
-    now: datetime,
     last_disturbed_at: datetime | None,
-    bytes_min: int,
-    age_max: timedelta,
-) -> bool:
-    """True when the pending bytes or the oldest pending ledger's wait reach their limit.
+    patience: Patience,
+) -> datetime | None:
+    """When what is pending is worth a reload; AT_ONCE where enough bytes wait, None without any.
 
     `ours` are the ledgers that our own unloads sealed (see `sealed_by_us`): they go out with the
-    next publication but are no reason for one. `last_disturbed_at` is our last one of this topic.
+    next publication of the others. `last_disturbed_at` is our last one of this topic.
     """
     reasons = [one for one in pending if one.ledger_id not in ours]
-    if not reasons:
-        return False
-    if sum(one.bytes for one in reasons) >= bytes_min:
-        return True
-    oldest = min(one.closed_at for one in reasons)
-    since = oldest if last_disturbed_at is None else max(oldest, last_disturbed_at)
-    return now - since >= age_max
+    tails = [one for one in pending if one.ledger_id in ours]
+    if reasons and sum(one.bytes for one in reasons) >= patience.bytes_min:
+        return AT_ONCE
+    waits = ((reasons, patience.age_max), (tails, patience.idle_tail))
+    dates = [_since(some, last_disturbed_at) + wait for some, wait in waits if some]
+    return min(dates, default=None)
+
+
+def _since(pending: Sequence[Pending], last_disturbed_at: datetime | None) -> datetime:
+    oldest = min(one.closed_at for one in pending)
+    return oldest if last_disturbed_at is None else max(oldest, last_disturbed_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

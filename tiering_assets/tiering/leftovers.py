@@ -5,6 +5,9 @@ work or dead, and nothing there says which. Owns: it is dead only when it was se
 nothing was sent for as long, both by the store's clock; it is taken out of the node before its
 objects go; and they go only while the bookies have the ledger. If the broker lives after all, its
 completion finds another uid, or none, and gives up: it has lost its work and nothing else.
+
+A complete attempt of a broker that a check found broken, and that a copy of ours took the place of, is a
+leftover too: it goes when brokers have surely closed it, by the record of that publication.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from uuid import UUID
 
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.offload_context import remove_contexts
+from tiering_assets.tiering.orphans import REPLACED_KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,10 @@ class LeftoverEvidence:
 
     `noted_at` is the store's time of our first note of it, None without one; `last_sent_at` that of
     the newest object, part or upload. `never_touched` says why the topic is none of ours to edit.
+
+    `damaged`: a check found the attempt broken; `replaced_at` is when the store took the record of the
+    publication of a copy of ours in its place, None without one; `served` says that the topic reads
+    another attempt, complete, not doubted, and all there.
     """
 
     ledger_id: int
@@ -36,6 +44,9 @@ class LeftoverEvidence:
     listed: bool
     in_bookkeeper: bool
     never_touched: str | None
+    damaged: bool = False
+    replaced_at: datetime | None = None
+    served: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ def decide_leftover(evidence: LeftoverEvidence, *, guard_age: timedelta) -> Left
         return Leave(evidence.never_touched)
     if not evidence.listed:
         return Leave("its topic does not list the ledger as closed: it may be the only copy")
+    if evidence.damaged and not evidence.named_unfinished:
+        return _decide_replaced(evidence, guard_age=guard_age)
     if not evidence.in_bookkeeper:
         return Leave("BookKeeper does not have the closed ledger: it may be the only copy")
     if evidence.noted_at is None:
@@ -73,11 +86,34 @@ def decide_leftover(evidence: LeftoverEvidence, *, guard_age: timedelta) -> Left
     known_for = evidence.store_now - evidence.noted_at
     if known_for <= guard_age:
         return Leave(f"the broker may be at work: known for {known_for} of {guard_age}")
-    if evidence.last_sent_at is not None:
-        quiet_for = evidence.store_now - evidence.last_sent_at
-        if quiet_for <= guard_age:
-            return Leave(f"the broker is at work: it sent something {quiet_for} ago")
-    return Collect(take_out=evidence.named_unfinished)
+    return _quiet(evidence, guard_age) or Collect(take_out=evidence.named_unfinished)
+
+
+def _decide_replaced(evidence: LeftoverEvidence, *, guard_age: timedelta) -> LeftoverDecision:
+    """A broker's broken copy that no topic names any more."""
+    if evidence.replaced_at is None:
+        return Leave("a check found it broken, and no copy of ours has taken its place")
+    if not evidence.served and not evidence.in_bookkeeper:
+        return Leave(
+            "neither BookKeeper nor a sound copy has the ledger: it may be all that is left"
+        )
+    goes_at = evidence.replaced_at + max(guard_age, REPLACED_KEPT)
+    if evidence.store_now <= goes_at:
+        return Leave(
+            f"a copy of ours took its place, and brokers may still read it; it goes with a sweep after "
+            f"{goes_at:%Y-%m-%d %H:%M:%S} UTC"
+        )
+    return _quiet(evidence, guard_age) or Collect(take_out=False)
+
+
+def _quiet(evidence: LeftoverEvidence, guard_age: timedelta) -> Leave | None:
+    """Why its broker is not believed to be done with it; None when it sent nothing for a guard age."""
+    if evidence.last_sent_at is None:
+        return None
+    quiet_for = evidence.store_now - evidence.last_sent_at
+    if quiet_for > guard_age:
+        return None
+    return Leave(f"the broker is at work: it sent something {quiet_for} ago")
 
 
 def take_out_unfinished(topic: ManagedLedger, uids: Mapping[int, UUID]) -> ManagedLedger | None:

@@ -373,7 +373,7 @@ def test_a_verified_ledger_that_runs_cannot_publish_says_why(verified, monkeypat
     def away(*_args):
         raise BrokerError("no broker answers")
 
-    monkeypatch.setattr(pipeline, "publication_due", away)
+    monkeypatch.setattr(pipeline, "not_due", away)
     [outcome] = offload_batch(verified, [0], when_due=True)
     assert isinstance(outcome.error, BrokerError)
     assert str(reasons(verified)[0]).startswith("failed: no broker answers; 1 attempt; next try")

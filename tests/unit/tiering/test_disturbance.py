@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from resources.pulsar.activity import TopicActivity
 from resources.settings import DisturbSettings
 from tiering_assets.tiering.disturbance import (
+    Patience,
     Pending,
     Recent,
+    publication_due_at,
     sealed_by_us,
     why_left_alone,
-    worth_disturbing,
 )
 from tiering_assets.tiering.reasons import Reason
 
@@ -24,15 +25,14 @@ def pending(ledger_id, *, size=1, age=HOUR):
     return Pending(ledger_id=ledger_id, bytes=size, closed_at=NOW - age)
 
 
-def decide(waiting, *, ours=(), last=None, bytes_min=100, age_max=4 * HOUR):
-    return worth_disturbing(
+def decide(waiting, *, ours=(), last=None, bytes_min=100, age_max=4 * HOUR, idle_tail=24 * HOUR):
+    due_at = publication_due_at(
         waiting,
         ours=frozenset(ours),
-        now=NOW,
         last_disturbed_at=last,
-        bytes_min=bytes_min,
-        age_max=age_max,
+        patience=Patience(bytes_min=bytes_min, age_max=age_max, idle_tail=idle_tail),
     )
+    return due_at is not None and due_at <= NOW
 
 
 def test_nothing_pending_is_no_reason():
@@ -54,7 +54,18 @@ def test_an_old_ledger_waits_since_our_last_disturbance(ago, expected):
     assert decide([pending(1, age=9 * HOUR)], last=NOW - ago) is expected
 
 
-def test_a_ledger_sealed_by_us_never_triggers_and_its_bytes_do_not_count():
+@pytest.mark.parametrize(("ago", "expected"), [(24 * HOUR, True), (24 * HOUR - HOUR / 60, False)])
+def test_a_tail_asks_for_one_reload_long_after_our_last_disturbance(ago, expected):
+    tail = pending(2, size=10**9, age=30 * HOUR)
+    assert decide([tail], ours={2}, last=NOW - ago) is expected
+
+
+def test_a_short_patience_with_tails_hurries_no_other_ledger():
+    assert not decide([pending(1, age=2 * HOUR)], idle_tail=HOUR)
+    assert decide([pending(1, age=2 * HOUR), pending(2)], ours={2}, idle_tail=HOUR)
+
+
+def test_a_ledger_sealed_by_us_does_not_trigger_as_others_do_and_its_bytes_do_not_count():
     waiting = [pending(1, size=1000, age=9 * HOUR), pending(2, size=99)]
     assert not decide(waiting, ours={1})
     assert decide(waiting, ours={2})
@@ -74,12 +85,13 @@ def test_a_closing_time_slightly_before_our_record_is_still_ours():
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=8, unique=True))
 def test_publishing_does_not_cause_publishing(minutes):
-    """Each unload seals one ledger; however many there were, they alone never ask for another."""
+    """Each unload seals one ledger; however many there were, they alone ask for one a day at most."""
     disturbed = [NOW - timedelta(minutes=m) for m in minutes]
     sealed = {i: at + timedelta(seconds=1) for i, at in enumerate(sorted(disturbed))}
     ours = sealed_by_us(sealed, disturbed)
     waiting = [Pending(ledger_id=i, bytes=10**12, closed_at=at) for i, at in sealed.items()]
-    assert not decide(waiting, ours=ours, last=max(disturbed), bytes_min=1)
+    a_day_ago = min(minutes) >= 24 * 60
+    assert decide(waiting, ours=ours, last=max(disturbed), bytes_min=1) is a_day_ago
 
 
 QUIET = TopicActivity(consumers=0, delayed_messages=0, transactions=0)
