@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from tests.support.sim_scene import TOPIC, Scene
@@ -17,12 +18,14 @@ OURS, BROKERS = "ours", "a broker's"
 class Copy:
     """Of the one closed ledger that the scene's topic lists. `who` wrote its objects."""
 
-    def __init__(self, who: str = OURS, *, versions: bool = False) -> None:
+    def __init__(
+        self, who: str = OURS, *, versions: bool = False, payloads: Sequence[bytes] = PAYLOADS
+    ) -> None:
         self.who = who
         self.scene = Scene()
         if versions:
             self.scene.world.objects.keep_versions()
-        self.ledger_id = self.scene.fill(TOPIC, *PAYLOADS)
+        self.ledger_id = self.scene.fill(TOPIC, *payloads)
         assert self.scene.broker.trim(TOPIC) == 0
         if who == OURS:
             self.scene.publish(self.ledger_id)
