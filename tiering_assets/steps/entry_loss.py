@@ -51,15 +51,22 @@ def lost_entries(
         if entry.offset < 0 or length <= 0:
             lost.update(range(first, last + 1))
             continue
-        lost.update(_lost_in_block(stack, sight, entry.offset, length, first, last))
+        where, version_id = (entry.offset, length), sight.data.version_id
+        lost.update(_lost_in_block(stack, sight, *where, first, last, version_id=version_id))
     lost.update(range(min(seen_from, last_entry_id + 1)))
     return tuple(EntryRange(first, last) for first, last in ranges_of(lost))
 
 
 def _lost_in_block(
-    stack: Stack, sight: ObjectSight, offset: int, length: int, first: int, last: int
+    stack: Stack,
+    sight: ObjectSight,
+    offset: int,
+    length: int,
+    first: int,
+    last: int,
+    *,
+    version_id: str | None,
 ) -> Iterator[int]:
-    version = None if sight.data is None else sight.data.version_id
     body = bytearray()
     step = stack.settings.offload.read_range_bytes
     for start in range(offset, offset + length, step):
@@ -67,10 +74,10 @@ def _lost_in_block(
             sight.data_key,
             start=start,
             length=min(step, offset + length - start),
-            version_id=version,
+            version_id=version_id,
         )
     certified = _certified_digest(sight, offset)
-    if certified is not None and sha256(body).hexdigest() == certified:
+    if sha256(body).hexdigest() == certified:
         return
     found = look_into_block(memoryview(body), first_entry_id=first, last_entry_id=last)
     lost = [*found.missing(first, last), *found.wrong]

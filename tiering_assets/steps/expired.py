@@ -255,7 +255,7 @@ class _Look:
             published_czxid=self._published_in(ml_name).get((ledger_id, uid)),
             node_czxid=topic.czxid,
             listed=topic.listed,
-            elsewhere=where.elsewhere(ml_name, [(ledger_id, uid)]),
+            elsewhere=where.elsewhere(ml_name, ledger_id),
             in_bookkeeper=where.in_bookkeeper(ledger_id),
             attempt_stored_at=attempt.stored_at,
             store_now=where.store_now,

@@ -64,19 +64,17 @@ class GoneLedger:
     error: str = ""
 
 
-def find_gone(stack: Stack, *, plan: Stored[ForgetPlan] | None = None) -> list[GoneLedger]:
+def find_gone(stack: Stack) -> list[GoneLedger]:
     """Ledgers that have records and that their topics do not list, by id. Writes nothing.
-
-    With a `plan` those that it names, and none that is younger than it may be.
 
     Raises:
         RefusedError: metadata went backwards.
     """
-    look = _Look(stack, list_bucket(stack), None if plan is None else plan.stored_at)
-    return _find_gone(stack, look, plan)
+    return _find_gone(stack, _Look(stack, list_bucket(stack), None), None)
 
 
 def _find_gone(stack: Stack, look: _Look, plan: Stored[ForgetPlan] | None) -> list[GoneLedger]:
+    """With a `plan` those that it names, and none that is younger than it may be."""
     named = None if plan is None else {one.ledger_id for one in plan.record.ledgers}
     attempts: dict[int, list[Attempt]] = defaultdict(list)
     kept: set[int] = set()
@@ -202,7 +200,7 @@ class _Look:
                 ledger_id=ledger_id,
                 has_node=topic.czxid is not None,
                 listed=topic.listed,
-                elsewhere=where.elsewhere(ml_name, pairs),
+                elsewhere=where.elsewhere(ml_name, ledger_id),
                 in_bookkeeper=where.in_bookkeeper(ledger_id),
                 objects=self._objects_now(attempts)
                 if now

@@ -6,11 +6,9 @@ topic is read by its name, each time: a listing of topics may come short.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from resources.metastore.topics import decode_topic
-from tiering_assets.steps.bucket_listing import Pair
 from tiering_assets.steps.claims import read_claim
 from tiering_assets.steps.freshness import asking, is_young
 from tiering_assets.steps.holds import Holds, read_holds
@@ -36,7 +34,6 @@ class Whereabouts:
         self._topics = Dated()
         self._shadows = Shadows(stack)
         self._listers: dict[int, str] = {}
-        self._namers: dict[Pair, str] = {}
         self.renew()
 
     def renew(self) -> None:
@@ -53,12 +50,9 @@ class Whereabouts:
 
     def _read_topics(self) -> None:
         self._listers.clear()
-        self._namers.clear()
         for ml_name, node in self._stack.topics.read_all():
             for one in () if node is None else decode_topic(node).ledgers:
                 self._listers[one.ledger_id] = ml_name
-                if one.offload is not None:
-                    self._namers[one.ledger_id, one.offload.uid] = ml_name
 
     def own_topic(self, ml_name: str) -> OwnTopic:
         topic = self._stack.topics.read(ml_name)
@@ -66,13 +60,10 @@ class Whereabouts:
             return OwnTopic(None, frozenset())
         return OwnTopic(topic[1].stat.czxid, frozenset(one.ledger_id for one in topic[0].ledgers))
 
-    def elsewhere(self, ml_name: str, pairs: Collection[Pair]) -> str | None:
-        """Another topic that lists the ledger or names one of its attempts, or a shadow."""
+    def elsewhere(self, ml_name: str, ledger_id: int) -> str | None:
+        """A shadow, or another topic that lists the ledger, without which none names its attempts."""
         shadows = self._shadows.of(topic_of(ml_name))
-        if shadows:
-            return shadows[0]
-        named = (self._namers.get(pair) or self._listers.get(pair[0]) for pair in pairs)
-        return next((name for name in named if name is not None), None)
+        return shadows[0] if shadows else self._listers.get(ledger_id)
 
     def in_bookkeeper(self, ledger_id: int) -> bool:
         return self._stack.ledgers.read(ledger_id) is not None

@@ -83,12 +83,15 @@ def heal_topic(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[i
 def finish_replacement(
     stack: Stack, ml_name: str, ledger_id: int, uid: UUID, broken: Sequence[UUID]
 ) -> HealResult | None:
-    """Confirm a replacement whose run died before it was recorded; None where nothing is left."""
+    """Confirm a replacement whose run died before it was recorded; None where nothing is left.
+
+    `broken` are the attempts in whose place it stands, one at least.
+    """
     if _is_confirmed(stack, ml_name, ledger_id, uid):
         return None
     certificate = stack.book.read(Certificate, keys.certificate(ledger_id, uid))
     attempt = stack.book.read(Attempt, keys.attempt(ledger_id, uid))
-    if certificate is None or attempt is None or not broken:
+    if certificate is None or attempt is None:
         return None
     czxid = attempt.record.ml_czxid
     certificates = {ledger_id: certificate}

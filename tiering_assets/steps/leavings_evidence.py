@@ -10,7 +10,7 @@ from uuid import UUID
 
 from resources.bookkeeper.ledger import LedgerState
 from resources.errors import FormatError
-from resources.metastore.ledger_info import LedgerInfo
+from resources.metastore.offload_context import OffloadContext
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine, ReleaseIntent
@@ -66,7 +66,8 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
     node = stack.ledgers.read(ledger_id)
     outcome = stack.book.read(Outcome, keys.outcome(ledger_id, uid))
     claim = read_claim(stack, ledger_id)
-    served = is_served(stack, listed, uid)
+    context = None if listed is None else listed.offload
+    served = is_served(stack, ledger_id, context)
     proven = is_proven(stack, attempt)
     replaced_at, never_stood_since = _ended(stack, record, contexts)
     return LeavingsEvidence(
@@ -79,10 +80,10 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         release_intended=stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
         is not None,
         claimed_live=claim is not None and claim.record.expires_at > store_now,
-        listed=same_topic and listed is not None,
+        listed=listed is not None,
         in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
         proven=proven,
-        waits=proven and not served and _is_newest(stack, attempt),
+        waits=same_topic and proven and not served and _is_newest(stack, attempt),
         served=served,
         replaced_at=replaced_at,
         never_stood_since=never_stood_since,
@@ -97,12 +98,11 @@ def _is_newest(stack: Stack, attempt: Stored[Attempt]) -> bool:
     return newest.stored_at < attempt.stored_at
 
 
-def is_served(stack: Stack, listed: LedgerInfo | None, uid: UUID) -> bool:
-    """Whether the topic reads the ledger from another attempt that nobody doubts, and is all there."""
-    context = None if listed is None else listed.offload
-    if listed is None or context is None or not context.complete or context.uid == uid:
+def is_served(stack: Stack, ledger_id: int, context: OffloadContext | None) -> bool:
+    """Whether the topic reads the ledger from an attempt that nobody doubts, and is all there."""
+    if context is None or not context.complete:
         return False
-    ledger_id, other = listed.ledger_id, context.uid
+    other = context.uid
     if why_quarantined(stack, ledger_id, other) is not None:
         return False
     data = stack.objects.head(data_key(other, ledger_id))

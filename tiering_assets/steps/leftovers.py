@@ -103,7 +103,7 @@ def _look(
     context = None if listed is None else listed.offload
     named_now = context if context is not None and context.uid == uid else None
     node = stack.ledgers.read(ledger_id)
-    served = is_served(stack, listed, uid)
+    served = is_served(stack, ledger_id, context)
     evidence = LeftoverEvidence(
         ledger_id=ledger_id,
         uid=uid,
@@ -286,7 +286,7 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
     in_bookkeeper = node is not None and node.metadata.state is LedgerState.CLOSED
     if not in_bookkeeper and not leaving.served:
         return replace(leaving, decision=Leave("BookKeeper has lost the ledger meanwhile"))
-    if leaving.served and not is_served(stack, listed, uid):
+    if leaving.served and not is_served(stack, ledger_id, listed.offload):
         return replace(leaving, decision=Leave("what took its place is not sound any more"))
     going = Going(
         ledger_id=ledger_id,

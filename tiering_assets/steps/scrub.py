@@ -112,11 +112,10 @@ def scrub(
         skipped = {c.ledger_id for c in to_heal(fleet.candidates)}
     else:
         skipped = set()
-    budget = _budget(stack)
-    others = [c for c in fleet.candidates if c.ledger_id not in skipped]
-    for look in due_looks(others, now=fleet.store_now, intervals=_intervals(stack, deep=deep)):
+    budget, intervals = _budget(stack), _intervals(stack, deep=deep)
+    for look in due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals):
         if look.candidate.ledger_id in skipped:
-            continue  # found broken a moment ago
+            continue  # just healed, or found broken a moment ago
         if heal and look.depth is Depth.DEEP:  # reading takes long, and a broker's lag runs
             _heal_pending(stack, pending, run)
         admitted = budget.admit(look)

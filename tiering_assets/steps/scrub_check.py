@@ -107,7 +107,7 @@ def check_copy(
     wanted = _within(blocks[totals.blocks :], look.bytes_max)
     rows: dict[int, BlockRow] = {}
     requests = LOOK_REQUESTS
-    if look.depth is Depth.DEEP and not findings and wanted:
+    if look.depth is Depth.DEEP and not findings:
         requests += _reads(wanted, stack.settings.offload.read_range_bytes)
         rows = _read_blocks(stack, sight, node, wanted, findings)
     entries = totals.entries + sum(row.entries for row in rows.values())
@@ -224,9 +224,9 @@ def _read_blocks(
     """Good rows by part; everything wrong is added to the findings."""
     if sight.data is None:
         return {}
-    with_source = sight.certificate is None and node is not None
-    if with_source and node is not None:
-        source = LedgerSource.of(node.metadata, resolve_all(stack, node))
+    asked = node if sight.certificate is None else None  # a certificate says what they would
+    if asked is not None:
+        source = LedgerSource.of(asked.metadata, resolve_all(stack, asked))
     else:
         source = without_bookies(sight.ledger_id, last_entry_id=blocks[-1].last_entry_id, length=0)
     rows = read_back(
@@ -237,7 +237,7 @@ def _read_blocks(
         data_key=sight.data_key,
         version_id=sight.data.version_id,
         blocks=blocks,
-        with_source=with_source,
+        with_source=asked is not None,
     )
     stored = rows_by_part(rows[TaskKind.READ_BACK])
     findings += block_findings([*rows[TaskKind.READ_BACK], *rows[TaskKind.READ_SOURCE]])
@@ -245,8 +245,7 @@ def _read_blocks(
         parts = {block.part_number for block in blocks}
         certified = [b for b in sight.certificate.record.blocks if b.part_number in parts]
         findings += block_differences(certified, stored)
-    elif with_source:
-        findings += _source_differences(stored, rows_by_part(rows[TaskKind.READ_SOURCE]))
+    findings += _source_differences(stored, rows_by_part(rows[TaskKind.READ_SOURCE]))
     return stored
 
 

@@ -20,12 +20,12 @@ class LeavingsEvidence:
     `replaced_at` is when the store took the record of the confirmed publication of another attempt
     in this one's place, where this one is quarantined; None where nothing took its place.
     `never_stood_since` is when the store took the quarantine of an attempt that won the right to be
-    published and of which no record confirms a publication; None for any other. `listed`: the very
-    topic that it was made for lists the ledger; `in_bookkeeper`: BookKeeper has it, closed.
+    published and of which no record confirms a publication; None for any other. `listed`: its topic
+    lists the ledger, made again from a backup or not; `in_bookkeeper`: BookKeeper has it, closed.
     `proven`: it has a certificate, and nobody doubts it, so that it may be all that is left where
     what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts that
-    nobody doubts, and none is published; `served` says that the topic reads another attempt, complete
-    and not doubted.
+    nobody doubts, made for this very topic, and none is published; `served` says that the topic reads
+    another attempt, complete and not doubted.
     """
 
     ledger_id: int

@@ -6,10 +6,10 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.clean_up import clean_up
 from tiering_assets.steps.expired import execute_expired, plan_expired
@@ -108,14 +108,7 @@ def test_locked_versions_go_by_another_plan_once_the_lock_is_gone(scene):
 
 
 def abandoned(scene):
-    """Both objects of an attempt that nobody could prove, a guard age old; its record."""
-    with pytest.MonkeyPatch.context() as patch:
-        away = {0: ObjectStoreError("the store is away")}
-        patch.setattr("tiering_assets.steps.pipeline.verify_attempts", lambda *_a: away)
-        assert scene.offload().error is not None
-    [key] = scene.stack.book.keys(keys.attempts_of(0))
-    scene.wait(3 * 86400)
-    return scene.stack.book.require(Attempt, key).record
+    return leave_unproven(scene).record
 
 
 def test_locked_versions_of_a_leftover_are_tried_again_by_the_next_sweep(scene):
@@ -211,6 +204,18 @@ def test_the_last_copy_of_a_listed_ledger_is_never_a_leftover(scene):
     decision = decision_about(scene, record.uid)
     assert isinstance(decision, Keep)
     assert "it may be the only copy" in decision.reason
+
+
+def test_the_last_copy_that_a_list_of_a_backup_names_is_never_a_leftover(scene):
+    """The very list in a new node, as a backup that is put back makes one."""
+    record = abandoned(scene)
+    scene.world.monitor.excused.add(("alpha", 0))
+    scene.cluster.delete_ledger(0)
+    made_again_from_a_backup(scene)
+    decision = decision_about(scene, record.uid)
+    assert isinstance(decision, Keep)
+    assert "it may be the only copy" in decision.reason
+    assert scene.world.objects.peek(record.data_key) is not None
 
 
 def test_a_copy_stays_whose_ledger_the_bookies_lost_though_metadata_came_back(scene):

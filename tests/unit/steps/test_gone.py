@@ -1,14 +1,19 @@
 """Where a ledger that its topic lists no more may still be read."""
 
+from itertools import chain
 from uuid import UUID
 
 import pytest
 
+from resources.metastore.ledger_info import decode_managed_ledger
+from resources.metastore.topic_names import managed_ledger_path
+from resources.metastore.topics import TopicDirectory
+from tests.support.sim_broker_memory import complete, halves
 from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
+from tiering_assets.steps.claims import claim_ledger
 from tiering_assets.steps.expired import plan_expired
-from tiering_assets.steps.gone import Whereabouts
 from tiering_assets.tiering.expired import Expired
 from tiering_assets.tiering.orphans import Keep
 
@@ -31,18 +36,17 @@ def decision(scene):
     return found.decision
 
 
-def lists(monkeypatch, *, ledger_id, uid=None):
-    """Another topic's node lists the ledger, or names the attempt under another ledger's number."""
-    really = Whereabouts._read_topics
-
-    def reading(where):
-        really(where)
-        if uid is None:
-            where._listers[ledger_id] = OTHER
-        else:
-            where._namers[ledger_id, uid] = OTHER
-
-    monkeypatch.setattr(Whereabouts, "_read_topics", reading)
+def list_in_another_topic(scene, ledger_id, uid=None):
+    """As somebody does who copies a topic's node; with `uid` as the copy of that attempt."""
+    scene.broker.create_topic(OTHER)
+    path = managed_ledger_path(OTHER)
+    message = decode_managed_ledger(scene.cluster.metadata.nodes[path].data).message_copy()
+    info = message.ledgerInfo.add(ledgerId=ledger_id, timestamp=1)
+    if uid is not None:
+        complete(info, uid, 1, "sim-bucket")
+        info.offloadContext.uidMsb, info.offloadContext.uidLsb = halves(uid)
+    scene.cluster.metadata.put(path, message.SerializeToString())
+    scene.broker.restart()
 
 
 def test_it_expires_when_nobody_else_has_it(trimmed):
@@ -51,18 +55,39 @@ def test_it_expires_when_nobody_else_has_it(trimmed):
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_what_another_topic_lists_or_names_is_kept(trimmed, named, monkeypatch):
+def test_what_another_topic_lists_or_names_is_kept(trimmed, named):
     scene, uid = trimmed
-    lists(monkeypatch, ledger_id=0, uid=uid if named else None)
+    list_in_another_topic(scene, 0, uid if named else None)
     found = decision(scene)
     assert isinstance(found, Keep)
     assert f"{OTHER} may read it" in str(found)
 
 
-def test_another_ledger_or_attempt_there_keeps_nothing(trimmed, monkeypatch):
+def test_another_ledger_there_keeps_nothing(trimmed):
     scene, _uid = trimmed
-    lists(monkeypatch, ledger_id=0, uid=UUID(int=5))
-    lists(monkeypatch, ledger_id=77)
+    list_in_another_topic(scene, 77, UUID(int=5))
+    assert isinstance(decision(scene), Expired)
+
+
+def test_a_topic_that_goes_while_all_are_read_keeps_nothing(trimmed, monkeypatch):
+    scene, _uid = trimmed
+    really = TopicDirectory.read_all
+    gone = [("t/ns/persistent/gone", None)]
+    monkeypatch.setattr(TopicDirectory, "read_all", lambda topics: chain(really(topics), gone))
+    assert isinstance(decision(scene), Expired)
+
+
+def test_a_run_that_works_on_the_ledger_keeps_it(trimmed):
+    scene, _uid = trimmed
+    assert claim_ledger(scene.process("another"), 0) is None
+    found = decision(scene)
+    assert isinstance(found, Keep)
+    assert "a run holds a live claim" in str(found)
+
+
+def test_a_claim_that_is_gone_keeps_nothing(trimmed):
+    scene, _uid = trimmed
+    scene.world.objects.delete(scene.stack.book.prefix + keys.claim(0))
     assert isinstance(decision(scene), Expired)
 
 

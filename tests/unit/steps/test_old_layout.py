@@ -6,11 +6,13 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.copies import BLOCK_BYTES, Copy
 from tests.support.fault_lab import framed
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.layout import plan_layout_from_sizes
+from tiering_assets.records import keys
 from tiering_assets.steps.old_layout import OldLayout, find_old_layout
 from tiering_assets.steps.record_book import RecordBook
 
@@ -105,3 +107,38 @@ def test_with_nothing_left_nothing_is_known(stack):
     found = find_old_layout(stack, LEDGER, UID)
     assert found == OldLayout((), None, known=False)
     assert not found.kept_by(blocks_of(SIZES))
+
+
+def test_one_block_larger_than_usual_is_as_large_as_its_object_without_an_index_too(stack):
+    sizes = [5000]
+    large = blocks_of(sizes, USUAL)
+    data = data_of(large, sizes)
+    put(stack, data=data)
+    found = find_old_layout(stack, LEDGER, UID)
+    assert (found.places, found.block_bytes) == (places(large), len(data))
+    assert len(data) > USUAL
+
+
+@pytest.mark.parametrize("change", [(0, b"none"), (12, bytes(8)), (12, (128).to_bytes(8, "big"))])
+def test_headers_are_followed_as_far_as_they_are_headers(stack, change):
+    """Another magic, or a block that has no room for an entry."""
+    blocks = blocks_of(SIZES)
+    data = bytearray(data_of(blocks, SIZES))
+    at, broken = change
+    data[BLOCK + at : BLOCK + at + len(broken)] = broken
+    put(stack, data=bytes(data))
+    assert find_old_layout(stack, LEDGER, UID).places == places(blocks)[:1]
+
+
+@pytest.mark.parametrize("with_attempt", [True, False])
+def test_our_own_records_come_first(with_attempt):
+    """They know more than what is left of the objects."""
+    copy = Copy()
+    copy.lose(copy.data_key, copy.index_key)
+    if not with_attempt:
+        key = keys.attempt(copy.ledger_id, copy.uid)
+        copy.scene.world.objects.delete(copy.scene.stack.book.prefix + key)
+    found = find_old_layout(copy.scene.stack, copy.ledger_id, copy.uid)
+    assert found.places == tuple((i, i * BLOCK_BYTES) for i in range(6))
+    assert found.block_bytes == (BLOCK_BYTES if with_attempt else None)
+    assert found.known

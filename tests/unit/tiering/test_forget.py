@@ -1,0 +1,57 @@
+"""Records of a ledger that is gone stay for each reason alone."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tiering_assets.tiering.forget import RecordsEvidence, why_records_stay
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+KEPT = timedelta(days=30)
+HOUR = timedelta(hours=1)
+FREE = RecordsEvidence(
+    ledger_id=5,
+    has_node=True,
+    listed=(6, 7),
+    elsewhere=None,
+    in_bookkeeper=False,
+    objects=0,
+    uploads=0,
+    bytes_locked=0,
+    newest_record_at=NOW - KEPT - timedelta(seconds=1),
+    store_now=NOW,
+    claimed_live=False,
+    held=None,
+    planned_at=NOW - HOUR - timedelta(seconds=1),
+)
+
+
+def why(**changes):
+    return why_records_stay(replace(FREE, **changes), kept=KEPT)
+
+
+def test_they_may_go_when_nothing_is_left_that_they_speak_of():
+    assert why() is None
+    assert why(planned_at=None) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"listed": (5, 6)}, "its topic lists the ledger"),
+        ({"listed": ()}, "lists no ledger at all"),
+        ({"listed": (4, 6)}, "lists the older ledger 4"),
+        ({"elsewhere": "another topic"}, "another topic may read it"),
+        ({"in_bookkeeper": True}, "BookKeeper has the ledger still"),
+        ({"objects": 1}, "1 objects and 0 uploads of it are in the bucket"),
+        ({"uploads": 1}, "0 objects and 1 uploads of it are in the bucket"),
+        ({"bytes_locked": 9}, "a lock of the store keeps 9 bytes of it"),
+        ({"held": "court"}, "held: court"),
+        ({"claimed_live": True}, "a run holds a live claim on the ledger"),
+        ({"newest_record_at": NOW - KEPT}, "release.records_kept_s"),
+        ({"planned_at": NOW - HOUR}, "a plan is carried out after 1:00:00"),
+    ],
+)
+def test_each_reason_alone_keeps_them(change, reason):
+    assert reason in (why(**change) or "")
