@@ -221,7 +221,7 @@ def look_again(stack: Stack, work: PublicationWork) -> PublicationWork:
     if not work.won:
         return work
     evidence = work.evidence
-    if not (is_young(stack, evidence, Kind.POLICY) and is_young(stack, evidence, Kind.BROKERS)):
+    if not is_young(stack, evidence, Kind.POLICY):  # asked together with the brokers' settings
         topic_info = _read_topic(stack, work.ml_name, work.czxid)
         _place, newer = _gate(stack, work.ml_name, topic_info, replaces=bool(work.replacing))
         evidence = evidence.renewed(newer)

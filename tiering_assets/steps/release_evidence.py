@@ -98,8 +98,8 @@ def look_at_ledgers(
     wanted = list(ledger_ids)
     looks = dict(zip(wanted, stack.in_parallel(look, wanted), strict=True))
     copies = [
-        _copy_facts(stack, about, ledger_id, look, look.certificate)
-        for ledger_id, look in looks.items()
+        _copy_facts(stack, about, look, look.certificate, look.publication, look.ledger)
+        for look in looks.values()
         if look.certificate is not None and look.publication is not None and look.ledger is not None
     ]
     topic = TopicFacts(
@@ -158,14 +158,15 @@ def _timeless(row: LedgerRow | None) -> LedgerRow | None:
 def _copy_facts(
     stack: Stack,
     about: TopicEvidence,
-    ledger_id: int,
     look: Look,
     certificate: Stored[Certificate],
+    publication: Stored[Publication],
+    ledger: LedgerNode,
 ) -> CopyFacts:
     index = look.index
     return CopyFacts(
-        ledger_id=ledger_id,
-        node=None if look.ledger is None else facts_of(look.ledger),
+        ledger_id=ledger.metadata.ledger_id,
+        node=facts_of(ledger),
         attempt=None if look.attempt is None else look.attempt.record,
         attempt_sha256="" if look.attempt is None else look.attempt.sha256,
         attempt_stored_at=None if look.attempt is None else look.attempt.stored_at,
@@ -174,8 +175,8 @@ def _copy_facts(
         certificate_stored_at=certificate.stored_at,
         outcome=None if look.outcome is None else look.outcome.record,
         outcome_sha256="" if look.outcome is None else look.outcome.sha256,
-        publication=None if look.publication is None else look.publication.record,
-        publication_stored_at=None if look.publication is None else look.publication.stored_at,
+        publication=publication.record,
+        publication_stored_at=publication.stored_at,
         data=look.data,
         index=look.index_head,
         index_sha256="" if index is None else sha256(index.body).hexdigest(),

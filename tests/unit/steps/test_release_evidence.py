@@ -1,0 +1,360 @@
+"""What the release gate is told of a ledger, fact by fact: nothing that is missing becomes good news."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from resources.errors import BrokerError
+from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
+from resources.metastore.topic_names import managed_ledger_path
+from resources.pulsar.activity import TopicActivity
+from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.steps import release_evidence
+from tiering_assets.steps.disturb import see
+from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.release_evidence import Looked, gather, judge_all, look_at_ledgers
+from tiering_assets.steps.release_surroundings import gather_topic
+from tiering_assets.steps.shadows import find_shadows
+from tiering_assets.tiering.release_gate import ObjectNow
+
+PATH = managed_ledger_path(TOPIC)
+OTHER = UUID(int=7)
+SOUND = ObjectNow(present=True, equals_certificate=True)
+
+
+class Asker:
+    """A release's process that looks at ledgers of the topic."""
+
+    def __init__(self, scene):
+        self.scene, self.stack = scene, scene.process("release")
+
+    @property
+    def about(self):
+        topic, _node = self.stack.topics.read(TOPIC)
+        shadows, seen = find_shadows(self.stack), see(self.stack, TOPIC)
+        return gather_topic(self.stack, TOPIC, topic, shadows, seen)
+
+    def evidence(self, ledger_id=0, *, before=None):
+        return gather(self.stack, self.about, [ledger_id], before=before)[ledger_id]
+
+    def judged(self, ledger_id=0):
+        return self.evidence(ledger_id).judged
+
+    def look(self, ledger_id=0):
+        return look_at_ledgers(self.stack, self.about, [ledger_id]).looks[ledger_id]
+
+    def judged_by(self, look):
+        [found] = judge_all(self.stack, [Looked(about=self.about, looks={0: look})])
+        return found[0].judged
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+@pytest.fixture
+def due(scene):
+    """Ledger 0 is published and its lag has passed; ledger 1 is closed and was never copied."""
+    certificate = scene.publish().certificate
+    scene.fill(TOPIC)
+    scene.past_the_lag()
+    return certificate.record
+
+
+@pytest.fixture
+def asker(scene, due):
+    return Asker(scene)
+
+
+def lose(scene, kind, ledger_id=0):
+    """Delete the records of a kind, of one ledger or of its topic."""
+    folder = f"{kind}/" if kind == "publications" else f"{kind}/{ledger_id}/"
+    lost = scene.stack.book.keys(folder)
+    assert lost
+    for key in lost:
+        scene.world.objects.delete(scene.stack.book.prefix + key)
+
+
+def edit_context(scene, edit):
+    stored = scene.cluster.metadata.nodes[PATH]
+    found = decode_managed_ledger(stored.data)
+    message = found.message_copy()
+    edit(message.ledgerInfo[0].offloadContext)
+    scene.cluster.metadata.put(PATH, encode_managed_ledger(found.with_message(message)))
+    scene.broker.restart()
+
+
+# ----- what is there, and what is not
+
+
+def test_a_ledger_that_may_go_shows_all_of_it(asker, due):
+    found = asker.judged()
+    assert found.context_uid == found.published_uid == found.certified_uid == due.uid
+    assert found.context_complete
+    assert found.chain_intact
+    assert found.suite_passed
+    assert found.facts_now == found.certified_facts == due.ledger
+    assert found.data == found.index == SOUND
+    assert found.index_agrees
+    assert found.place_differs == ()
+    assert found.left_alone is None
+
+
+@pytest.mark.parametrize("ledger_id", [1, 99])
+def test_of_a_ledger_that_nobody_copied_nothing_is_said(asker, ledger_id):
+    found = asker.judged(ledger_id)
+    assert (found.context_uid, found.published_uid, found.certified_uid) == (None, None, None)
+    assert (found.data, found.index, found.certified_facts) == (None, None, None)
+    assert not found.context_complete
+    assert not found.chain_intact
+    assert not found.suite_passed
+    assert not found.index_agrees
+
+
+def test_a_context_that_its_broker_has_begun_is_not_complete(asker, scene):
+    edit_context(scene, lambda context: setattr(context, "complete", False))
+    assert not asker.judged().context_complete
+
+
+@pytest.mark.parametrize("lost", ["publications", "certificates", "bookkeeper"])
+def test_where_one_is_missing_no_suite_is_asked(asker, scene, lost):
+    if lost == "bookkeeper":
+        scene.cluster.delete_ledger(0)
+    else:
+        lose(scene, lost)
+    assert asker.look().row is None
+    found = asker.judged()
+    assert not found.suite_passed
+    assert (found.published_uid is None) == (lost == "publications")
+    assert (found.certified_uid is None) == (lost == "certificates")
+    assert (found.facts_now is None) == (lost == "bookkeeper")
+    assert found.chain_intact == (lost == "bookkeeper")
+
+
+def test_a_row_has_what_is_missing_of_the_other_records(asker, scene):
+    lose(scene, "attempts")
+    lose(scene, "outcomes")
+    row = asker.look().row
+    assert (row.attempt_uid, row.attempt_sha256) == (None, "")
+    assert (row.outcome, row.outcome_sha256) == ("", "")
+
+
+def test_a_copy_that_took_a_day_by_the_stores_clock_took_a_day(asker, monkeypatch):
+    """Whatever the process that wrote both records thinks of the time."""
+    really = release_evidence.look_at_ledger
+
+    def look(*args):
+        found = really(*args)
+        began = found.certificate.stored_at - timedelta(days=1)
+        return replace(found, attempt=replace(found.attempt, stored_at=began))
+
+    monkeypatch.setattr(release_evidence, "look_at_ledger", look)
+    assert asker.look().row.verified_after_ms == 86_400_000
+
+
+def test_suites_that_were_not_run_did_not_pass(asker):
+    asker.stack = replace(asker.stack, judge_ledgers=lambda _rows: {})
+    assert not asker.judged().suite_passed
+
+
+def test_a_topic_that_is_busy_says_so(asker, scene):
+    scene.broker.load(TOPIC)
+    scene.wait(120)
+    busy = TopicActivity(consumers=10**6, delayed_messages=0, transactions=0)
+    scene.broker.activity = lambda _topic: busy
+    assert "1000000" in asker.judged().left_alone
+
+
+# ----- the chain of records
+
+
+def in_record(name, **changes):
+    return lambda look: replace(
+        look,
+        **{name: replace(found := getattr(look, name), record=replace(found.record, **changes))},
+    )
+
+
+def in_entry(**changes):
+    def change(look):
+        [entry] = look.publication.record.ledgers
+        return in_record("publication", ledgers=(replace(entry, **changes),))(look)
+
+    return change
+
+
+BROKEN_LINKS = {
+    "no certificate": lambda look: replace(look, certificate=None),
+    "no attempt": lambda look: replace(look, attempt=None),
+    "no outcome": lambda look: replace(look, outcome=None),
+    "a certificate after another attempt": in_record("certificate", previous="0" * 64),
+    "an outcome after another certificate": in_record("outcome", previous="0" * 64),
+    "an abandoned attempt": in_record("outcome", outcome="abandon"),
+    "a publication after another outcome": in_entry(previous="0" * 64),
+    "a publication of another certificate": in_entry(certificate_sha256="0" * 64),
+    "a publication of another attempt": in_entry(uid=OTHER),
+    "a publication of another ledger": in_entry(ledger_id=7),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_LINKS)
+def test_each_link_of_the_chain_is_asked_for(asker, broken):
+    look = asker.look()
+    assert asker.judged_by(look).chain_intact
+    assert not asker.judged_by(BROKEN_LINKS[broken](look)).chain_intact
+
+
+def test_ledgers_that_were_published_together_have_a_chain_each(scene):
+    scene.publish()  # the namespace's canary
+    ids = [scene.fill(TOPIC), scene.fill(TOPIC)]
+    assert {one.state for one in offload_batch(scene.process(), ids)} == {"published"}
+    asker = Asker(scene)
+    assert [asker.judged(i).chain_intact for i in ids] == [True, True]
+    assert asker.look(ids[0]).publication.key == asker.look(ids[1]).publication.key
+
+
+# ----- the objects, and where brokers look for them
+
+
+@pytest.mark.parametrize("name", ["data", "index"])
+@pytest.mark.parametrize("what", ["gone", "replaced", "expires", "archived"])
+def test_each_object_is_compared_as_it_lies_there(asker, scene, due, name, what):
+    key, objects = getattr(due, name).key, scene.world.objects
+    if what == "gone":
+        objects.delete(key)
+    elif what == "replaced":
+        objects.overwrite(key, b"other bytes")
+    elif what == "expires":
+        objects.expire(key, 'rule-id="all"')
+    else:
+        objects.move(key, "GLACIER")
+    found = asker.judged()
+    assert getattr(found, name) == replace(
+        SOUND,
+        present=what != "gone",
+        equals_certificate=what in ("expires", "archived"),
+        expires=what == "expires",
+        archived=what == "archived",
+    )
+    assert getattr(found, "index" if name == "data" else "data") == SOUND
+
+
+def test_an_index_that_cannot_be_read_has_no_digest(asker, scene, due):
+    scene.world.objects.move(due.index.key, "GLACIER")
+    look = asker.look()
+    assert look.index is None
+    assert look.row.index_sha256 == ""
+
+
+def rename_bucket(context):
+    [bucket] = [one for one in context.driverMetadata.properties if one.key == "bucket"]
+    bucket.value = "elsewhere"
+
+
+def forget_bucket(context):
+    kept = [one for one in context.driverMetadata.properties if one.key != "bucket"]
+    del context.driverMetadata.properties[:]
+    context.driverMetadata.properties.extend(kept)
+
+
+def test_a_context_that_names_another_bucket_says_so(asker, scene):
+    edit_context(scene, rename_bucket)
+    assert asker.judged().place_differs == (
+        "its context names bucket 'elsewhere', ours is 'sim-bucket'",
+    )
+
+
+def test_a_context_that_names_no_bucket_is_read_from_where_its_broker_looks(asker, scene):
+    edit_context(scene, forget_bucket)
+    assert asker.judged().place_differs == ()
+
+
+def test_a_copy_that_was_certified_in_another_bucket_says_so(asker):
+    look = in_record("certificate", bucket="elsewhere")(asker.look())
+    assert asker.judged_by(look).place_differs == (
+        "its copy is in bucket 'elsewhere', ours is 'sim-bucket'",
+    )
+
+
+def test_where_brokers_do_not_say_where_they_look_nothing_is_known(asker, scene):
+    def silent(_topic):
+        raise BrokerError("no answer")
+
+    scene.broker.effective_offload_policies = silent
+    found = asker.judged()
+    assert found.place_differs is None
+    assert found.cannot_read is None
+
+
+# ----- a second look in the same run
+
+
+class Suites:
+    """Counts how often ours are run."""
+
+    def __init__(self, asker):
+        self.runs, really = 0, asker.stack.judge_ledgers
+
+        def judge(rows):
+            self.runs += 1
+            return really(rows)
+
+        asker.stack = replace(asker.stack, judge_ledgers=judge)
+
+
+@pytest.fixture
+def suites(asker):
+    return Suites(asker)
+
+
+def look_twice(asker, between, ledger_id=0):
+    first = asker.evidence(ledger_id)
+    between()
+    return first, asker.evidence(ledger_id, before={ledger_id: first})
+
+
+def test_what_is_as_it_was_is_not_judged_again(asker, scene, suites):
+    first, second = look_twice(asker, lambda: scene.wait(5))
+    assert suites.runs == 1
+    assert second.verdicts is first.verdicts
+    assert second.judged.suite_passed
+
+
+def test_records_that_went_meanwhile_are_judged_anew(asker, scene, suites):
+    _first, second = look_twice(asker, lambda: lose(scene, "attempts"))
+    assert suites.runs == 2
+    assert not second.judged.suite_passed
+
+
+def test_an_index_that_was_written_again_is_judged_anew(asker, scene, suites, due):
+    """The same bytes: only its time differs, and only what the index suite is told is another thing."""
+
+    def write_again():
+        body, metadata = scene.world.objects.peek(due.index.key)
+        scene.wait(5)
+        scene.world.objects.put(due.index.key, body, metadata=metadata)
+
+    look_twice(asker, write_again)
+    assert suites.runs == 2
+
+
+def test_a_ledger_that_no_suite_is_asked_about_may_be_looked_at_twice(asker, suites):
+    _first, second = look_twice(asker, lambda: None, ledger_id=1)
+    assert suites.runs == 0
+    assert not second.judged.suite_passed
+
+
+def test_users_suites_are_asked_each_time(asker, suites):
+    """They may look at the clock."""
+    asker.stack = replace(asker.stack, user_suites=(object(),))
+    asked = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "tiering_assets.steps.suite_evidence.validate_user_suites",
+            lambda rows, _suites: asked.append(rows) or {},
+        )
+        look_twice(asker, lambda: None)
+    assert len(asked) == 2
