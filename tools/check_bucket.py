@@ -48,6 +48,7 @@ KINDS = (
 )
 RECORD_BYTES_MAX = 4 * 1024 * 1024
 RANGE_BYTES = 8 * 1024 * 1024
+SHARE_MAX = 0.1  # of all attempts, whose ledgers may have gone from their topics at once
 SUFFIX = re.compile(r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.intent)?\.json$")
 HEX64 = re.compile(r"^[0-9a-f]{64}$")
 
@@ -150,6 +151,17 @@ FIELDS: dict[str, dict[str, Any]] = {
         "released_at": datetime,
         "previous": str,
     },
+    "removal": {
+        **OF_ATTEMPT,
+        "ledger_id": int,
+        "fate": str,
+        "node_czxid?": int,
+        "seen_at": datetime,
+        "seen_again_at": datetime,
+        "gone": int,
+        "fleet": int,
+        "previous": str,
+    },
     "forget-plan": {
         "instance": str,
         "bucket": str,
@@ -177,6 +189,7 @@ TIME_OF = {
     "publication": "confirmed_at",
     "release-intent": "intended_at",
     "release": "released_at",
+    "removal": "seen_again_at",
     "forget-plan": "planned_at",
     "failure": "last_at",
 }
@@ -186,6 +199,7 @@ FOLDER_OF = {
     "quarantines": "quarantine",
     "outcomes": "outcome",
     "releases": "release",
+    "removals": "removal",
     "publications": "publication",
 }
 
@@ -426,6 +440,7 @@ def check_attempt(
     tried, proof = records.get("attempt"), records.get("certificate")
     outcome, intent = records.get("outcome"), records.get("release-intent")
     release, failed = records.get("release"), records.get("quarantine")
+    removal = records.get("removal")
 
     def follows_attempt(record: Record) -> None:
         if tried is None:
@@ -510,7 +525,54 @@ def check_attempt(
                 same("facts_differ", release_key, name, intent[name], release[name])
             length = intent["ledger"]["length"]
             same("facts_differ", release_key, "bytes", length, release["bytes_released"])
+    if removal is not None:
+        key = removal["_key"]
+        if outcome is None:
+            need("outcomes")
+        else:
+            same("chain_broken", key, "previous", outcome["_sha256"], removal["previous"])
+        if proof is not None:
+            same("facts_differ", key, "ml_name", proof["ml_name"], removal["ml_name"])
+        fates = {fate_of(removal, publication) for publication, _entry in published}
+        if removal["fate"] not in fates:
+            say("facts_differ", key, "fate", sorted(fates) or "of a publication", removal["fate"])
+        if moment(removal["seen_again_at"]) < moment(removal["seen_at"]):
+            say("facts_differ", key, "seen again", removal["seen_at"], removal["seen_again_at"])
     return out
+
+
+def fate_of(removal: Record, publication: Record) -> str:
+    """What became of a ledger whose topic's node is another one now, the same, or gone."""
+    now = removal.get("node_czxid")
+    if now is None:
+        return "topic deleted"
+    return "trimmed" if now == publication["node_czxid"] else "topic deleted and made again"
+
+
+def why_missed(
+    proof: Record,
+    removal: Record | None,
+    outcome: Record | None,
+    published: list[Any],
+    share_max: float,
+) -> str | None:
+    """Why objects that are not there are missed; None where they went with their ledger."""
+    if removal is None:
+        return "no record says that its ledger was removed from its topic"
+    fates = {fate_of(removal, publication) for publication, _entry in published}
+    sound = (
+        outcome is not None
+        and removal["previous"] == outcome["_sha256"]
+        and removal["fate"] in fates
+        and removal["ml_name"] == proof["ml_name"]
+        and moment(removal["seen_at"]) <= moment(removal["seen_again_at"])
+    )
+    if not sound:
+        return f"{removal['_key']} does not fit the other records"
+    gone, fleet = removal["gone"], removal["fleet"]
+    if gone > 100 and gone > share_max * fleet:
+        return f"{removal['_key']} was written for {gone} of {fleet} attempts at once"
+    return None
 
 
 def facts(value: object) -> object:
@@ -635,10 +697,13 @@ def signed_by(record: Record, public_keys: list[bytes]) -> bool:
 # ----- the two objects: docs/formats.md
 
 
-def check_head(proof: Record, part: str, head: dict[str, Any] | None) -> list[Finding]:
+def check_head(
+    proof: Record, part: str, head: dict[str, Any] | None, missed: str | None
+) -> list[Finding]:
     want, about = proof[part], (proof["ledger"]["ledger_id"], proof["uid"])
     if head is None:
-        return [finding("object_missing", *about, want["key"], "object", want["size"], "nothing")]
+        said = (want["key"], "object", want["size"], f"nothing; {missed}")
+        return [] if missed is None else [finding("object_missing", *about, *said)]
     return [
         finding("object_differs", *about, want["key"], name, want.get(name), head[name])
         for name in ("size", "etag", "version_id")
@@ -810,10 +875,11 @@ class Check:
         in_flight: timedelta,
         public_keys: list[bytes],
         tell: Callable[[str], None],
+        share_max: float = SHARE_MAX,
     ) -> None:
         self.bucket, self.prefix = bucket, f"tierkeeper/{instance}/"
         self.deep, self.skew, self.in_flight = deep, skew, in_flight
-        self.public_keys, self.tell = public_keys, tell
+        self.public_keys, self.tell, self.share_max = public_keys, tell, share_max
         self.findings: list[Finding] = []
         self.published: dict[tuple[int, str], list[tuple[Record, Record]]] = {}
         self.forgotten: set[tuple[int, str]] = set()
@@ -821,6 +887,7 @@ class Check:
             "ledgers": 0,
             "attempts": 0,
             "forgotten": 0,
+            "removed": 0,
             "records": 0,
             "objects": 0,
             "bytes_read": 0,
@@ -906,7 +973,10 @@ class Check:
                 if proof is not None:
                     proofs.append(proof)
                     if not abandoned or published or "release-intent" in records:
-                        self.objects(proof)
+                        removal = records.get("removal")
+                        missed = why_missed(proof, removal, outcome, published, self.share_max)
+                        self.counts["removed"] += missed is None
+                        self.objects(proof, missed)
                 self.counts["attempts"] += 1
             self.findings += check_ledger(proofs)
             self.counts["ledgers"] += 1
@@ -935,7 +1005,7 @@ class Check:
         self.findings += findings
         return record
 
-    def objects(self, proof: Record) -> None:
+    def objects(self, proof: Record, missed: str | None) -> None:
         about = (proof["ledger"]["ledger_id"], proof["uid"])
         sound = not contradictions(proof)
         for part in ("index", "data"):
@@ -943,7 +1013,7 @@ class Check:
             self.counts["objects"] += 1
             try:
                 head = self.bucket.head(key)
-                self.findings += check_head(proof, part, head)
+                self.findings += check_head(proof, part, head, missed)
                 if head is None or not self.deep or not sound:
                     continue
                 self.counts["bytes_read"] += head["size"]
@@ -988,6 +1058,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--public-key", action="append", default=[], metavar="PEM")
     parser.add_argument("--in-flight", type=float, default=3600.0, metavar="SECONDS")
+    parser.add_argument("--fleet-share-max", type=float, default=SHARE_MAX, metavar="SHARE")
     parser.add_argument("--clock-skew", type=float, default=60.0, metavar="SECONDS")
     options = parser.parse_args(arguments)
     try:
@@ -1008,6 +1079,7 @@ def main(arguments: list[str] | None = None) -> int:
             in_flight=timedelta(seconds=options.in_flight),
             public_keys=public_keys,
             tell=tell,
+            share_max=options.fleet_share_max,
         )
         check.run(options.ledger)
     except Exception as error:  # noqa: BLE001  the process edge

@@ -17,8 +17,11 @@ from resources.devstack.traffic import (
 )
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import TieredCluster, tiered_cluster, wait_until
+from tests.support.two_checkers import kinds, second_opinion
 from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.steps.audit import audit_store
 from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.removals import observe_removals
 from tiering_assets.tiering.reasons import Reason
 
 pytestmark = pytest.mark.stack
@@ -141,6 +144,7 @@ def test_trim(cluster, tiered):
         cluster.admin("POST", f"/namespaces/{NAMESPACE}/retention", json.dumps(retention).encode())
         try:
             _trim(cluster, tiered, [first])
+            _audits_know(cluster, [first])
             assert [key in _bucket(cluster) for key in tiered.keys(second)] == [True, True]
             assert cluster.ledger_ids(tiered.base, "released") == [second]
             rest = content_of(chain.from_iterable(iter_messages(s) for s in tiered.specs[1:]))
@@ -148,6 +152,7 @@ def test_trim(cluster, tiered):
             last = tiered.another(50)
             produce(cluster.endpoints, last)
             _trim(cluster, tiered, [second, third])
+            _audits_know(cluster, [second, third])
             assert cluster.steps.ledgers.read(third) is None  # published only: bookie copy as well
             assert _take(keeper, 50) == content_of(iter_messages(last))
         finally:
@@ -158,6 +163,17 @@ def test_trim(cluster, tiered):
     outcomes = offload_batch(cluster.steps, [first, second, third])
     assert {outcome.error for outcome in outcomes} == {None}
     assert [o.wait.reason for o in outcomes if o.wait is not None] == [Reason.EXPIRED] * 3
+
+
+def _audits_know(cluster, ledger_ids) -> None:
+    """Both checkers miss the objects until it is on record that the broker removed the ledgers."""
+    steps, missing = cluster.steps, {("object_missing", i) for i in ledger_ids}
+    for expected in (missing, set()):
+        ours = audit_store(steps.objects, steps.settings, ledger_ids=ledger_ids)
+        theirs, _forgotten = second_opinion(steps.objects, steps.instance, ledger_ids)
+        assert kinds(ours.findings) == theirs == expected
+        recorded = {ledger_id for ledger_id, _uid in observe_removals(steps).recorded}
+        assert set(ledger_ids) <= recorded or not expected
 
 
 def _take(consumer, messages: int) -> Content:

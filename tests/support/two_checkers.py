@@ -86,7 +86,11 @@ class StoreBucket:
 
 
 def second_opinion(
-    objects: ObjectStore, instance: str, ledger_ids: list[int] | None = None
+    objects: ObjectStore,
+    instance: str,
+    ledger_ids: list[int] | None = None,
+    *,
+    share_max: float = 0.1,
 ) -> tuple[Said, int]:
     """(kind, ledger) of what the second checker finds in a whole bucket, and what it forgets."""
     check = tool.Check(
@@ -97,6 +101,7 @@ def second_opinion(
         in_flight=timedelta(0),
         public_keys=[],
         tell=lambda _line: None,
+        share_max=share_max,
     )
     check.run(ledger_ids)
     return kinds(check.findings), check.counts["forgotten"]

@@ -107,6 +107,7 @@ def _print(report: AuditReport) -> None:
         print_line(f"{report.recorded} copies are on record as damaged: {next_step(None)}")
     read = f", {human_bytes(report.bytes_read)} of them read" if report.deep else ""
     gone = f", {report.forgotten} forgotten" if report.forgotten else ""
+    gone += f", {report.removed} of ledgers that are gone" if report.removed else ""
     said = f"{len(report.findings)} findings" if report.findings else "ok"
     print_line(
         f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts{gone}, "

@@ -71,6 +71,7 @@ def _document(found: CleanUp) -> dict[str, Any]:
         "foreign": [_foreign(one) for one in found.foreign],
         "bytes_freed": sum(one.bytes_freed or 0 for one in found.done),
         "bytes_stay": sum(one.bytes_stay or 0 for one in found.done),
+        "removed": [pair[0] for pair in found.removals.recorded],
         "errors": found.errors,
     }
 
@@ -165,5 +166,7 @@ def _print_sum(found: CleanUp, *, execute: bool) -> None:
     if stay:
         why = next(one.why_stay for one in done if one.bytes_stay)
         print_line(f"{human_bytes(stay)} stay in versions that the store keeps: {why}")
+    if found.removals.recorded:
+        print_line(found.removals.line)
     for error in found.errors:
         print_line(error)

@@ -63,7 +63,9 @@ def run_scrub(
     """Look at published and released ledgers that are due, within the budgets of [scrub].
 
     What is broken is quarantined; while bookies have the ledger a new copy takes its place, and
-    where they do not, the lost entries are printed. Ends with 1 if anything stays broken.
+    where they do not, the lost entries are printed. A run over all topics records which ledgers are
+    gone from them, by which audits know that their objects may be missing. Ends with 1 if anything
+    stays broken, or if too many ledgers are gone at once.
     """
     from tiering_assets.steps.scrub import plan_run, scrub
 
@@ -197,6 +199,8 @@ def _document(run: ScrubRun) -> dict[str, Any]:
         "deferred": len(run.deferred),
         "requests": run.requests,
         "bytes_read": run.bytes_read,
+        "removed": [pair[0] for pair in run.removals.recorded],
+        "removals_refused": run.removals.refused,
     }
 
 
@@ -250,6 +254,8 @@ def _print_run(run: ScrubRun) -> None:
         f"{len(run.looked)} looks, {human_bytes(run.bytes_read)} read, {run.requests} requests; "
         f"{len(run.deferred)} wait for the next run"
     )
+    if run.removals.line:
+        print_line(run.removals.line)
 
 
 def _detail(one: Looked) -> str:
@@ -285,5 +291,5 @@ def _end(session: Session, run: ScrubRun) -> None:
         raise typer.Exit(worst(errors))
     healed = {i for i, one in run.healed.items() if isinstance(one, Healed)}
     unhealed = [one for one in run.broken if one.candidate.ledger_id not in healed]
-    if unhealed or len(healed) < len(run.healed):
+    if unhealed or len(healed) < len(run.healed) or run.removals.refused:
         raise typer.Exit(FINDINGS)

@@ -130,12 +130,21 @@ def add_partitions(instance: dg.DagsterInstance, ledger_ids: Collection[int]) ->
 
 
 def batch_failure(
-    action: str, failures: Mapping[int, str], *, done: int, waiting: Mapping[int, str]
+    action: str,
+    failures: Mapping[int, str],
+    *,
+    done: int,
+    waiting: Mapping[int, str],
+    also: str = "",
 ) -> dg.Failure:
-    """The failure that ends a run after its good ledgers were recorded. Never retried blindly."""
+    """The failure that ends a run after its good ledgers were recorded. Never retried blindly.
+
+    `also` is what is wrong with no single ledger.
+    """
     named = "; ".join(f"ledger {i}: {said}" for i, said in sorted(failures.items())[:_SHOWN_MAX])
+    said = "; ".join(part for part in (also, named) if part)
     return dg.Failure(
-        f"{action}: {len(failures)} failed, {done} done, {len(waiting)} waiting. {named}",
+        f"{action}: {len(failures)} failed, {done} done, {len(waiting)} waiting. {said}",
         metadata={
             "failed": reasons_table(failures, "error"),
             "waiting": reasons_table(waiting, "reason"),

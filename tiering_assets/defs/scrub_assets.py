@@ -78,9 +78,13 @@ def scrubbed_ledgers(
     yield dg.MaterializeResult(
         asset_key=SCRUBBED_LEDGERS, metadata=scrub_metadata(run, fleet, bad, unjudged)
     )
-    if bad or unjudged:
+    if run.removals.line:
+        narrate(context, run.removals.line)
+    if bad or unjudged or run.removals.refused:
         done = sum(not one.findings and one.error is None for one in run.looked)
-        raise batch_failure("scrub", {**bad, **unjudged}, done=done, waiting={})
+        raise batch_failure(
+            "scrub", {**bad, **unjudged}, done=done, waiting={}, also=run.removals.refused
+        )
 
 
 def _tell_checks(
@@ -126,6 +130,7 @@ def scrub_metadata(
         "found_broken": dg.MetadataValue.int(len(run.broken)),
         "broken_ledgers": dg.MetadataValue.int(sum(c.failing for c in fleet.candidates)),
         "lost_ledgers": dg.MetadataValue.int(sum(bool(one.lost) for one in run.looked)),
+        "removed_ledgers": dg.MetadataValue.int(len(run.removals.recorded)),
         "never_read_back": dg.MetadataValue.int(sum(at is None for at in deep)),
         "oldest_deep_seconds": dg.MetadataValue.float(round(max(ages, default=0.0), 1)),
         "broken": reasons_table(bad, "what is wrong"),

@@ -62,7 +62,13 @@ def swept_leavings(
             one.attempt.record.ledger.ledger_id: one.error for one in found.attempts if one.error
         }
         failures.update({one.pair[0]: one.error for one in found.leftovers if one.error})
-        raise batch_failure("sweep", failures, done=len(list(found.done)), waiting={})
+        raise batch_failure(
+            "sweep",
+            failures,
+            done=len(list(found.done)),
+            waiting={},
+            also=found.removals.refused,
+        )
 
 
 def sweep_metadata(found: "CleanUp", *, execute: bool) -> Metadata:
@@ -92,6 +98,7 @@ def sweep_metadata(found: "CleanUp", *, execute: bool) -> Metadata:
         "waiting_bytes": dg.MetadataValue.int(waiting),
         "broker_attempts": dg.MetadataValue.int(len(found.leftovers)),
         "foreign_attempts": dg.MetadataValue.int(len(found.foreign)),
+        "removed_ledgers": dg.MetadataValue.int(len(found.removals.recorded)),
         "foreign_bytes": dg.MetadataValue.int(sum(one.bytes for one in found.foreign)),
         "kept": reasons_table(kept, "why it stays"),
     }

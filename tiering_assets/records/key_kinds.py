@@ -43,6 +43,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "plans": rf"{_DIGEST}\.json",
     "publications": rf"{_HASH}/[0-9]{{10}}\.json",
     "quarantines": _OF_ATTEMPT,
+    "removals": _OF_ATTEMPT,
     "releases": rf"{_LEDGER}/{_UUID}(?:\.intent)?\.json",
     "scrubs": rf"{_LEDGER}/{_UUID}\.(?:shallow|deep|partial|failed)\.json",
     "sweep-intents": _OF_ATTEMPT,

@@ -87,6 +87,13 @@ def sweep_intent(ledger_id: int, uid: UUID) -> str:
     return f"sweep-intents/{ledger_id}/{uid}.json"
 
 
+REMOVALS = "removals/"
+
+
+def removal(ledger_id: int, uid: UUID) -> str:
+    return f"{REMOVALS}{ledger_id}/{uid}.json"
+
+
 def expired_plan(digest: str) -> str:
     return f"expired-plans/{digest}.json"
 

@@ -1,4 +1,4 @@
-"""The records of clean-up; see docs/records.md.
+"""The records of clean-up, and of ledgers that are gone; see docs/records.md.
 
 Owns: intent, act, done. What a broker left is noted, then intended, then swept; our own attempts
 are swept after their outcome `abandon`.
@@ -135,4 +135,27 @@ class ForgetPlan:
     writer: Writer
 
 
-CleanUpRecord = Leftover | SweepIntent | Swept | ExpiredPlan | ForgetPlan
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """Written when the ledger of a published copy was seen to be gone, in two reads of its topic's node.
+
+    By it an audit knows that the copy's objects may be missing. `fate` says what became of the ledger.
+    `node_czxid` is that of the node in both reads, None where there was none. `gone` counts the copies
+    that the same look saw gone first, of `fleet` attempts: too many at once are no trim.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/removal/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    fate: str
+    node_czxid: int | None
+    seen_at: AwareDatetime
+    seen_again_at: AwareDatetime
+    gone: int
+    fleet: int
+    writer: Writer
+    previous: str
+
+
+CleanUpRecord = Leftover | SweepIntent | Swept | ExpiredPlan | ForgetPlan | Removal

@@ -38,6 +38,7 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
+from tiering_assets.records.sweep_models import Removal
 from tiering_assets.steps.signing import load_public_keys
 from tiering_assets.tiering.audit_findings import About, AuditReport, Finding, FindingKind
 from tiering_assets.tiering.certificate_facts import inconsistencies
@@ -132,6 +133,7 @@ class _Run:
         self._skew = timedelta(seconds=settings.publish.clock_skew_max_s)
         self._range = settings.offload.read_range_bytes
         self._in_flight = timedelta(seconds=in_flight_s)
+        self._share_max = settings.release.fleet_share_max
         self._narrate = narrate
         self._report = AuditReport(instance=instance, deep=deep)
         self._published: dict[tuple[int, UUID], list[tuple[Read, PublishedLedger]]] = {}
@@ -233,7 +235,9 @@ class _Run:
                 if history.certificate is not None:
                     certificates.append(history.certificate)
                 if history.certificate is not None and history.objects_expected:
-                    self._look_at_objects(history.certificate.record)
+                    missed = history.why_missed(self._share_max)
+                    report.removed += missed is None
+                    self._look_at_objects(history.certificate.record, missed)
             report.findings += judge_ledger(certificates)
             report.ledgers += 1
             self._tell(f"{number} of {len(found)} ledgers")
@@ -262,6 +266,7 @@ class _Run:
             published=tuple(self._published.get((ledger_id, uid), ())),
             intent=reads.get(ReleaseIntent),
             release=reads.get(Release),
+            removal=reads.get(Removal),
             unreadable=frozenset(unreadable),
         )
 
@@ -301,7 +306,7 @@ class _Run:
         self._report.findings += findings
         return read
 
-    def _look_at_objects(self, certificate: Certificate) -> None:
+    def _look_at_objects(self, certificate: Certificate, missed: str | None) -> None:
         about = About(certificate.ledger.ledger_id, certificate.uid)
         heads: dict[str, ObjectHead] = {}
         for facts in (certificate.data, certificate.index):
@@ -311,7 +316,7 @@ class _Run:
             except ObjectStoreError as error:
                 self._say(about, FindingKind.UNREADABLE, facts.key, "an answer", error)
                 continue
-            self._report.findings += judge_head(certificate, facts, head)
+            self._report.findings += judge_head(certificate, facts, head, missed=missed)
             if head is not None:
                 heads[facts.key] = head
         if not self._report.deep or inconsistencies(certificate):

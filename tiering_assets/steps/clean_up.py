@@ -7,13 +7,14 @@ same. Dry run is a mode of the same code.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.steps.bucket_listing import list_bucket
 from tiering_assets.steps.contexts import read_contexts
 from tiering_assets.steps.foreign import Foreign, find_foreign
 from tiering_assets.steps.leftovers import BrokerLeaving, collect_leftovers, find_leftovers
+from tiering_assets.steps.removals import Removals, observe_removals
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.sweep import Leaving, refuse_mass_delete, sweep
 from tiering_assets.tiering.leftovers import Collect
@@ -22,11 +23,15 @@ from tiering_assets.tiering.orphans import Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanUp:
-    """Our attempts, unfinished attempts of brokers, and objects of others, with what was decided."""
+    """Our attempts, what brokers left, and objects of others, with what was decided.
+
+    `removals` are the ledgers that this run saw to be gone from their topics.
+    """
 
     attempts: Sequence[Leaving]
     leftovers: Sequence[BrokerLeaving]
     foreign: Sequence[Foreign]
+    removals: Removals = field(default_factory=Removals)
 
     @property
     def going(self) -> list[Leaving | BrokerLeaving]:
@@ -45,11 +50,12 @@ class CleanUp:
     @property
     def errors(self) -> list[str]:
         both: list[Leaving | BrokerLeaving] = [*self.attempts, *self.leftovers]
-        return [one.error for one in both if one.error]
+        errors = [one.error for one in both if one.error]
+        return [*errors, self.removals.refused] if self.removals.refused else errors
 
 
 def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
-    """List and decide; with `execute` delete what may go, and note what brokers have begun.
+    """List and decide; with `execute` delete what may go, note what brokers have begun and what is gone.
 
     Raises:
         RefusedError: metadata went backwards, everything is held, or too much would be deleted.
@@ -63,6 +69,11 @@ def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
     collects = sum(isinstance(one.decision, Collect) for one in leftovers)
     refuse_mass_delete(stack, collects, fleet=len(listing.pairs()))
     attempts = sweep(stack, execute=execute, listing=listing)
-    if execute:
-        leftovers = collect_leftovers(stack, leftovers)
-    return CleanUp(attempts=attempts, leftovers=leftovers, foreign=foreign)
+    if not execute:
+        return CleanUp(attempts=attempts, leftovers=leftovers, foreign=foreign)
+    return CleanUp(
+        attempts=attempts,
+        leftovers=collect_leftovers(stack, leftovers),
+        foreign=foreign,
+        removals=observe_removals(stack),
+    )

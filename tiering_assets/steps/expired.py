@@ -23,6 +23,7 @@ from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
 from tiering_assets.steps.gone import Whereabouts
 from tiering_assets.steps.publications import recorded_publications
 from tiering_assets.steps.record_book import Stored, told
+from tiering_assets.steps.removals import observe_removals
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.sweep import (
     readable_attempts,
@@ -137,6 +138,7 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
     found = find_expired(stack, listing, plan=plan)
     going = sum(isinstance(one.decision, Expired) for one in found)
     refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
+    observe_removals(stack, [one.pair for one in found if isinstance(one.decision, Expired)])
     _finish(stack, plan.record, listing)
     look = _Look(stack, plan)
     planned = {(one.ledger_id, one.uid): one for one in plan.record.copies}

@@ -43,6 +43,7 @@ _BY_ATTEMPT = (
     "sweep-intents",
     "leftovers",
     "sweeps",
+    "removals",
     "outcomes",
     "attempts",
 )

@@ -24,6 +24,7 @@ class OwnTopic:
 
     czxid: int | None
     listed: frozenset[int]
+    version: int | None = None
 
 
 class Whereabouts:
@@ -58,7 +59,8 @@ class Whereabouts:
         topic = self._stack.topics.read(ml_name)
         if topic is None:
             return OwnTopic(None, frozenset())
-        return OwnTopic(topic[1].stat.czxid, frozenset(one.ledger_id for one in topic[0].ledgers))
+        listed = frozenset(one.ledger_id for one in topic[0].ledgers)
+        return OwnTopic(topic[1].stat.czxid, listed, topic[1].stat.version)
 
     def elsewhere(self, ml_name: str, ledger_id: int) -> str | None:
         """A shadow, or another topic that lists the ledger, without which none names its attempts."""

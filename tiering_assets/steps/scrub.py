@@ -22,6 +22,7 @@ from tiering_assets.steps.damage import Broken, damage_is_over, record_damage
 from tiering_assets.steps.entry_loss import lost_entries
 from tiering_assets.steps.heal import HealResult, finish_replacement, heal_topic
 from tiering_assets.steps.record_book import Stored
+from tiering_assets.steps.removals import Removals, observe_removals
 from tiering_assets.steps.scrub_check import Checked, check_copy
 from tiering_assets.steps.scrub_fleet import Fleet, find_fleet
 from tiering_assets.steps.stack import Stack
@@ -65,13 +66,17 @@ class Looked:
 
 @dataclass(slots=True, kw_only=True)
 class ScrubRun:
-    """Everything one run did. `deferred` looks were due and found no budget left."""
+    """Everything one run did. `deferred` looks were due and found no budget left.
+
+    `removals` are the ledgers that a run over all topics saw to be gone from them.
+    """
 
     looked: list[Looked] = field(default_factory=list)
     healed: dict[int, HealResult] = field(default_factory=dict)
     deferred: list[Look] = field(default_factory=list)
     requests: int = 0
     bytes_read: int = 0
+    removals: Removals = field(default_factory=Removals)
 
     @property
     def broken(self) -> list[Looked]:
@@ -104,7 +109,7 @@ def scrub(
     ledger's trouble is its own: its error is in its result.
     """
     fleet = find_fleet(stack, ml_names)
-    run = ScrubRun()
+    run = ScrubRun(removals=observe_removals(stack) if ml_names is None else Removals())
     pending = {c.ledger_id: c for c in to_heal(fleet.candidates)}
     if heal:
         _finish_replacements(stack, fleet, run)

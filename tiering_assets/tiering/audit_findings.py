@@ -92,8 +92,9 @@ class About:
 class AuditReport:
     """What was read, and what is wrong with it. No findings: everything is as it was certified.
 
-    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged. `recorded`
-    are copies that are on record as damaged by now.
+    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged. `removed`
+    are those whose ledgers are on record as gone: their objects may be missing. `recorded` are copies
+    that are on record as damaged by now.
     """
 
     instance: str
@@ -101,6 +102,7 @@ class AuditReport:
     ledgers: int = 0
     attempts: int = 0
     forgotten: int = 0
+    removed: int = 0
     records: int = 0
     objects: int = 0
     bytes_read: int = 0

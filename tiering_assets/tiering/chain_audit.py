@@ -1,7 +1,7 @@
 """Do the records of one attempt follow from each other? Judged from what lies in the bucket alone.
 
-Owns: attempt -> certificate -> outcome -> publication entry -> release intent -> release, each
-naming the digest of the one before it and repeating its facts. A record that is there but not
+Owns: attempt -> certificate -> outcome -> publication entry -> release intent -> release, and outcome ->
+removal, each naming the digest of the one before it and repeating its facts. A record that is there but not
 readable is a finding of record_audit.py, and its links are not judged a second time here.
 
 What is under way is no fault: a record that only its successor would prove missing is not missed,
@@ -21,6 +21,7 @@ from tiering_assets.tiering.audit_findings import About, Finding, FindingKind
 from tiering_assets.tiering.certificate_facts import inconsistencies
 from tiering_assets.tiering.record_audit import Read
 from tiering_assets.tiering.release_audit import find_release_faults
+from tiering_assets.tiering.removal import removal_faults, too_many_gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,7 @@ class History:
     published: Sequence[tuple[Read, PublishedLedger]] = ()
     intent: Read | None = None
     release: Read | None = None
+    removal: Read | None = None
     unreadable: frozenset[str] = frozenset()
 
     @property
@@ -45,6 +47,19 @@ class History:
             return False
         abandoned = self.outcome is not None and self.outcome.record.outcome == "abandon"
         return not abandoned or bool(self.published) or self.intent is not None
+
+    def why_missed(self, share_max: float) -> str | None:
+        """Why objects that are not there are missed; None where they went with their ledger.
+
+        `share_max` is the share of all attempts that may have gone at once.
+        """
+        if self.removal is None:
+            return "no record says that its ledger was removed from its topic"
+        if [*_removal(self)]:
+            return f"{self.removal.key} does not fit the other records"
+        record = self.removal.record
+        many = too_many_gone(record.gone, fleet=record.fleet, share_max=share_max)
+        return many and f"{self.removal.key} was written for {many}"
 
 
 def judge_history(
@@ -58,6 +73,7 @@ def judge_history(
         *_published(history),
         *_intent(history),
         *_release(history, store_now, in_flight),
+        *_removal(history),
     ]
 
 
@@ -265,6 +281,25 @@ def _release(history: History, store_now: datetime, in_flight: timedelta) -> Ite
             ("ml_version", intent.record.ml_version, found.record.ml_version),
             ("bytes_released", intent.record.ledger.length, found.record.bytes_released),
         )
+
+
+def _removal(history: History) -> Iterator[Finding]:
+    found, about = history.removal, history.about
+    if found is None or about.uid is None:
+        return
+    outcome = history.outcome
+    if outcome is None:
+        yield from _missing(history, keys.outcome(history.ledger_id, about.uid))
+    if history.certificate is not None:
+        named = ("ml_name", history.certificate.record.ml_name, found.record.ml_name)
+        yield from _differ(about, found.key, named)
+    for what, expected, said in removal_faults(
+        found.record,
+        outcome_sha256=None if outcome is None else outcome.sha256,
+        published_czxids={read.record.node_czxid for read, _entry in history.published},
+    ):
+        kind = FindingKind.CHAIN_BROKEN if what.startswith("previous") else FindingKind.FACTS_DIFFER
+        yield about.finding(kind, found.key, what, expected, said)
 
 
 def _missing(history: History, key: str) -> Iterator[Finding]:

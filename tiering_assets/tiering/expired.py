@@ -66,14 +66,16 @@ def decide_expired(evidence: ExpiredEvidence, *, guard_age: timedelta) -> Expire
     reason = _reason_to_keep(evidence, guard_age)
     if reason is not None:
         return Keep(evidence.ledger_id, evidence.uid, reason)
-    return Expired(evidence.ledger_id, evidence.uid, _fate(evidence))
+    return Expired(
+        evidence.ledger_id, evidence.uid, fate_of(evidence.node_czxid, evidence.published_czxid)
+    )
 
 
-def _fate(evidence: ExpiredEvidence) -> Fate:
-    if evidence.node_czxid is None:
+def fate_of(node_czxid: int | None, published_czxid: int | None) -> Fate:
+    """By the czxid of its topic's node now, and of the one that its publication was confirmed in."""
+    if node_czxid is None:
         return Fate.TOPIC_DELETED
-    same = evidence.node_czxid == evidence.published_czxid
-    return Fate.TRIMMED if same else Fate.TOPIC_MADE_AGAIN
+    return Fate.TRIMMED if node_czxid == published_czxid else Fate.TOPIC_MADE_AGAIN
 
 
 def why_not_gone(

@@ -23,13 +23,17 @@ def about_of(certificate: Certificate) -> About:
 
 
 def judge_head(
-    certificate: Certificate, facts: ObjectFacts, head: ObjectHead | None
+    certificate: Certificate, facts: ObjectFacts, head: ObjectHead | None, *, missed: str | None
 ) -> list[Finding]:
-    """Is the object there, and the certified version of it?"""
+    """Is the object there, and the certified version of it?
+
+    `missed` says why one that is not there is missed; None where it went with its ledger.
+    """
     about = about_of(certificate)
     if head is None:
-        gone = f"{facts.size} bytes"
-        return [about.finding(FindingKind.OBJECT_MISSING, facts.key, "object", gone, "nothing")]
+        gone, found = f"{facts.size} bytes", f"nothing; {missed}"
+        kind = FindingKind.OBJECT_MISSING
+        return [] if missed is None else [about.finding(kind, facts.key, "object", gone, found)]
     return [
         about.finding(FindingKind.OBJECT_DIFFERS, facts.key, what, expected, found)
         for what, expected, found in (

@@ -32,7 +32,7 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.signature import DIGEST, record_digest
-from tiering_assets.records.sweep_models import ForgetPlan
+from tiering_assets.records.sweep_models import ForgetPlan, Removal
 from tiering_assets.tiering.audit_findings import About, Finding, FindingKind
 
 _UUID = r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -47,6 +47,7 @@ _FOLDERS: Final[Mapping[tuple[str, bool], type[Record]]] = {
     ("outcomes", False): Outcome,
     ("releases", True): ReleaseIntent,
     ("releases", False): Release,
+    ("removals", False): Removal,
 }
 FOLDERS: Final = (*dict.fromkeys(folder for folder, _intent in _FOLDERS), "publications")
 """The chain's records. Of others an audit judges failures and forget plans, each by itself, and not
@@ -60,6 +61,7 @@ _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     Publication: lambda record: record.confirmed_at,
     ReleaseIntent: lambda record: record.intended_at,
     Release: lambda record: record.released_at,
+    Removal: lambda record: record.seen_again_at,
     ForgetPlan: lambda record: record.planned_at,
     LedgerFailure: lambda record: record.last_at,
 }
