@@ -107,14 +107,15 @@ def _records(
     """What the survey's listings would say of this ledger, and who works on it."""
     uids = [attempt.record.uid for attempt in attempts]
     store_now = stack.objects.server_time()
-    certified = {u for u in uids if stack.book.exists(keys.certificate(ledger_id, u))}
-    quarantined = {u for u in uids if stack.book.exists(keys.quarantine(ledger_id, u))}
+    context = None if listed is None else listed.offload
+    known = dict.fromkeys([*uids, *([] if context is None else [context.uid])])
+    certified = {u for u in known if stack.book.exists(keys.certificate(ledger_id, u))}
+    quarantined = {u for u in known if stack.book.exists(keys.quarantine(ledger_id, u))}
     newest = uids[-1] if uids else None
     indexed: set[tuple[int, UUID]] = set()  # of those without a certificate alone
     if newest is not None and newest not in certified:
         there = stack.objects.head(index_key(newest, ledger_id)) is not None
         indexed = {(ledger_id, newest)} if there else set()
-    context = None if listed is None else listed.offload
     settled = context is not None and context.uid in certified - quarantined
     by_broker = [] if context is None or context.uid in uids else [context.uid]
     damaged = [u for u in by_broker if stack.book.exists(keys.damage(ledger_id, u))]
