@@ -179,7 +179,7 @@ class Look:
             found = self._without_attempt(one)
             if found is not None:
                 return found
-        if one.view.state not in _UNPROVEN or one.view.uid is None or not one.attempts:
+        if one.view.state not in _UNPROVEN or one.view.uid is None:
             return None
         error, ended_at = self._error(one.view.ledger_id, one.view.uid)
         return self._tried(error, one.attempts, ended_at)

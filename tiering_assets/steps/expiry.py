@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from resources.bookkeeper.ledger import LedgerState
-from resources.errors import BrokerError, ObjectStoreError, TierkeeperError
+from resources.errors import BrokerError, FormatError, ObjectStoreError, TierkeeperError
 from resources.metastore.cursors import CursorInfo
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.topic_names import never_touched
@@ -99,10 +99,12 @@ def _placed(stack: Stack, suspect: AgingTopic) -> AgingTopic:
 
 
 def locate(stack: Stack, ml_name: str) -> TopicPlace:
-    """Where a topic is; UNKNOWN when no broker answers, or the bucket does not tell of others."""
+    """Where a topic is; UNKNOWN when no broker answers, the bucket does not tell of others, or its
+    node cannot be read.
+    """
     try:
         return brokers_seen.locate(stack, ml_name, stack.topics.read(ml_name))
-    except (BrokerError, ObjectStoreError):
+    except (BrokerError, ObjectStoreError, FormatError):
         return UNKNOWN
 
 

@@ -79,7 +79,7 @@ def load_overdue(
     for one in sorted(judged, key=_bytes, reverse=True):
         why = one.error or _why_left_alone(stack, one, idle[one.ml_name])
         if why is not None:
-            if one.error or one.overdue:  # its own policy may keep what the namespace's does not
+            if one.overdue:  # its own policy may keep what the namespace's does not
                 outcomes.append(_outcome(one, LoadState.LEFT_ALONE, why))
             continue
         over = f"this run loads {topics_max} topics" if loads >= topics_max else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from resources.errors import FormatError, LedgerNotFoundError
 from resources.metastore.ledger_info import LedgerInfo
@@ -106,13 +107,15 @@ def _records(
     """What the survey's listings would say of this ledger, and who works on it."""
     uids = [attempt.record.uid for attempt in attempts]
     store_now = stack.objects.server_time()
-    certified = {u for u in uids if stack.book.exists(keys.certificate(ledger_id, u))}
-    quarantined = {u for u in uids if stack.book.exists(keys.quarantine(ledger_id, u))}
-    newest = uids[-1] if uids else None
-    has_index = newest is not None and (
-        newest in certified or stack.objects.head(index_key(newest, ledger_id)) is not None
-    )
     context = None if listed is None else listed.offload
+    known = dict.fromkeys([*uids, *([] if context is None else [context.uid])])
+    certified = {u for u in known if stack.book.exists(keys.certificate(ledger_id, u))}
+    quarantined = {u for u in known if stack.book.exists(keys.quarantine(ledger_id, u))}
+    newest = uids[-1] if uids else None
+    indexed: set[tuple[int, UUID]] = set()  # of those without a certificate alone
+    if newest is not None and newest not in certified:
+        there = stack.objects.head(index_key(newest, ledger_id)) is not None
+        indexed = {(ledger_id, newest)} if there else set()
     settled = context is not None and context.uid in certified - quarantined
     by_broker = [] if context is None or context.uid in uids else [context.uid]
     damaged = [u for u in by_broker if stack.book.exists(keys.damage(ledger_id, u))]
@@ -126,7 +129,7 @@ def _records(
         certified={(ledger_id, uid) for uid in certified},
         quarantined={(ledger_id, uid) for uid in quarantined},
         damaged={(ledger_id, uid) for uid in damaged},
-        indexed={(ledger_id, newest)} if newest is not None and has_index else set(),
+        indexed=indexed,
         holds=read_holds(stack),
         claimed={ledger_id} if live else set(),
         store_now=store_now,

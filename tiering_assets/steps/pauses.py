@@ -116,8 +116,6 @@ class Pauses:
 
     def on(self, ml_name: str) -> tuple[PauseInForce, ...]:
         """Those that cover a managed ledger, the widest first."""
-        if not self._keys:
-            return ()
         found = [self._pause(scope) for scope in scopes_of(ml_name) if scope.key in self._keys]
         return tuple(pause for pause in found if pause is not None)
 
@@ -197,7 +195,7 @@ def pause(stack: Stack, scope: Scope, mode: TieringMode, *, reason: str, author:
         found, fresh = stack.book.create_or_read(scope.key, wanted)
     except FormatError as error:
         raise FormatError(f"{error}. It pauses all the same; resume {scope} first") from error
-    if fresh or found.record.mode == wanted.mode:
+    if found.record.mode == wanted.mode:
         return fresh
     _record_lift(stack, scope.key, found.sha256, said_of(found.record), reason, author)
     stack.book.replace(found, wanted)

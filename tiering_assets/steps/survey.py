@@ -161,8 +161,9 @@ def survey_ledger(
     """One ledger of a topic's list, by what was read of the records."""
     context = listed.offload
     uid = records.newest_attempt.get(listed.ledger_id) if context is None else context.uid
+    attempt = listed.ledger_id, uid  # in no listing where it is none
     publication = publications.counted(listed.ledger_id, context)
-    certified = uid is not None and (listed.ledger_id, uid) in records.certified
+    certified = attempt in records.certified
     hold = records.holds.why(listed.ledger_id, ml_name)
     evidence = StateEvidence(
         listed=True,
@@ -172,9 +173,9 @@ def survey_ledger(
         marked_deleted=context is not None and context.bookkeeper_deleted,
         in_bookkeeper=in_bookkeeper,
         claimed=listed.ledger_id in records.claimed,
-        has_index_object=uid is not None and (listed.ledger_id, uid) in records.indexed,
+        has_index_object=attempt in records.indexed,
         certified=certified,
-        quarantined=uid is not None and (listed.ledger_id, uid) in records.quarantined,
+        quarantined=attempt in records.quarantined,
         published=publication is not None,
         lag_elapsed=publication is not None and _lag_elapsed(stack, publication, records),
         held=hold is not None,
@@ -202,7 +203,7 @@ def survey_ledger(
         published_at=published_at,
         due_at=None if published_at is None else published_at + stack.deletion_lag,
         publication=publication,
-        ours=uid is not None and (listed.ledger_id, uid) in records.attempted,
+        ours=attempt in records.attempted,
         damaged=(
             context is not None
             and context.complete

@@ -181,7 +181,7 @@ def _consumed_below(ledgers: Sequence[AgingLedger], cursors: Sequence[DurableCur
         return 0
     slowest = min(known, key=_order)
     at = next((one for one in ledgers if one.ledger_id == slowest.ledger_id), None)
-    consumed = at is not None and at.closed_at_ms is not None and at.entries == slowest.entry_id + 1
+    consumed = at is not None and at.entries == slowest.entry_id + 1
     return slowest.ledger_id + int(consumed)
 
 

@@ -113,14 +113,16 @@ def select_ledgers(
     verdicts: list[Verdict] = []
     running = 0
     for ledger in sorted(ledgers, key=lambda one: one.ledger_id, reverse=True):
-        counted = ledger.closed_at_ms is not None and (
-            rules.terminated_last or not ledger.terminated
-        )
+        closed_at_ms = ledger.closed_at_ms
+        if ledger.terminated and not rules.terminated_last:
+            closed_at_ms = None
+        by: tuple[Threshold, ...] = ()
         age_ms = None
-        if counted and ledger.closed_at_ms is not None:
+        if closed_at_ms is not None:
             running += ledger.bytes
-            age_ms = now_ms - ledger.closed_at_ms
-        by = () if age_ms is None else _reached(thresholds, running, age_ms)
+            age_ms = now_ms - closed_at_ms
+            by = _reached(thresholds, running, age_ms)
+        counted = closed_at_ms is not None
         why_not = _why_not(ledger, thresholds, rules, counted=counted, loaded=loaded, reached=by)
         verdicts.append(
             Verdict(

@@ -224,3 +224,30 @@ def test_a_mode_that_is_no_pause_is_refused_before_anything_is_written(stack):
     with pytest.raises(ValueError, match="paused or disabled"):
         pauses.pause(stack, OF_TOPIC, TieringMode.ENABLED, **WHO)
     assert stack.book.read(Pause, OF_TOPIC.key) is None
+
+
+def test_a_pause_that_goes_after_it_was_listed_pauses_nothing(stack):
+    pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
+    listed = pauses.read_pauses(stack)
+    pauses.resume(stack, OF_TOPIC, reason="over", author="she")
+    assert listed.on(TOPIC) == ()
+    assert pauses.why_off(stack, TOPIC, listed) is None
+
+
+def test_a_pause_that_somebody_else_takes_away_meanwhile_is_told_without_its_words(
+    stack, site, world, monkeypatch
+):
+    pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
+    key, really, seen = stack.book.prefix + OF_TOPIC.key, world.objects.get, []
+
+    def get(wanted, **how):
+        found = really(wanted, **how)
+        if wanted == key and not seen:
+            seen.append(found)
+            world.objects.delete(key)
+        return found
+
+    monkeypatch.setattr(world.objects, "get", get)
+    another = Process(world, "another", site).stack()
+    pauses.resume(another, OF_TOPIC, reason="over", author="she")
+    assert [lift.was for lift in lifts(stack)] == [""]

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from resources.errors import BrokerError, SettingsError
+from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import HttpBrokerAdmin
 from resources.pulsar.policy_levels import Level, PulsarLevels
-from resources.settings import BrokerSettings, PolicySettings
+from resources.settings import BrokerSettings, PolicySettings, ReleaseSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
@@ -27,7 +28,7 @@ from tiering_assets.steps.policies import (
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy
-from tiering_assets.tiering.policy import effective_policy
+from tiering_assets.tiering.policy import Origin, effective_policy
 from tiering_assets.tiering.selection import NotSelected, selected_ids
 
 TOPIC = "t/ns/persistent/orders"
@@ -186,3 +187,50 @@ def test_a_terminated_topics_last_ledger_that_bookkeeper_lost_is_not_selected(st
     site.cluster.metadata.put(managed_ledger_path(name), node)
     verdicts = select(stack, name, 0, terminated_last_ledger=True)
     assert selected_ids(verdicts) == [48]
+
+
+def verdict(stack, size=0, **rules):
+    """Of ledger 0."""
+    return select(stack, TOPIC, size, **rules)[0]
+
+
+def test_what_brokers_read_from_the_store_is_offloaded(stack, site):
+    site.broker.offload(TOPIC)
+    assert verdict(stack).why_not is NotSelected.OFFLOADED
+
+
+def test_what_a_broker_has_only_begun_is_not_offloaded(stack, site):
+    site.broker.offload(TOPIC, stops_after=1)
+    assert verdict(stack).why_not is None
+
+
+def test_a_ledger_whose_size_is_not_listed_has_none(stack, site):
+    path = managed_ledger_path(TOPIC)
+    found = decode_managed_ledger(site.cluster.metadata.nodes[path].data)
+    message = found.message_copy()
+    message.ledgerInfo[0].ClearField("size")
+    site.cluster.metadata.put(path, encode_managed_ledger(found.with_message(message)))
+    assert verdict(stack).bytes_from_here == 0
+
+
+def test_a_terminated_topics_last_ledger_that_is_not_closed_is_not_selected(stack, site):
+    """A broker may be closing it."""
+    name = "t/ns/persistent/ended"
+    node = (GOLDEN / "ml.before.bin").read_bytes()
+    site.cluster.metadata.put(managed_ledger_path(name), node)
+    site.cluster.written[49], site.cluster.owner[49] = [b"x" * 99], name
+    site.cluster._write(49, site.cluster._metadata(49, closed=False))
+    verdicts = select(stack, name, 0, terminated_last_ledger=True)
+    assert [v.why_not for v in verdicts] == [None, NotSelected.TERMINATED]
+    site.cluster._write(49, site.cluster._metadata(49, closed=True))
+    assert selected_ids(select(stack, name, 0, terminated_last_ledger=True)) == [48, 49]
+
+
+@pytest.mark.parametrize(("lag_s", "origin"), [(None, "default"), (7.0, "setting")])
+def test_a_lag_that_was_set_is_told_to_be_a_setting(lonely, site, lag_s, origin):
+    site.cluster.metadata.put("/admin/policies/t/ns", b"{}")
+    release = ReleaseSettings() if lag_s is None else ReleaseSettings(deletion_lag_s=lag_s)
+    stack = replace(lonely, settings=replace(lonely.settings, release=release))
+    [found] = check_policies(stack, [TOPIC])
+    assert found.policy is not None
+    assert found.policy.deletion_lag_s.origin.value == Origin[origin.upper()].value

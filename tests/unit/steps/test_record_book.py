@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from resources.errors import ObjectConflictError, ObjectExistsError
+from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
@@ -65,3 +65,76 @@ def test_a_replacement_after_another_one_is_a_conflict(book):
     with pytest.raises(ObjectConflictError):
         book.replace(found, LATER)
     assert book.require(Claim, KEY).record == THEIRS
+
+
+# ----- records that come and go, and records that were changed
+
+
+@pytest.fixture
+def plain():
+    return SimulatedObjectStore()
+
+
+def vanish_after_the_listing(objects, key, monkeypatch):
+    """Another run takes the record away between the listing and the read."""
+    really = objects.list_objects
+
+    def list_objects(*args, **how):
+        found = list(really(*args, **how))
+        objects.delete(key)
+        return iter(found)
+
+    monkeypatch.setattr(objects, "list_objects", list_objects)
+
+
+def test_a_record_that_goes_while_all_are_read_is_passed_over(plain, monkeypatch):
+    book = RecordBook(plain, "instance")
+    book.create(KEY, OURS)
+    kept = book.create(keys.claim(8), replace(OURS, ledger_id=8))
+    vanish_after_the_listing(plain, book.prefix + KEY, monkeypatch)
+    assert list(book.iter_records(Claim, "claims/")) == [kept]
+    book.create(KEY, OURS)
+    assert list(book.iter_readable(Claim, "claims/", lambda *_a: None)) == [kept]
+
+
+def test_one_that_was_there_and_is_gone_when_it_is_read_is_an_error(plain):
+    """Whose it was is not known, so nobody may go on as if it were theirs."""
+    book = RecordBook(plain, "instance")
+    plain.fail("put", error=ObjectExistsError("there"))
+    with pytest.raises(ObjectExistsError):
+        book.create_or_read(KEY, OURS)
+
+
+def test_one_that_is_gone_cannot_be_replaced(plain):
+    book = RecordBook(plain, "instance")
+    found = book.create(KEY, OURS)
+    plain.delete(book.prefix + KEY)
+    with pytest.raises(ObjectConflictError):
+        book.replace(found, LATER)
+    assert book.read(Claim, KEY) is None
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_damaged_one_is_overwritten_and_one_that_is_gone_is_made(plain, there):
+    book = RecordBook(plain, "instance")
+    if there:
+        plain.put(book.prefix + KEY, b"{")
+    book.overwrite_damaged(KEY, OURS)
+    assert book.require(Claim, KEY).record == OURS
+
+
+def test_one_that_was_changed_after_writing_is_not_believed(plain):
+    book = RecordBook(plain, "instance")
+    book.create(KEY, OURS)
+    body = plain.get(book.prefix + KEY).body
+    plain.overwrite(book.prefix + KEY, body.replace(b'"r1"', b'"r2"'))
+    with pytest.raises(FormatError, match="it was changed after writing"):
+        book.read(Claim, KEY)
+
+
+def test_keys_behind_another_are_those_alone(plain):
+    book = RecordBook(plain, "instance")
+    for ledger_id in (7, 8, 9):
+        book.create(keys.claim(ledger_id), replace(OURS, ledger_id=ledger_id))
+    assert list(book.keys_after("claims/", keys.claim(8))) == [keys.claim(9)]
+    assert book.keys("claims/") == [keys.claim(7), keys.claim(8), keys.claim(9)]

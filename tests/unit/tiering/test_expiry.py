@@ -248,3 +248,34 @@ def test_ttl_counts_only_ledgers_whose_newest_message_is_past_it():
     found = topic_expiry(FOUR, cursors, just_not, now_ms=NOW_MS)
     assert [one.ledgers for one in found.ttl] == [1, 1]
     assert topic_expiry(FOUR, cursors, replace(limits, ttl_s=0), now_ms=NOW_MS).ttl == ()
+
+
+def test_what_goes_only_after_an_older_one_has_no_time_of_its_own():
+    ledgers = [closed(1, minutes_ago=1), closed(2, minutes_ago=9)]
+    found = topic_expiry(ledgers, [], Limits(minutes=5, megabytes=-1), now_ms=NOW_MS)
+    assert [one.due_at_ms is None for one in found.ledgers] == [False, True]
+
+
+@pytest.mark.parametrize(("entry", "kept_from"), [(9, Kept.OVERDUE), (8, Kept.NOT_CONSUMED)])
+def test_a_ledger_is_consumed_with_its_own_last_entry(entry, kept_from):
+    """The one before it has fewer."""
+    ledgers = [closed(1, minutes_ago=9, entries=9), closed(2, minutes_ago=8), FOUR[3]]
+    cursors = [DurableCursor("one", Position(2, entry))]
+    found = topic_expiry(ledgers, cursors, Limits(minutes=0, megabytes=0), now_ms=NOW_MS)
+    assert kept(found) == [Kept.OVERDUE, kept_from, Kept.OPEN]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        AgingLedger(ledger_id=4, entries=10, bytes=MIB, closed_at_ms=None),
+        replace(
+            closed(4, minutes_ago=7), closes_at_load=True
+        ),  # its messages may be of this minute
+    ],
+)
+def test_ttl_says_nothing_of_a_ledger_whose_newest_message_may_be_young(last):
+    cursors = [DurableCursor("slow", Position(1, -1))]
+    limits = Limits(minutes=-1, megabytes=-1, ttl_s=60)
+    [late] = topic_expiry([*FOUR[:3], last], cursors, limits, now_ms=NOW_MS).ttl
+    assert (late.ledgers, late.entries) == (3, 30)

@@ -232,3 +232,16 @@ def test_one_of_both_ways_to_ask():
     for absurd in (-1, 2**63):
         with pytest.raises(FormatError, match=f"keep-bytes is {absurd}, expected 0 to"):
             parse_until(None, absurd)
+
+
+def test_an_open_ledger_in_the_middle_is_neither_offloaded_nor_called_empty():
+    listed = [ledger(1, 5), opened(2), ledger(3, 7), opened(4)]
+    found = choose_prefix(listed, Position(4, 0))
+    assert found.ledger_ids == [1, 3]
+    assert found.empty == ()
+
+
+def test_where_everything_is_offloaded_every_goal_is_reached():
+    assert reached([ledger(1, 5, complete=True)], Position(9, 0))
+    assert reached([], Position(9, 0))
+    assert not reached([ledger(1, 5)], Position(2, 0))

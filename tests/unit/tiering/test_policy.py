@@ -13,7 +13,7 @@ from resources.pulsar.policy_levels import (
     parse_namespace,
 )
 from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.tiering.policy import Origin, effective_policy, rows
+from tiering_assets.tiering.policy import Origin, Value, effective_policy, rows
 from tiering_assets.tiering.policy_rules import check_policy, refusals
 
 TOPIC = "persistent://public/default/orders"
@@ -282,3 +282,79 @@ def test_a_broker_that_skips_what_it_cannot_read_is_told():
     [text] = notes("true")
     assert "nothing is published or released until `pulsar-admin brokers" in text
     assert notes("false") == set()
+
+
+def test_a_value_that_is_not_set_is_the_fallback():
+    assert Value(None, Origin.UNSET).value_or(3) == 3
+    assert Value(0, Origin.TOPIC).value_or(3) == 0
+
+
+@pytest.mark.parametrize(("default", "origin"), [(True, Origin.DEFAULT), (False, Origin.SETTING)])
+def test_a_lag_that_was_set_is_told_to_be_a_setting(default, origin):
+    found = effective_policy(
+        TOPIC, levels(), OwnPolicies(), deletion_lag_s=LAG_S, lag_is_default=default
+    )
+    assert (found.deletion_lag_s.value, found.deletion_lag_s.origin) == (LAG_S, origin)
+
+
+def test_what_no_level_sets_is_certain_where_every_level_was_asked():
+    assert policy().broker_lag_ms == Value(None, Origin.UNSET, certain=True)
+    assert policy(away()).broker_lag_ms == Value(None, Origin.UNKNOWN, certain=False)
+
+
+# ----- notes that are told only where they are true
+
+
+def noted(found):
+    return {one.rule for one in check_policy(found)}
+
+
+def refused_texts(found):
+    return [one.text for one in refusals(found)]
+
+
+def test_only_of_the_brokers_lag_it_is_said_that_copies_go_at_once():
+    [text] = refused_texts(policy(levels(namespace=retained(-2, -1))))
+    assert "retention time is -2" in text
+    assert "at once" not in text
+    [text] = refused_texts(policy(levels(namespace=offload(lag=-5))))
+    assert text.endswith("the broker deletes bookie copies at once")
+
+
+@pytest.mark.parametrize(
+    ("time", "minutes", "told"),
+    [
+        (30, 2, True),  # 130 s of 120 s
+        (20, 2, True),
+        (19, 2, False),
+        (None, 1, False),
+        (-1, 1, False),  # off: nothing is offloaded by time
+        (30, -1, False),
+        (30, 0, False),
+    ],
+)
+def test_a_lag_past_retention_is_told_where_both_are_set(time, minutes, told):
+    own_time = OwnPolicies(default=OwnPolicy(threshold_seconds=time))
+    found = policy(levels(namespace=retained(minutes, -1)), own_time)
+    assert ("lag_past_retention" in noted(found)) is told
+
+
+@pytest.mark.parametrize(
+    ("ttl", "time", "told"),
+    [
+        (60, 60, True),
+        (61, 60, False),
+        (0, 60, False),
+        (None, 60, False),
+        (60, None, False),
+        (60, -1, False),
+    ],
+)
+def test_a_ttl_that_comes_before_offload_is_told_where_both_are_set(ttl, time, told):
+    own_time = OwnPolicies(default=OwnPolicy(threshold_seconds=time))
+    found = policy(levels(namespace=Level(ttl_s=ttl)), own_time)
+    assert ("ttl" in noted(found)) is told
+
+
+def test_a_ttl_that_is_not_known_is_not_said_to_come_before_offload():
+    assert "ttl" not in noted(policy(away(), own(threshold_seconds=60)))

@@ -205,3 +205,24 @@ def test_a_ledger_without_bytes_is_a_rule():
     assert selected_ids(verdicts_of(*topic, bytes=5)) == [1, 2]
     found = verdicts_of(*topic, bytes=5, rules=Rules(zero_length=False))
     assert [v.why_not for v in found] == [NotSelected.ZERO_LENGTH, None]
+
+
+def test_only_thresholds_that_are_set_are_described():
+    listed = [ListedLedger(ledger_id=1, bytes=40, closed_at_ms=NOW_MS - 5000, offloaded=False)]
+    for thresholds, said in (
+        (Thresholds(bytes=-1, seconds=5), "selected: closed 5.000 s ago >= 5 s"),
+        (Thresholds(bytes=40, seconds=-1), "below threshold: 40 bytes from here on <= 40"),
+    ):
+        [found] = select_ledgers(listed, thresholds, now_ms=NOW_MS)
+        assert describe(found, thresholds) == said
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"closed_at_ms": None}, "open"), ({"offloaded": True}, "already offloaded")],
+)
+def test_of_a_ledger_that_no_threshold_decides_no_number_is_told(change, said):
+    thresholds = Thresholds(bytes=10, seconds=5)
+    listed = ListedLedger(ledger_id=1, bytes=40, closed_at_ms=NOW_MS - 9000, offloaded=False)
+    [found] = select_ledgers([replace(listed, **change)], thresholds, now_ms=NOW_MS)
+    assert describe(found, thresholds) == said

@@ -64,3 +64,8 @@ def test_overdue_retention_names_its_oldest_ledger_and_the_next_step():
         "`tierkeeper topic load-overdue t/ns/orders`"
     )
     assert retention_overdue("persistent://t/ns/orders", ()) is None
+
+
+def test_an_open_ledger_within_its_retention_is_not_said_to_be_past_it():
+    assert "retention" not in opened(5 * HOUR, retention=10 * HOUR)
+    assert "retention" not in opened(5 * HOUR)
