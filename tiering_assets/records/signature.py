@@ -42,10 +42,9 @@ def record_digest(body: Mapping[str, Any]) -> str:
 
 def digest_problem(body: Mapping[str, Any]) -> str | None:
     """What is wrong with a record's own digest; None also where an older writer wrote none."""
-    found = body.get(DIGEST)
-    if found is None and DIGEST not in body:
+    if DIGEST not in body:
         return None
-    expected = record_digest(body)
+    found, expected = body[DIGEST], record_digest(body)
     return (
         None if found == expected else f"field {DIGEST}: expected {expected}, found {found!r:.80}"
     )

@@ -56,13 +56,13 @@ class Publications:
 
         By the store's clock; `contexts` are all that the topic's node names.
         """
-        stored = [
-            newest.stored_at
-            for published, other in self.pairs
-            if published == ledger_id and other != uid and other in contexts
-            if (newest := self.newest(ledger_id, other)) is not None
-        ]
-        return min(stored, default=None)
+        newest = {
+            entry.uid: one.stored_at
+            for one in self.records  # the newest last
+            for entry in one.record.ledgers
+            if entry.ledger_id == ledger_id and entry.uid != uid and entry.uid in contexts
+        }
+        return min(newest.values(), default=None)
 
     @property
     def pairs(self) -> set[Pair]:

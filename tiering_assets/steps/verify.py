@@ -150,13 +150,11 @@ def _objects(stack: Stack, record: Attempt) -> _Objects:
         stack.objects.head(record.data_key),
         stack.objects.get(record.index_key, bytes_max=INDEX_BYTES_MAX),
     )
-    for key, there in ((record.data_key, data), (record.index_key, index)):
-        if there is None:
-            raise ObjectNotFoundError(
-                f"ledger {record.ledger.ledger_id}: object {key} is not in {record.bucket}"
-            )
-    if data is None or index is None:  # said above; for the type checker
-        raise ObjectNotFoundError(record.data_key)
+    if data is None or index is None:
+        key = record.data_key if data is None else record.index_key
+        raise ObjectNotFoundError(
+            f"ledger {record.ledger.ledger_id}: object {key} is not in {record.bucket}"
+        )
     check_format_version(data.metadata)
     check_format_version(index.head.metadata)
     return _Objects(data=data, index=index.head, index_body=index.body)

@@ -6,6 +6,8 @@ import pytest
 
 from resources.errors import SettingsError
 from tests.support.ledger_facts import SOUND
+from tiering_assets.quality.expectations_run import run_suite
+from tiering_assets.quality.ledger_frame import ledger_frame
 from tiering_assets.quality.user_suites import (
     load_user_suites,
     user_findings,
@@ -130,3 +132,9 @@ def test_no_suites_hold_nothing():
     assert load_user_suites("") == ()
     assert load_user_suites(" , ") == ()
     assert validate_user_suites(ROWS, ()) == {20: (), 21: ()}
+
+
+def test_a_suite_of_nothing_passes_nobody():
+    """Such a file is refused before; here, it would pass every ledger."""
+    with pytest.raises(SettingsError, match="it holds no expectation"):
+        run_suite({"name": "nothing", "expectations": []}, ledger_frame(ROWS))

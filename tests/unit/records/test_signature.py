@@ -79,6 +79,7 @@ def test_the_signed_certificate_of_this_version_stays_readable():
         ("text", "not signed"),
         ({"key_id": "0" * 16, "value": ""}, "signed by key '0000000000000000', accepted are"),
         ({"key_id": 1, "value": ""}, "signed by key 1"),
+        ({"key_id": ["a"], "value": ""}, "signed by key ['a']"),
         ({"key_id": SIGNER.key_id, "value": "?"}, "does not fit"),
         ({"key_id": SIGNER.key_id, "value": None}, "does not fit"),
         ({"key_id": SIGNER.key_id, "value": base64.b64encode(bytes(64)).decode()}, "does not fit"),
@@ -110,7 +111,11 @@ def test_what_is_no_private_key_is_refused_without_quoting_it(body):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("body", [b"", b"text", private_pem(KEY)])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"text", private_pem(KEY), public_pem(generate_private_key(65537, 2048))],
+    ids=["empty", "text", "private", "rsa"],
+)
 def test_what_is_no_public_key_is_refused(body):
     with pytest.raises(FormatError):
         PublicKeys([body])

@@ -112,6 +112,17 @@ def test_it_counts_again_once_it_answers(first_run, world):
     assert first_run.broker.asked[-1][0] == ()
 
 
+def test_one_that_was_not_asked_as_another_has_the_topic_has_not_answered(first_run, world):
+    """Or it would be forgotten in a week, with whatever it serves."""
+    place(first_run)
+    lose(first_run)
+    loaded = TopicPlace(TopicLoad.LOADED, FIRST)
+    first_run.broker.locate = lambda _topic, **_how: loaded
+    world.scheduler.now += 60.0
+    assert place(another_run(first_run)) == loaded
+    assert seen(first_run)[SECOND].answered_at is None
+
+
 def test_it_counts_again_once_a_person_says_that_it_is_gone(first_run, world):
     place(first_run)
     lose(first_run)

@@ -95,3 +95,38 @@ def test_a_point_that_is_not_listed_is_an_error_while_testing():
     wrong = run("publish.contxt_set", crash_at="publish.context_set")
     assert wrong.returncode == 1
     assert "unknown crash point 'publish.contxt_set'" in wrong.stderr
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """Signals that this process would have got."""
+    sent = []
+    monkeypatch.setattr(os, "kill", lambda _pid, number: sent.append(number))
+    return sent
+
+
+def want(monkeypatch, text):
+    monkeypatch.setattr("tiering_assets.steps.crash_points._wanted", _Countdown(text))
+
+
+def test_it_dies_once_at_the_time_that_is_named(monkeypatch, killed):
+    want(monkeypatch, "copy.part_sent:2")
+    for point, dies in (
+        ("copy.part_sent", False),
+        ("offload.parts_sent", False),
+        ("offload.parts_sent", False),
+        ("copy.part_sent", True),
+        ("copy.part_sent", False),
+    ):
+        reach(point)
+        assert killed == ([signal.SIGKILL] if dies else [])
+        killed.clear()
+
+
+def test_a_name_that_is_not_listed_matters_while_testing_alone(monkeypatch, killed):
+    want(monkeypatch, "")
+    reach("publish.contxt_set")
+    want(monkeypatch, "publish.context_set")
+    with pytest.raises(ValueError, match="unknown crash point"):
+        reach("publish.contxt_set")
+    assert killed == []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from resources.errors import LedgerNotFoundError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.steps.holds import (
@@ -83,3 +84,19 @@ def test_what_else_holds_is_told():
     }
     hold_namespace(scene.stack, "t/ns", **WHO)
     assert len(still_held(scene.stack, [TOPIC, *PARTITIONS])) == 3
+
+
+def test_a_hold_that_goes_while_it_is_asked_for_holds_all_the_same():
+    scene = Scene()
+    hold_all(scene.stack, **WHO)
+    found = read_holds(scene.stack)
+    lift_hold(scene.stack, keys.HOLD_ALL, **WHO)
+    assert found.all_held == "a hold that was just taken away"
+    assert found.why(0, WHOLE) == "a hold that was just taken away"
+
+
+def test_lifting_what_is_not_there_writes_nothing():
+    scene = Scene()
+    with pytest.raises(LedgerNotFoundError, match="no such hold"):
+        lift_hold(scene.stack, keys.HOLD_ALL, **WHO)
+    assert scene.stack.book.keys("hold-lifts/") == []

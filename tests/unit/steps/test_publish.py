@@ -123,6 +123,13 @@ def test_what_forbids_a_publication_does_not_forbid_to_replace_a_broken_copy(
     assert scene.context(0).uid == sound[0].record.uid
 
 
+def test_a_topic_that_its_broker_does_not_list_is_not_published(scene, proven):
+    scene.broker.list_topics = lambda _namespace: ["persistent://t/ns/canary"]
+    with pytest.raises(RefusedError, match="the broker lists no such topic"):
+        publish(scene, proven)
+    assert scene.context() is None
+
+
 # ----- the copies
 
 

@@ -1,10 +1,11 @@
 """What a look at a certified copy asks, and of whom it is recorded."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from resources.errors import ObjectNotFoundError, RefusedError
+from resources.errors import ObjectNotFoundError, ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
@@ -46,6 +47,20 @@ def test_a_sound_copy_is_read_once_and_nothing_is_recorded(scene, monkeypatch):
     assert (found.findings, found.new, found.with_source) == ((), False, False)
     assert found.notes == ("bookies not asked",)
     assert len(reads) == found.blocks == 1
+    assert not scene.is_quarantined(0, scene.context().uid)
+
+
+def test_an_outage_says_nothing_about_the_copy(scene):
+    stack = scene.process()
+    really = stack.runner.run
+
+    def run(tasks):
+        return [replace(row, error="no answer", retryable=True) for row in really(tasks)]
+
+    stack.runner.run = run
+    result = verify_again(stack, [0], source=False, found_by="verify")[0]
+    assert isinstance(result, ObjectStoreError)
+    assert str(result) == "ledger 0 block 1: no answer"
     assert not scene.is_quarantined(0, scene.context().uid)
 
 

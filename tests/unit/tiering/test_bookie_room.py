@@ -93,3 +93,21 @@ def test_the_strictest_broker_counts_and_a_silent_one_is_named():
 def test_an_affinity_group_is_named():
     assert "group x" in why(affinity="group x").detail
     assert why(affinity="group x", enough=3) is None
+
+
+def test_nothing_is_said_of_what_there_is_none_of():
+    wait = why(writable=(), cookies=(), readonly=THREE[:1])
+    assert ". read-only: b1:3181. The topic stays loaded" in wait.detail
+
+
+def test_a_persons_word_counts_only_where_nobody_can_compute():
+    assert why(enough=9) is None
+
+
+@pytest.mark.parametrize("said", ["3", " 3 ", "\N{ARABIC-INDIC DIGIT THREE}", "-3", "3.0", ""])
+def test_an_ensemble_is_a_number_as_a_broker_writes_it(said):
+    placement = placement_of({"a:1": {"managedLedgerDefaultEnsembleSize": said}})
+    if said.strip() == "3":
+        assert placement == Placement(ensemble=3)
+    else:
+        assert placement.unknown == ("a:1 does not tell its managedLedgerDefaultEnsembleSize",)

@@ -66,3 +66,13 @@ def test_an_answer_is_kept_and_lets_one_go_that_was_last_registered_before_the_m
     young, old = seen("a:1", NOW - HOUR), seen("b:1", LONG_AGO)
     assert remembered((young,), answered=["a:1"]) == (seen("a:1", NOW - HOUR, NOW),)
     assert remembered((young, old), answered=["b:1"]) == (young,)
+
+
+def test_an_answer_is_written_again_once_the_last_one_is_old_and_no_sooner():
+    young, old = seen("a:1", NOW, NOW - HOUR), seen("a:1", NOW, NOW - 2 * HOUR)
+    assert remembered((young,), answered=["a:1"]) is None
+    assert remembered((old,), answered=["a:1"]) == (seen("a:1", NOW, NOW),)
+
+
+def test_an_answer_of_one_that_nobody_has_seen_is_not_kept():
+    assert remembered((), answered=["a:1"]) is None

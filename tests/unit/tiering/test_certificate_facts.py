@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.two_checkers import tool
+from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.records.codec import encode_record
 from tiering_assets.steps.record_book import RecordBook
 from tiering_assets.tiering.certificate_facts import gate_faults, inconsistencies
+from tiering_assets.tiering.verification import object_digest
 
 STORE = SimulatedObjectStore()
 CERTIFICATE = put_chain(STORE, RecordBook(STORE, "inst"), 41).certificate
@@ -54,6 +56,8 @@ def test_any_other_number_of_a_block_contradicts_the_rest(number, field, by):
         ({"data": replace(CERTIFICATE.data, sha256="0" * 64)}, "data digest: expected"),
         ({"data": replace(CERTIFICATE.data, size=1)}, "data object size: expected"),
         ({"index": replace(CERTIFICATE.index, sha256="?")}, "should hold a SHA-256 does not"),
+        ({"index": replace(CERTIFICATE.index, sha256="0" * 63)}, "hold a SHA-256 does not"),
+        ({"index": replace(CERTIFICATE.index, sha256="g" * 64)}, "hold a SHA-256 does not"),
         ({"ledger": replace(CERTIFICATE.ledger, ledger_id=42)}, "index key: expected"),
         ({"ledger": replace(CERTIFICATE.ledger, ledger_id=-1)}, "ledger id"),
     ],
@@ -78,3 +82,67 @@ def test_the_gate_is_told_of_the_wrong_ledger_attempt_time_and_sums():
     assert said.startswith("the certificate is dated in the future")
     [said] = gate(replace(CERTIFICATE, entries=1))
     assert said == "the certificate contradicts itself: entries: expected 8, found 1"
+
+
+def consistent(blocks):
+    """A certificate whose sums and digest are those of other blocks."""
+    return replace(
+        CERTIFICATE,
+        blocks=tuple(blocks),
+        payload_bytes=sum(block.payload_bytes for block in blocks),
+        data=replace(
+            CERTIFICATE.data,
+            size=sum(block.block_length for block in blocks),
+            sha256=object_digest(block.sha256 for block in blocks),
+        ),
+    )
+
+
+def test_a_block_of_no_entries_is_none():
+    first, *rest = CERTIFICATE.blocks
+    empty = replace(first, part_number=1, last_entry_id=-1, payload_bytes=0, block_length=128)
+    moved = [
+        replace(block, part_number=block.part_number + 1, offset=block.offset + 128)
+        for block in (first, *rest)
+    ]
+    assert inconsistencies(consistent([empty, *moved])) == [
+        "block 1: 128 bytes cannot hold 0 entries of 0 payload bytes"
+    ]
+
+
+def test_a_block_of_less_than_no_bytes_is_none():
+    first, second, *rest = CERTIFICATE.blocks
+    by = first.payload_bytes + 1
+    blocks = [
+        replace(first, payload_bytes=-1),
+        replace(
+            second,
+            payload_bytes=second.payload_bytes + by,
+            block_length=second.block_length + by,
+        ),
+    ]
+    for block in rest:
+        blocks.append(replace(block, offset=block.offset + by))
+    [said] = inconsistencies(consistent(blocks))
+    assert said.startswith("block 1: ")
+    assert said.endswith("of -1 payload bytes")
+
+
+def test_a_block_that_is_too_short_for_its_entries_is_none():
+    first, second, *rest = CERTIFICATE.blocks
+    entries = first.last_entry_id - first.first_entry_id + 1
+    short = HEADER_BYTES + FRAME_BYTES * entries + first.payload_bytes - 1
+    blocks = [replace(first, block_length=short)]
+    blocks.append(replace(second, offset=short))
+    for block in rest:
+        blocks.append(replace(block, offset=blocks[-1].offset + blocks[-1].block_length))
+    [said] = inconsistencies(consistent(blocks))
+    assert said.startswith(f"block 1: {short} bytes cannot hold")
+
+
+def test_more_bytes_than_bookkeeper_counts_are_too_many():
+    short = replace(CERTIFICATE.ledger, length=CERTIFICATE.payload_bytes - 1)
+    [said] = inconsistencies(replace(CERTIFICATE, ledger=short))
+    assert said == (
+        f"payload bytes: at most {short.length} by BookKeeper, found {CERTIFICATE.payload_bytes}"
+    )

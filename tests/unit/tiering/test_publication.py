@@ -105,3 +105,12 @@ def test_the_edit_accepts_what_the_plan_writes_and_refuses_what_it_does_not():
     for ledger_id in plan.waiting:
         with pytest.raises(MetadataConflictError):
             publish_contexts(node, {ledger_id: context})
+
+
+def test_a_broken_attempts_context_is_replaced_only_once_it_is_complete():
+    """Incomplete, its broker is at work on it."""
+    complete, begun = topic((1, True, THEIRS, True)), topic((1, True, THEIRS, False))
+    assert plan_publication(complete, {1: OURS}, {1: THEIRS}).write == (1,)
+    plan = plan_publication(begun, {1: OURS}, {1: THEIRS})
+    assert plan.write == ()
+    assert plan.waiting[1].reason is Reason.BROKER_COPYING

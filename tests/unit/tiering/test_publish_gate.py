@@ -78,6 +78,13 @@ def test_a_broker_that_may_be_the_next_must_read_our_objects_too():
     assert decide_publish(ready(brokers=(shouting,))) == Publish()
 
 
+def test_where_the_place_is_another_one_nothing_is_said_of_each_broker():
+    """What sets the place right tells every broker its driver, too."""
+    blind = replace(GOOD, name="b2:8080", driver=None)
+    refusal = only_refusal(ready({"bucket": "another"}, brokers=(GOOD, blind)))
+    assert "its broker would not read our bucket" in refusal.text
+
+
 @pytest.mark.parametrize("skips", [True, None])
 def test_a_broker_that_skips_what_it_cannot_read_gets_nothing_published(skips):
     careless = replace(GOOD, name="b2:8080", skips=skips)

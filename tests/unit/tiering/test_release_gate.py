@@ -266,3 +266,13 @@ def test_no_user_suite_lets_a_ledger_go_that_the_gate_refuses():
             continue
         held = replace(READY, **change, user_findings=("held by suite user/age: …",))
         assert set(decide(held).reasons) == {reason, "held by suite user/age: …"}
+
+
+@pytest.mark.parametrize(("way", "said"), [(1, "ahead of"), (-1, "behind")])
+def test_a_clock_that_stands_wrong_is_named_with_its_way(way, said):
+    waits = decide(READY, now=READY.store_now + way * timedelta(days=400))
+    if way > 0:
+        assert waits == Release(UID)
+        fresh = replace(READY, published_at=NOW, publication_stored_at=NOW)
+        waits = decide(fresh, now=NOW + timedelta(days=400))
+    assert f"this machine's is {400 * 86400} s {said} the store's" in str(waits)

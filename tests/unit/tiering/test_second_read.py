@@ -56,5 +56,6 @@ def test_every_difference_between_replicas_is_told(change):
     assert second_read_differences(copied, {1: row(1), 2: row(2)}) == []
     [said] = second_read_differences(copied, {1: row(1), 2: row(2, **change)})
     assert said.startswith("block 2: replicas differ")
+    assert f"copied (3, 30) {'d' * 64}, another replica serves" in said
     [missing] = second_read_differences({}, {1: row(1)})
-    assert "None" in missing
+    assert "copied None None, another replica serves (3, 30)" in missing

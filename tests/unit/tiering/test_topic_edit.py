@@ -134,3 +134,30 @@ def test_a_context_that_is_not_the_broken_one_stays():
     change = TopicChange(contexts={1: Copy(UUID(int=7), 2)}, replacing={1: OURS})
     assert apply_change(before, change, {1: context(UUID(int=7))}) is None
     assert is_applied(before, change)  # nothing of it is left to be written
+
+
+def test_a_part_of_a_change_is_about_its_own_ledgers_alone():
+    copy = Copy(OURS, 2)
+    change = TopicChange(contexts={1: copy, 2: copy}, marks={3: copy, 4: copy})
+    part = change.only({1, 4})
+    assert (part.contexts, part.marks) == ({1: copy}, {4: copy})
+
+
+@pytest.mark.parametrize("state", [SEALED, PUBLISHED, FOREIGN, "incomplete", "unlisted"])
+def test_only_the_complete_context_of_the_attempt_itself_is_marked(state):
+    listed = topic({1: MARKED if state == "incomplete" else state, 2: MARKED})
+    if state == "incomplete":
+        message = listed.message_copy()
+        message.ledgerInfo[0].offloadContext.complete = False
+        listed = listed.with_message(message)
+    if state == FOREIGN:
+        message = listed.message_copy()
+        message.ledgerInfo[0].offloadContext.bookkeeperDeleted = True
+        listed = listed.with_message(message)
+    assert not is_marked(listed, 7 if state == "unlisted" else 1, OURS)
+    assert is_marked(listed, 2, OURS)
+
+
+def test_what_a_topic_does_not_list_any_more_is_not_undone():
+    copy = Copy(OURS, 2)
+    assert undo_change(topic({1: SEALED}), TopicChange(contexts={7: copy}, marks={8: copy})) is None

@@ -1,0 +1,220 @@
+"""A batch takes each ledger on from where it is, and publishes no copy that waits or is doubted."""
+
+from dataclasses import replace
+
+import pytest
+
+from resources.errors import IntegrityError, ObjectStoreError, PrerequisiteError
+from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.records import keys
+from tiering_assets.steps import offload, pipeline
+from tiering_assets.steps.failures import list_failures, read_failure
+from tiering_assets.steps.pauses import EVERYTHING, pause
+from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.steps.plan import plan_ledger
+from tiering_assets.steps.resume import find_certified
+from tiering_assets.tiering.own_policy import TieringMode
+from tiering_assets.tiering.reasons import Reason
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def attempts(scene, ledger_id=0):
+    return scene.stack.book.keys(keys.attempts_of(ledger_id))
+
+
+def pause_all(scene):
+    pause(scene.stack, EVERYTHING, TieringMode.PAUSED, reason="a move", author="a test")
+
+
+def unprove(scene, uid):
+    """Both objects are there, and no certificate."""
+    scene.world.objects.delete(scene.stack.book.prefix + keys.certificate(0, uid))
+
+
+def certify_another(scene, monkeypatch):
+    """A second copy of ledger 0, by a run that did not see the first."""
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "find_resumable", lambda *_: None)
+        return scene.certify().certificate
+
+
+# ----- copies that wait
+
+
+def test_a_pause_keeps_a_ledger_from_being_copied(scene):
+    pause_all(scene)
+    outcome = scene.offload()
+    assert outcome.wait.reason is Reason.PAUSED
+    assert not outcome.copied
+    assert attempts(scene) == []
+
+
+def test_a_proven_copy_of_a_paused_topic_waits(scene):
+    scene.certify()
+    pause_all(scene)
+    assert scene.offload(publish=False).wait.reason is Reason.PAUSED
+    assert scene.offload().wait.reason is Reason.PAUSED
+    assert scene.context() is None
+
+
+def test_what_is_published_is_done_whatever_is_paused(scene):
+    scene.publish()
+    pause_all(scene)
+    assert scene.publish().noop
+
+
+def test_a_proven_copy_of_a_ledger_that_its_topic_trimmed_is_expired(scene):
+    scene.certify()
+    scene.fill(TOPIC)
+    scene.trim()
+    outcome = scene.offload()
+    assert outcome.wait.reason is Reason.EXPIRED
+    assert "does not list it any more" in outcome.wait.detail
+
+
+def test_a_proven_copy_of_a_ledger_that_bookkeeper_lost_is_published(scene):
+    scene.certify()
+    scene.cluster.delete_ledger(0)
+    assert scene.publish().published is not None
+    assert scene.context() is not None
+
+
+def test_a_copy_that_was_taken_back_and_is_broken_is_quarantined_and_tried_no_more(scene):
+    scene.broker.load(TOPIC)
+    scene.broker.blind_until = scene.world.clock(600).timestamp()
+    record = scene.offload().certificate.record
+    scene.wait(1200)
+    scene.world.monitor.damaged.add(record.uid)
+    scene.world.rot(record.data.key)
+    outcome = scene.offload()
+    assert outcome.wait.reason is Reason.QUARANTINED
+    assert outcome.error is None
+    assert scene.is_quarantined(0, record.uid)
+    assert len(scene.withdrawals()) == 1
+
+
+# ----- copies of two runs
+
+
+def test_of_two_copies_the_one_that_is_published_is_gone_on_with(scene, monkeypatch):
+    """Its publisher may have died before it recorded that."""
+    first = scene.certify().certificate
+    scene.wait(5)
+    second = certify_another(scene, monkeypatch)
+    uid = first.record.uid
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "find_resumable", lambda stack, i: find_certified(stack, i, uid))
+        scene.publish()
+    outcome = scene.offload()
+    assert outcome.certificate.record.uid == first.record.uid != second.record.uid
+    assert outcome.noop
+
+
+def test_a_copy_beside_a_brokers_waits(scene):
+    scene.certify()
+    assert scene.broker.offload(TOPIC)
+    assert scene.offload().wait.reason is Reason.PUBLISHED
+
+
+# ----- copies that are complete
+
+
+def test_a_complete_copy_is_verified_and_not_made_again(scene):
+    uid = scene.certify().certificate.record.uid
+    unprove(scene, uid)
+    outcome = scene.certify()
+    assert not outcome.copied
+    assert outcome.verified
+    assert outcome.certificate.record.uid == uid
+
+
+def test_a_complete_copy_of_another_layout_is_made_again(scene):
+    uid = scene.certify().certificate.record.uid
+    unprove(scene, uid)
+    settings = scene.world.settings
+    larger = replace(settings.offload, block_bytes=500)
+    scene.world.settings = replace(settings, offload=larger)
+    outcome = scene.certify()
+    assert outcome.copied
+    assert outcome.certificate.record.uid != uid
+    assert not scene.is_quarantined(0, uid)
+
+
+# ----- when
+
+
+def when_due(scene, **publish):
+    settings = scene.world.settings
+    scene.world.settings = replace(settings, publish=replace(settings.publish, **publish))
+    return scene.offload(when_due=True)
+
+
+def test_a_topic_is_left_alone_until_it_is_worth_it(scene):
+    outcome = when_due(scene, pending_bytes=10**9, pending_age_s=10**6)
+    assert outcome.wait.reason is Reason.WAITING_TO_DISTURB
+    assert outcome.verified
+    assert scene.context() is None
+    assert when_due(scene, pending_bytes=1).published is not None
+
+
+def test_a_batch_tells_how_long_each_ledger_took(scene):
+    outcome = scene.publish()
+    assert outcome.seconds == outcome.certificate.record.seconds > 0
+    done = scene.publish()
+    assert done.noop
+    assert isinstance(done.seconds, float)
+    assert done.seconds > 0
+    assert done.seconds != outcome.seconds
+
+
+# ----- failures
+
+
+def error_of(scene, ledger_id):
+    return read_failure(scene.stack, ledger_id).record.error
+
+
+def test_a_failure_that_no_attempt_tells_of_is_recorded(scene, monkeypatch):
+    def fail(*_args):
+        raise ObjectStoreError("the store is away")
+
+    monkeypatch.setattr(offload, "_new_attempt", fail)
+    assert "the store is away" in str(scene.offload().error)
+    assert set(list_failures(scene.stack)) == {0}
+    assert "the store is away" in error_of(scene, 0)
+
+
+def test_a_run_that_does_not_start_fails_what_it_would_have_copied_alone(scene, monkeypatch):
+    """What is proven has lost nothing, and what failed before failed by its own error."""
+    proven, broken = 0, scene.fill(TOPIC)
+    scene.certify(proven)
+    wanted = scene.fill(TOPIC)
+
+    def plan(stack, ledger_id):
+        if ledger_id == broken:
+            raise IntegrityError("a gap")
+        return plan_ledger(stack, ledger_id)
+
+    def start():
+        raise PrerequisiteError("no Spark")
+
+    monkeypatch.setattr(pipeline, "plan_ledger", plan)
+    stack = scene.process()
+    stack.runner.start = start
+    with pytest.raises(PrerequisiteError):
+        offload_batch(stack, [proven, broken, wanted])
+    assert set(list_failures(scene.stack)) == {broken, wanted}
+    assert error_of(scene, broken) == "a gap"
+    assert error_of(scene, wanted) == "no Spark"
+
+
+def test_what_is_not_copied_starts_no_workers(scene):
+    scene.certify()
+    stack = scene.process()
+    stack.runner.start = pytest.fail
+    [outcome] = offload_batch(stack, [0])
+    assert outcome.published is not None

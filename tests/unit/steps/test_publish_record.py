@@ -1,0 +1,68 @@
+"""A confirmed publication is recorded once, and a canary counts for the place that it was read from."""
+
+from dataclasses import replace
+
+import pytest
+
+from resources.errors import ObjectStoreError, RefusedError
+from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.steps import withdrawn
+from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.publish import change_for, prepare_publication
+from tiering_assets.steps.publish_record import canary_stands, record_publication
+from tiering_assets.steps.release_reread import Reread
+from tiering_assets.steps.withdrawn import read_withdrawn
+from tiering_assets.tiering.release_gate import NotYet
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+@pytest.fixture
+def certificate(scene):
+    return scene.certify().certificate
+
+
+def prepare(scene, stack, certificate):
+    czxid = stack.topics.read(TOPIC)[1].stat.czxid
+    return prepare_publication(stack, TOPIC, {0: certificate}, ml_czxid=czxid)
+
+
+def test_what_another_run_has_recorded_is_not_recorded_again(scene, certificate):
+    stack = scene.process("publisher")
+    work = prepare(scene, stack, certificate)
+    confirmed = change_for(stack, work)
+    first = record_publication(stack, TOPIC, work.won, confirmed)
+    scene.wait(60)
+    assert record_publication(stack, TOPIC, work.won, confirmed) == first
+    assert len(scene.publications()) == 1
+
+
+def test_a_canary_stands_for_its_own_place_alone(scene, certificate):
+    scene.publish()
+    stack = scene.process("publisher")
+    assert canary_stands(stack, TOPIC, prepare(scene, stack, certificate).place)
+    assert not canary_stands(stack, TOPIC, "another place")
+
+
+def test_a_node_that_would_get_too_large_is_not_written(scene, certificate):
+    settings = scene.world.settings
+    small = replace(settings, publish=replace(settings.publish, node_bytes_max=10))
+    scene.world.settings = small
+    assert "publish.node_bytes_max is 10" in str(scene.offload().error)
+    assert isinstance(scene.offload().error, RefusedError)
+    assert scene.context() is None
+
+
+def test_a_copy_that_could_not_be_read_again_is_not_called_quarantined(
+    scene, certificate, monkeypatch
+):
+    """It was about to be published before; that nobody could read it says nothing about it."""
+    stack = scene.process("publisher")
+    win_outcome(stack, certificate, "publish", reason="certified")
+    unread = Reread(waiting={0: NotYet(("could not be read again: no answer",))})
+    monkeypatch.setattr(withdrawn, "reread_copies", lambda *_args, **_how: unread)
+    with pytest.raises(ObjectStoreError, match="ledger 0: could not be read again: no answer"):
+        read_withdrawn(stack, certificate, stack.ledgers.read(0))
