@@ -127,9 +127,9 @@ def see(stack: Stack, ml_name: str) -> Seen:
     found = stack.topics.read(ml_name)
     place = locate(stack, ml_name, found)
     # The broker does not write the node of a terminated topic when it loads it.
-    idle = found is not None and found[0].terminated_at is None
-    idle = idle and place.load is TopicLoad.NOT_LOADED
-    return Seen(place, found[1].stat.version if found is not None and idle else None)
+    if found is None or found[0].terminated_at is not None:
+        return Seen(place, None)
+    return Seen(place, found[1].stat.version if place.load is TopicLoad.NOT_LOADED else None)
 
 
 def must_wait(stack: Stack, ml_name: str, seen: Seen) -> Wait | None:

@@ -138,7 +138,7 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
     found = find_expired(stack, listing, plan=plan)
     going = sum(isinstance(one.decision, Expired) for one in found)
     refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
-    observe_removals(stack, [one.pair for one in found if isinstance(one.decision, Expired)])
+    observe_removals(stack, [one.pair for one in found])
     _finish(stack, plan.record, listing)
     look = _Look(stack, plan)
     planned = {(one.ledger_id, one.uid): one for one in plan.record.copies}
