@@ -184,7 +184,7 @@ def damage(s3, endpoints, key):
 def test_doctor_finds_everything_in_order_and_leaves_nothing_behind(
     tierkeeper, s3, endpoints, sent
 ):
-    found = tierkeeper.document("doctor", "--topic", SPEC.topic, schema="doctor", **LAG)
+    found = tierkeeper.document("doctor", "--prove", "--topic", SPEC.topic, schema="doctor", **LAG)
     levels = {row["check"]: row["level"] for row in found["findings"]}
     assert found["ok"] is True
     assert not [row for row in found["findings"] if row["level"] not in ("ok", "skip")]
@@ -202,6 +202,7 @@ def test_doctor_finds_everything_in_order_and_leaves_nothing_behind(
         "conditional overwrite",
         "user metadata",
         "versions",
+        "bucket proofs",
         "clock",
         f"policy persistent://{SPEC.topic}",
     ):
@@ -229,14 +230,14 @@ def test_doctor_proves_versions_and_sees_a_rule_that_expires(tierkeeper, s3):
         },
     )
     found = tierkeeper.document(
-        "doctor", code=1, schema="doctor", TIERKEEPER_STORE_BUCKET=bucket, **LAG
+        "doctor", "--prove", code=1, schema="doctor", TIERKEEPER_STORE_BUCKET=bucket, **LAG
     )["findings"]
     by_check = {row["check"]: row for row in found}
     assert by_check["versions"]["text"] == "on: an older version stays readable by its id"
     assert by_check["lifecycle"]["level"] == "fail"
     assert "rule tidy: expires our objects" in by_check["lifecycle"]["text"]
     left = s3.list_object_versions(Bucket=bucket)
-    assert not left.get("Versions")
+    assert ["/bucket-proofs/" in version["Key"] for version in left["Versions"]] == [True]
     # Other tests leave namespaces with policies of their own on the shared stack.
     wrong = [row for row in found if row["check"].startswith("policy persistent://public/default/")]
     assert wrong

@@ -1,7 +1,6 @@
 """The read-only tour of docs/your-own-cluster.md on real servers: what it tells, and that it changes nothing."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
@@ -20,13 +19,14 @@ from tests.support.broker_truncation import (
 )
 from tests.support.cli_shell import Shell
 from tests.support.request_count import counted_requests
-from tests.support.tiered_cluster import tiered_cluster, wait_until
+from tests.support.tiered_cluster import tiered_cluster
+from tests.support.tour_check import ALLOWED, OUTPUT, check_tour
 from tiering_assets.steps.brokers_seen import known_brokers
+from tiering_assets.steps.bucket_proof import require_proven
 from tiering_assets.steps.budget import set_budget
 from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = pytest.mark.stack
-IDLE = 200
 ANY = range(100)  # other tests leave findings on the shared stack; none of them matters here
 NO_CLUSTER = {
     "TIERKEEPER_METADATA_STORE": "zk:127.0.0.1:1",
@@ -56,6 +56,7 @@ def test_the_estimate_is_what_the_offload_then_does(cluster, shell, budget):
     cluster.make_namespace(namespace)
     spec = TopicSpec(topic=f"{namespace}/orders", messages=130, payload_bytes=100 * KIB)
     known_brokers(cluster.steps)  # their record is written once an hour
+    require_proven(cluster.steps)  # and the bucket is tried out once
     cluster.fill(spec, TopicSpec(topic=spec.topic, messages=20, payload_bytes=KIB, seed=1))
     ids = cluster.ledger_ids(spec)
     told = shell.document("topic", "offload", spec.topic, "--dry-run")
@@ -161,7 +162,7 @@ def test_a_node_that_may_not_be_read_is_named_and_is_not_absent(cluster, shell):
         bucket = in_bucket(cluster)
         assert path in shell("ledger", "offload", ledger_id, code=18).stderr
         assert in_bucket(cluster) == bucket
-        rows = shell.document("doctor", "--read-only", schema="doctor", code=1)["findings"]
+        rows = shell.document("doctor", schema="doctor", code=1)["findings"]
         [rights] = [row for row in rows if row["check"] == "metadata rights"]
         assert (rights["level"], path in rights["text"]) == ("fail", True)
         assert "READ and WRITE" in rights["text"]
@@ -218,9 +219,7 @@ def test_a_bucket_with_versions_and_object_lock_is_named(cluster, shell):
     client = s3_client(cluster.endpoints)
     bucket = f"tour-{uuid4().hex[:12]}"
     client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
-    found = shell.document(
-        "doctor", "--read-only", schema="doctor", code=ANY, TIERKEEPER_STORE_BUCKET=bucket
-    )
+    found = shell.document("doctor", schema="doctor", code=ANY, TIERKEEPER_STORE_BUCKET=bucket)
     rows = {row["check"]: row for row in found["findings"]}
     for check, said in (("versioning", "Enabled"), ("object lock", "enabled")):
         assert rows[check]["level"] == "warn"
@@ -232,88 +231,8 @@ def test_a_bucket_with_versions_and_object_lock_is_named(cluster, shell):
 # ----- it changes nothing; last, as it restarts the broker
 
 
-def nodes_of(store, root):
-    """(version, mzxid) of every node below `root`."""
-    found, waiting = {}, [root]
-    while waiting:
-        path = waiting.pop()
-        node = store.get(path)
-        if node is not None:
-            found[path] = (node.stat.version, node.stat.mzxid)
-            waiting += [f"{path}/{name}" for name in store.children(path)]
-    return found
-
-
-def owned_bundles(store):
-    """The bundles that a broker owns. ZooKeeper drops the empty containers above them by itself."""
-    tree = nodes_of(store, "/namespace/public")
-    return {path: seen for path, seen in tree.items() if path.count("/") > 3}
-
-
-def differences(before, now):
-    """Nodes of each tree, objects and uploads that one of both has alone, or otherwise."""
-    trees = [{*a.items()} ^ {*b.items()} for a, b in zip(before[0], now[0], strict=True)]
-    return sorted(map(str, set().union(*trees, before[1] ^ now[1], before[2] ^ now[2])))
-
-
-def test_the_tour_creates_nothing_and_loads_no_topic(cluster, shell):
-    namespace = f"public/idle-{uuid4().hex[:6]}"
-    cluster.make_namespace(namespace)
-    spec = TopicSpec(topic=f"{namespace}/t-000", messages=10, payload_bytes=KIB)
-    cluster.fill(spec)
-    [sealed] = cluster.ledger_ids(spec)
-    with ThreadPoolExecutor(8) as pool:
-        names = [f"/persistent/{namespace}/t-{number:03d}" for number in range(1, IDLE)]
-        list(pool.map(lambda name: cluster.admin("PUT", name), names))
-    cluster.restart_broker()  # nobody owns a bundle any more, of other tests' namespaces either
-    wait_until(lambda: cluster.steps.broker.list_brokers(), "the broker is back")
-    store, objects = cluster.steps.metadata, cluster.steps.objects
-
-    def state():
-        trees = [nodes_of(store, root) for root in ("/managed-ledgers", "/ledgers")]
-        trees.append(owned_bundles(store))
-        return trees, in_bucket(cluster), {one.upload_id for one in objects.list_uploads()}
-
-    def loaded():
-        stats = cluster.admin("GET", "/broker-stats/topics")
-        listed = {t for ns in stats.values() for b in ns.values() for k in b.values() for t in k}
-        return {topic for topic in listed if f"//{namespace}/" in topic}
-
-    def settled():
-        """The trees once the broker that has just started leaves them alone by itself."""
-        before = state()
-        for _ in range(20):
-            time.sleep(5)
-            now = state()
-            if now == before:
-                break
-            before = now
-        return before
-
-    before = settled()
-    topic, bucket = spec.topic, cluster.endpoints.s3_bucket
-    for words in (
-        ("doctor", "--read-only"),
-        ("topic", "list"),
-        ("topic", "backlog"),
-        ("topic", "backlog", topic),
-        ("topic", "offload-status", topic),
-        ("topic", "offload", topic, "--dry-run"),
-        ("topic", "offload", "--all", "--dry-run"),
-        ("object", "scan", bucket, "--shallow"),
-        ("ledger", "list", "--topic", topic),
-        ("ledger", "show", sealed),
-        ("ledger", "why", sealed),
-        ("ledger", "plan", sealed),
-        ("policy", "show", topic),
-        ("policy", "check"),
-        ("audit", "verify", "--all"),
-    ):
-        done = shell(*words, code=ANY)
-        assert done.returncode in (0, 1, 14), (words, done.stderr)
-        assert done.stdout
-        assert differences(before, state()) == [], words
-    assert loaded() == set()
-    rows = shell.document("topic", "list", "--namespace", namespace)["topics"]
-    assert len(rows) == IDLE
-    assert {row["loaded"] for row in rows} == {"unknown"}
+def test_what_reads_only_changes_nothing_and_loads_no_topic(cluster, shell, tmp_path):
+    report = check_tour(cluster, shell, tmp_path)
+    report.write(OUTPUT)
+    assert report.changes == {}
+    assert [one for one in report.commands if one["exit"] not in ALLOWED] == []

@@ -18,6 +18,11 @@ from tests.support.sim_faults import Fate, Faults
 from tests.support.sim_monitor import Monitor
 from tests.support.sim_scheduler import Killed, Scheduler
 from tests.support.sim_wire import Wire
+from tiering_assets.records import keys
+from tiering_assets.records.bucket_model import BucketProof
+from tiering_assets.records.writer import Writer
+from tiering_assets.steps.bucket_promises import PROMISES
+from tiering_assets.steps.record_book import RecordBook
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -94,7 +99,21 @@ class World:
         )
         site = Site(cluster, broker)
         self.sites.append(site)
+        self._prove_bucket(instance)
         return site
+
+    def _prove_bucket(self, instance: str) -> None:
+        """The record that a doctor leaves: the simulated store keeps its promises, by its contract tests."""
+        store = self.settings.store
+        proof = BucketProof(
+            bucket=store.bucket,
+            endpoint=store.endpoint,
+            promises=PROMISES,
+            proven_at=T0,
+            writer=Writer(tool_version="0", host="sim", run_id="doctor"),
+        )
+        key = keys.bucket_proof(store.endpoint, store.bucket)
+        RecordBook(self.objects, instance).create_or_read(key, proof)
 
     def _told(self, site: Site, what: str, ml_name: str) -> None:
         self.note(f"broker {site.cluster.instance}", f"{ml_name} {what}")

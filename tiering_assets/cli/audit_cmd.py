@@ -31,6 +31,7 @@ app = typer.Typer(
         "tierkeeper audit verify 12345 12346 --deep",
         "tierkeeper audit verify --all --deep --instance 0d1c0a7e-6f4f-4b3b-9d55-1f1a7a0b7c11 --json",
     ),
+    reads_only="where it finds no damage",
 )
 def verify(
     session: Session,

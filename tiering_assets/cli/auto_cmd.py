@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.output import print_document, print_line, print_table
 from tiering_assets.cli.session import Session
@@ -56,7 +56,12 @@ def off(session: Session) -> None:
         print_line("automation is off from the next tick on")
 
 
-@command(app, "status", examples=("tierkeeper auto status", "tierkeeper auto status --json"))
+@command(
+    app,
+    "status",
+    examples=("tierkeeper auto status", "tierkeeper auto status --json"),
+    reads_only=ALWAYS,
+)
 def status(session: Session) -> None:
     """Print the wanted state, the daemon's heartbeat and every sensor with its last tick.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tiering_assets.cli.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import print_document, print_line, print_table
 from tiering_assets.cli.session import Session
 
@@ -20,7 +20,12 @@ app = typer.Typer(
 Broker = Annotated[str, typer.Argument(metavar="HOST:PORT", help="As `broker list` spells it.")]
 
 
-@command(app, "list", examples=("tierkeeper broker list", "tierkeeper broker list --json"))
+@command(
+    app,
+    "list",
+    examples=("tierkeeper broker list", "tierkeeper broker list --json"),
+    reads_only=ALWAYS,
+)
 def list_brokers(session: Session) -> None:
     """List every broker that is registered or was lately, and whether it answers.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.authorship import Author, author_or_user
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.session import Session
 
@@ -47,7 +47,12 @@ TopicRead = Annotated[str | None, _option("--topic-bookie-read", "Bytes read for
 TopicRequests = Annotated[str | None, _option("--topic-requests", "Requests for each topic")]
 
 
-@command(app, "show", examples=("tierkeeper budget show", "tierkeeper budget show --json"))
+@command(
+    app,
+    "show",
+    examples=("tierkeeper budget show", "tierkeeper budget show --json"),
+    reads_only=ALWAYS,
+)
 def show_budget(session: Session) -> None:
     """Show every budget, where it comes from, and what one task gets of it."""
     from tiering_assets.steps.budget import read_wanted

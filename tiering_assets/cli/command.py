@@ -45,12 +45,29 @@ _DEFAULTS: dict[str, Any] = {"common_json": False, "common_verbose": 0}
 Declare = Callable[[Callable[..., None]], Callable[..., None]]
 
 
-def command(app: typer.Typer, name: str, *, examples: tuple[str, ...]) -> Declare:
-    """Declare a command of `app`. `examples` are whole command lines."""
+ALWAYS = ""  # reads only, whatever its options
+
+
+def command(
+    app: typer.Typer, name: str, *, examples: tuple[str, ...], reads_only: str | None = None
+) -> Declare:
+    """Declare a command of `app`. `examples` are whole command lines.
+
+    `reads_only` says when it changes nothing in any system and has no broker load a topic: ALWAYS, or
+    words such as "without --execute"; None where it is made to change something.
+    """
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
         epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
-        app.command(name, epilog=epilog)(with_common_options(function))
+        run = with_common_options(function)
+        if reads_only is not None:
+            when = f" {reads_only}" if reads_only else ""
+            run.__doc__ = (
+                f"{inspect.getdoc(function)}\n\nReads only{when}: it changes nothing in any system, and "
+                f"has no broker load a topic."
+            )
+            run.reads_only = reads_only  # type: ignore[attr-defined]
+        app.command(name, epilog=epilog)(run)
         return function
 
     return declare

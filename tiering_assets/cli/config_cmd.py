@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import print_document, print_table
 from tiering_assets.cli.session import Session
 
@@ -26,6 +26,7 @@ def config() -> None:
         "tierkeeper config show --changed",
         "tierkeeper config show --set store.bucket=archive --json",
     ),
+    reads_only=ALWAYS,
 )
 def show(
     session: Session,

@@ -32,6 +32,7 @@ def dagster() -> None:
         "tierkeeper dagster rebuild --dry-run",
         "tierkeeper dagster rebuild",
     ),
+    reads_only="with --dry-run",
 )
 def rebuild(
     session: Session,
@@ -78,6 +79,7 @@ def rebuild(
         "tierkeeper dagster prune --older-than 30d",
         "tierkeeper dagster prune --older-than 30d --execute",
     ),
+    reads_only="without --execute",
 )
 def prune(
     session: Session,

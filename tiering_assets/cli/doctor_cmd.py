@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,10 +26,11 @@ def declare(app: typer.Typer) -> None:
         examples=(
             "tierkeeper doctor",
             "tierkeeper doctor --topic public/default/orders",
-            "tierkeeper doctor --read-only",
+            "tierkeeper doctor --prove",
             "tierkeeper doctor --workers",
             "tierkeeper doctor --json",
         ),
+        reads_only="without --prove, --topic and --workers",
     )(doctor)
 
 
@@ -50,24 +53,25 @@ def doctor(
             "bucket and credentials.",
         ),
     ] = False,
-    read_only: Annotated[
+    prove: Annotated[
         bool,
         typer.Option(
-            "--read-only", help="Write nothing, load nothing; say what was not tried for it."
+            "--prove",
+            help="Try the bucket's promises out with throw-away keys under tierkeeper/probe/, and "
+            "record that they are kept.",
         ),
     ] = False,
 ) -> None:
     """Check the machine, the servers, the bucket's promises and the offload policies.
 
-    Every failure says what lifts it, to the exact pulsar-admin line. The bucket is tried out with
-    throw-away keys under tierkeeper/probe/, deleted afterwards; --read-only leaves that out. Topics
-    are loaded by --topic alone. Ends with 1 if anything failed.
+    Every failure says what lifts it, to the exact pulsar-admin line. Nothing is written without
+    --prove, and no topic is loaded without --topic. Ends with 1 if anything failed.
     """
     if workers:
         if topic:
             raise typer.BadParameter("--topic and --workers: ask for one of them")
-        if read_only:
-            raise typer.BadParameter("--read-only and --workers: a probe creates an upload")
+        if prove:
+            raise typer.BadParameter("--prove and --workers: ask for one of them")
         _ask_workers(session)
         return
     from resources.metastore.topic_names import parse_topic_name, with_scheme
@@ -77,7 +81,8 @@ def doctor(
     if topic:
         names = [parse_topic_name(with_scheme(name)).managed_ledger_name for name in topic]
     findings = []
-    for finding in examine(session.settings, topics=names, read_only=read_only):
+    asked = examine(session.settings, topics=names)
+    for finding in chain(asked, _proofs(session)) if prove else asked:
         findings.append(finding)
         if not session.as_json:
             _print(finding)
@@ -89,6 +94,17 @@ def doctor(
         print_line(f"{len(findings)} checks, {failed} failed, {warned} warnings")
     if failed:
         raise typer.Exit(FINDINGS)
+
+
+def _proofs(session: Session) -> Iterator[Finding]:
+    from tiering_assets.steps.bucket_proof import prove
+    from tiering_assets.steps.doctor import asked
+
+    def prove_it() -> Iterator[Finding]:
+        with session.stack() as stack:
+            yield from prove(stack)
+
+    return asked("bucket proofs", prove_it)
 
 
 def _ask_workers(session: Session) -> None:

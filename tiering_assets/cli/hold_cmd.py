@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import print_document, print_line, print_table
 from tiering_assets.cli.selection import Namespace, Topic, managed_ledgers, require_one_choice
 from tiering_assets.cli.session import Session
@@ -115,7 +115,12 @@ def lift_hold(
         print_line(f"{name} stays held: {why}")
 
 
-@command(app, "list", examples=("tierkeeper hold list", "tierkeeper hold list --json"))
+@command(
+    app,
+    "list",
+    examples=("tierkeeper hold list", "tierkeeper hold list --json"),
+    reads_only=ALWAYS,
+)
 def list_holds(session: Session) -> None:
     """List every hold with its author and reason."""
     from tiering_assets.steps import holds

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.selection import AskTopics, Topic, managed_ledgers
 from tiering_assets.cli.session import Session
@@ -28,6 +28,7 @@ app = typer.Typer(
         "tierkeeper ledger list --topic public/default/orders",
         "tierkeeper ledger list --state release_due --json",
     ),
+    reads_only=ALWAYS,
 )
 def list_ledgers(
     session: Session,
@@ -67,22 +68,25 @@ def _row(view: LedgerView) -> tuple[object, ...]:
     app,
     "show",
     examples=("tierkeeper ledger show 12345", "tierkeeper ledger show 12345 --json"),
+    reads_only="without --ask-topics",
 )
 def show(
     session: Session,
     *,
     ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ask_topics: AskTopics = False,
 ) -> None:
     """Show all that is known of one ledger: state, evidence, and why it is not further.
 
     Both metadata trees, offload context, claim, hold, every attempt with its chain of records, and
-    what publication or release would decide now.
+    what publication or release would decide now; that is asked only where a broker owns the topic's
+    bundle.
     """
     from tiering_assets.cli.ledger_page import page_document, print_page
     from tiering_assets.steps.ledger_report import report_ledger
 
     with session.stack() as stack:
-        report = report_ledger(stack, ledger_id)
+        report = report_ledger(stack, ledger_id, loads_nothing=not ask_topics)
     if session.as_json:
         print_document("ledger-show", page_document(report))
     else:
@@ -93,6 +97,7 @@ def show(
     app,
     "why",
     examples=("tierkeeper ledger why 12345", "tierkeeper ledger why 12345 --json"),
+    reads_only="without --ask-topics",
 )
 def why(
     session: Session,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resources.errors import LedgerNotFoundError, TierkeeperError
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.estimate_output import requests_document
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.ledger_cmd import app
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     app,
     "plan",
     examples=("tierkeeper ledger plan 12345", "tierkeeper ledger plan 12345 12346 --json"),
+    reads_only=ALWAYS,
 )
 def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
     """Dry run of the copy: what is eligible, its blocks, bytes and requests. Writes nothing."""

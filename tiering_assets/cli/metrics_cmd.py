@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import print_document
 from tiering_assets.cli.session import Session
 
@@ -67,6 +67,7 @@ def serve(
         "tierkeeper metrics print",
         "tierkeeper metrics print --json",
     ),
+    reads_only=ALWAYS,
 )
 def print_metrics(session: Session) -> None:
     """Survey all topics once and print the figures in Prometheus' text format.

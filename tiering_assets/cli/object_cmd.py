@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.output import (
     human_bytes,
@@ -40,6 +40,7 @@ _EXAMPLE_KEY = "3f1c9a52-5d6e-4a7b-8c9d-0e1f2a3b4c5d-ledger-12345"
         f"tierkeeper object show {_EXAMPLE_KEY}",
         f"tierkeeper object show {_EXAMPLE_KEY}-index --json",
     ),
+    reads_only=ALWAYS,
 )
 def show(session: Session, *, key: Key) -> None:
     """Show both objects of an attempt: sizes, user metadata, and the decoded index table."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.object_cmd import app
 from tiering_assets.cli.output import human_bytes, print_document, print_facts, print_line
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         "tierkeeper object scan pulsar-offload --shallow",
         "tierkeeper object scan pulsar-offload --prefix 3f --json",
     ),
+    reads_only=ALWAYS,
 )
 def scan(
     session: Session,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.session import Session
 
@@ -23,7 +23,12 @@ app = typer.Typer(
 )
 
 
-@command(app, "list", examples=("tierkeeper orphan list", "tierkeeper orphan list --json"))
+@command(
+    app,
+    "list",
+    examples=("tierkeeper orphan list", "tierkeeper orphan list --json"),
+    reads_only=ALWAYS,
+)
 def list_orphans(session: Session) -> None:
     """List what every attempt has in the bucket, and why it stays or may go. Changes nothing."""
     from tiering_assets.steps.clean_up import clean_up
@@ -36,7 +41,12 @@ def list_orphans(session: Session) -> None:
         _print(found)
 
 
-@command(app, "sweep", examples=("tierkeeper orphan sweep", "tierkeeper orphan sweep --execute"))
+@command(
+    app,
+    "sweep",
+    examples=("tierkeeper orphan sweep", "tierkeeper orphan sweep --execute"),
+    reads_only="without --execute",
+)
 def sweep_orphans(
     session: Session,
     *,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         "tierkeeper orphan expired --plan",
         "tierkeeper orphan expired --execute PLAN",
     ),
+    reads_only="without --plan and --execute",
 )
 def expired(session: Session, *, plan: Plan = False, execute: Execute = None) -> None:
     """List copies whose ledgers were trimmed, or deleted with their topic; delete by approved plan.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         "tierkeeper orphan records --plan",
         "tierkeeper orphan records --execute PLAN",
     ),
+    reads_only="without --plan and --execute",
 )
 def records(session: Session, *, plan: Plan = False, execute: Execute = None) -> None:
     """List records of ledgers that were trimmed, or deleted with their topic; delete by approved plan.

@@ -40,6 +40,7 @@ TopicName = Annotated[
         "tierkeeper policy show public/default/orders --json",
         "tierkeeper policy show public/default/orders --set policy.file=/etc/tiering.toml",
     ),
+    reads_only="without --ask-topics",
 )
 def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -> None:
     """Print each field of a topic's policy with its value and the level it comes from.
@@ -66,6 +67,7 @@ def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -
     app,
     "check",
     examples=("tierkeeper policy check", "tierkeeper policy check --json"),
+    reads_only="without --ask-topics",
 )
 def check(session: Session, *, ask_topics: AskTopics = False) -> None:
     """Check the policies of all topics: what cannot be is refused with both values.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resources.errors import TierkeeperError
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.exit_codes import FINDINGS, worst
 from tiering_assets.cli.output import (
     human_bytes,
@@ -43,6 +43,7 @@ Deep = Annotated[
         "tierkeeper scrub run --plan",
         "tierkeeper scrub run --deep --topic public/default/orders",
     ),
+    reads_only="with --plan",
 )
 def run_scrub(
     session: Session,
@@ -82,7 +83,12 @@ def run_scrub(
     _end(session, found)
 
 
-@command(app, "status", examples=("tierkeeper scrub status", "tierkeeper scrub status --json"))
+@command(
+    app,
+    "status",
+    examples=("tierkeeper scrub status", "tierkeeper scrub status --json"),
+    reads_only=ALWAYS,
+)
 def status(session: Session, *, topic: Topic = None) -> None:
     """Print when each published or released ledger was last verified, the oldest first.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.output import human_bytes, print_document, print_line
 from tiering_assets.cli.session import Session
@@ -90,7 +90,12 @@ def down(session: Session, *, directory: Directory = Path("build/stack")) -> Non
         print_line(f"stopped {', '.join(stopped)}" if stopped else f"nothing runs in {directory}")
 
 
-@command(app, "status", examples=("tierkeeper stack status", "tierkeeper stack status --json"))
+@command(
+    app,
+    "status",
+    examples=("tierkeeper stack status", "tierkeeper stack status --json"),
+    reads_only=ALWAYS,
+)
 def status(session: Session, *, directory: Directory = Path("build/stack")) -> None:
     """Show which servers run, and where. Ends with 1 if one of them is gone."""
     from resources.devstack.stack import DevStack

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import print_document, print_line, print_table
 from tiering_assets.cli.selection import Namespace, Topic, require_one_choice
 from tiering_assets.cli.session import Session
@@ -102,7 +102,12 @@ def resume_tiering(
         print_line(f"{name} stays {why}")
 
 
-@command(app, "list", examples=("tierkeeper tiering list", "tierkeeper tiering list --json"))
+@command(
+    app,
+    "list",
+    examples=("tierkeeper tiering list", "tierkeeper tiering list --json"),
+    reads_only=ALWAYS,
+)
 def list_pauses(session: Session) -> None:
     """List every pause with its author and reason. What tiering.toml says: `policy show`."""
     from tiering_assets.steps import pauses

@@ -38,6 +38,7 @@ Topics = Annotated[
         "tierkeeper topic backlog public/default/orders public/default/payments",
         "tierkeeper topic backlog --json",
     ),
+    reads_only="without --ask-topics",
 )
 def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
     """Count ledgers and bytes by reason, with the time since the oldest of them was closed.

@@ -16,7 +16,7 @@ from tiering_assets.cli.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.selection import managed_ledgers
+from tiering_assets.cli.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.session import Session
 from tiering_assets.cli.topic_cmd import Topics, app
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
         "tierkeeper topic expiry public/default/orders",
         "tierkeeper topic expiry --json",
     ),
+    reads_only="without --ask-topics",
 )
-def expiry(session: Session, *, topics: Topics = None) -> None:
+def expiry(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
     """Say what retention and TTL let go of, when the next ledger is due, and who keeps the rest.
 
-    From metadata alone, by the broker's own rule; loads no topic. Topics that are named have their
-    own policies asked, too, which makes a broker own their bundles; of the others the namespace's
-    retention counts, and whether they are loaded is asked only where something is overdue. Ends
-    with 1 when a topic could not be read.
+    From metadata alone, by the broker's own rule. Topics that are named have their own policies asked,
+    too, where a broker owns their bundles; of the others the namespace's retention counts, and whether
+    they are loaded is asked only where something is overdue. Ends with 1 when a topic could not be read.
     """
     from tiering_assets.steps.expiry import survey_expiry
 
@@ -48,7 +48,7 @@ def expiry(session: Session, *, topics: Topics = None) -> None:
         names = None
         if topics:
             names = sorted({name for topic in topics for name in managed_ledgers(stack, topic)})
-        found = survey_expiry(stack, names)
+        found = survey_expiry(stack, names, loads_nothing=not ask_topics)
     if session.as_json:
         print_document("topic-expiry", {"topics": [_document(one, bool(topics)) for one in found]})
     else:

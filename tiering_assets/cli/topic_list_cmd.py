@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.exit_codes import FINDINGS
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.selection import Namespace
@@ -27,6 +27,7 @@ _COLUMNS = ("TOPIC", "LEDGERS", "SIZE", "SEALED", "OURS", "BROKER", "BOOKIES", "
         "tierkeeper topic list --namespace public/default",
         "tierkeeper topic list --json",
     ),
+    reads_only=ALWAYS,
 )
 def list_topics(session: Session, *, namespace: Namespace = None) -> None:
     """List topics: ledgers, sealed ones, and who published them. Loads and creates nothing.

@@ -55,8 +55,8 @@ def load_overdue(
 
     Only brokers trim, and only topics that they have loaded. Never loaded are topics that their
     broker would delete as inactive, and those with an overdue ledger that is held or being copied.
-    At most disturb.loads_hour_max topics are loaded in any hour. docs/retention.md says more. Ends
-    with 1 when a topic was asked for and still lists what is overdue.
+    At most disturb.loads_hour_max topics are loaded in any hour. Without --execute nothing is trimmed,
+    but the own policies of overdue topics are asked, for which a broker may load them. Ends with 1 when a topic was asked for and still lists what is overdue.
     """
     from tiering_assets.steps import load_overdue as step
     from tiering_assets.tiering.retention_load import LoadState

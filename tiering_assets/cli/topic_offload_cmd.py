@@ -48,6 +48,7 @@ OneTopic = Annotated[
         "tierkeeper topic offload --all --dry-run --json",
         "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait",
     ),
+    reads_only="with --dry-run",
 )
 def offload(
     session: Session,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiering_assets.cli.command import command
+from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import (
     human_bytes,
     print_document,
@@ -38,6 +38,7 @@ AnyTopic = Annotated[
         "tierkeeper topic offload-status public/default/orders",
         "tierkeeper topic offload-status public/default/orders --json",
     ),
+    reads_only=ALWAYS,
 )
 def offload_status(session: Session, *, topic: AnyTopic) -> None:
     """Print how far a topic is offloaded: first un-offloaded position, ledgers, bytes, reasons.

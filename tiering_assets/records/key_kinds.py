@@ -24,6 +24,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "begun-releases": rf"{_HOUR}/{_LEDGER}\.{_UUID}\.json",
     "brokers": r"seen\.json",
     "brokers-gone": rf"{_UUID}\.json",
+    "bucket-proofs": rf"{_HASH}\.json",
     "budgets": r"current\.json",
     "canaries": rf"{_HASH}\.json",
     "certificates": _OF_ATTEMPT,

@@ -11,7 +11,11 @@ from __future__ import annotations
 from resources.errors import BrokerError, RefusedError
 from tiering_assets.steps.plan import LedgerPlan
 from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
+from tiering_assets.steps.topic_evidence import (
+    asking_would_load,
+    publish_evidence,
+    topic_of,
+)
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
 
 
@@ -35,8 +39,8 @@ class AskFirst:
         if found is None:
             return None  # gone since it was planned: what copies it tells of that
         try:
-            if self._stack.broker.locate(topic_of(ml_name)).broker is None:
-                return None  # no broker owns its bundle
+            if asking_would_load(self._stack, ml_name):
+                return None
             evidence = publish_evidence(self._stack, ml_name, found[0])
         except BrokerError as error:
             self._stack.narrate(f"{topic_of(ml_name)}: asked again before it is published: {error}")

@@ -1,9 +1,8 @@
 """Is everything there and right that tierkeeper relies on? One finding per question.
 
 Owns: no question stops the others. A server that does not answer is a failed finding whose text is
-the error with its next step, and what needs that server is skipped, not guessed. Writes nothing but
-throw-away objects under `tierkeeper/probe/`, which are deleted again, and not even those when it is
-read-only or when the addresses are not those of one cluster. Loads no topic but named ones.
+the error with its next step, and what needs that server is skipped, not guessed. Writes nothing, and
+loads no topic but named ones; the bucket's promises are tried out by bucket_proof.py.
 """
 
 from __future__ import annotations
@@ -63,13 +62,10 @@ def asked(check: str, ask: Callable[[], Iterable[Finding]]) -> Iterator[Finding]
         yield fail(check, str(error), "")
 
 
-def examine(
-    settings: Settings, *, topics: Iterable[str] | None = None, read_only: bool = False
-) -> Iterator[Finding]:
+def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Iterator[Finding]:
     """Ask everything, in the order in which one thing needs another.
 
     `topics` are managed-ledger names whose policies to look at; without, one per namespace.
-    `read_only` writes nothing and loads nothing, and says what was not tried for it.
     """
     from tiering_assets.steps import (
         doctor_brokers,
@@ -77,7 +73,7 @@ def examine(
         doctor_cluster,
         doctor_machine,
         doctor_policies,
-        doctor_proofs,
+        doctor_proof,
         doctor_publications,
         doctor_records,
         doctor_stores,
@@ -121,20 +117,18 @@ def examine(
             for finding in asked("bucket", lambda: doctor_bucket.check_bucket(settings, objects)):
                 bucket_answers = bucket_answers or finding.level is not Level.FAIL
                 yield finding
-            if read_only:
-                yield skip("bucket proofs", f"not tried, to write nothing: {doctor_proofs.NAMES}")
-            elif not one_cluster:
-                yield skip("bucket proofs", "not tried before all addresses are of one cluster")
-            elif bucket_answers:
-                yield from doctor_proofs.prove_bucket(objects)
+            if not one_cluster:
+                yield skip("bucket proofs", "not looked at before all addresses are of one cluster")
+            elif bucket_answers and metadata is not None:
+                yield from asked("bucket proofs", lambda: doctor_proof.check(settings))
             else:
-                yield skip("bucket proofs", "needs the bucket")
+                yield skip("bucket proofs", "needs the bucket and ZooKeeper")
         else:
             yield fail("bucket", "store.bucket is not set", "set TIERKEEPER_STORE_BUCKET")
     if metadata is not None and broker_answers and bucket_answers:
         yield from asked(
             "policies",
-            lambda: doctor_policies.check_policies(settings, topics, read_only=read_only),
+            lambda: doctor_policies.check_policies(settings, topics),
         )
         yield from asked("brokers seen", lambda: doctor_brokers.check_memory(settings))
         yield from asked("publications", lambda: doctor_publications.check(settings))

@@ -22,15 +22,13 @@ from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
 
 
-def check_policies(
-    settings: Settings, topics: Iterable[str] | None, *, read_only: bool = False
-) -> Iterator[Finding]:
+def check_policies(settings: Settings, topics: Iterable[str] | None) -> Iterator[Finding]:
     """One topic per namespace, unless some are named: a topic's own policy may differ."""
     with open_stack(settings) as stack, closing(_reader(stack)) as reader:
         names = sorted(topics) if topics is not None else _one_per_namespace(stack, reader)
         if not names:
             yield skip("policies", "no user topic exists yet; ask again when one does")
-        may_load = topics is not None and not read_only
+        may_load = topics is not None
         for ml_name in names:
             if may_load or _is_owned(reader, ml_name):
                 yield from _check(stack, ml_name)

@@ -1,4 +1,4 @@
-"""What retention and TTL let go of, topic by topic. Reads only, loads no topic.
+"""What retention and TTL let go of, topic by topic. Reads only.
 
 Owns: where a topic is gets asked before its own policy level, which makes a broker own its bundle;
 so that level is asked only of topics that somebody named, all of them located before. Of the others
@@ -76,16 +76,19 @@ class AgingTopic:
         return () if self.expiry is None else tuple(one.ledger_id for one in self.expiry.overdue)
 
 
-def survey_expiry(stack: Stack, ml_names: Iterable[str] | None = None) -> list[AgingTopic]:
+def survey_expiry(
+    stack: Stack, ml_names: Iterable[str] | None = None, *, loads_nothing: bool = False
+) -> list[AgingTopic]:
     """What is due when, of the named topics with their own policies, or of all user topics.
 
-    A topic that cannot be read is an answer with an `error`.
+    A topic that cannot be read is an answer with an `error`. With `loads_nothing` a topic's own policy is
+    asked only where a broker owns its bundle.
     """
     names = sorted(stack.topics.iter_managed_ledgers() if ml_names is None else ml_names)
     ours = [name for name in names if never_touched(name, {}) is None]
     read = [_read(stack, name, topic) for name, topic in read_topics(stack, ours)]
     found = [one for one in read if one is not None]
-    with open_policies(stack) as policies:
+    with open_policies(stack, loads_nothing=loads_nothing) as policies:
         if ml_names is not None:
             placed = [replace(one, place=locate(stack, one.ml_name)) for one in found]
             return [judge(stack, policies, one, ask_topic=True) for one in placed]

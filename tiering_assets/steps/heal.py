@@ -17,6 +17,7 @@ from resources.errors import LedgerNotFoundError, RefusedError, TierkeeperError
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
+from tiering_assets.steps.bucket_proof import require_proven
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.steps.old_layout import find_old_layout
@@ -56,6 +57,10 @@ def heal_topic(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[i
             f"there can a context be replaced on condition that BookKeeper still has the ledger"
         )
         return dict.fromkeys(broken, refused)
+    try:
+        require_proven(stack)
+    except TierkeeperError as error:
+        return dict.fromkeys(broken, error)
     results: dict[int, HealResult] = {}
     claimed: list[int] = []
     try:

@@ -1,6 +1,6 @@
 """Why one ledger is no further, and what would move it, by the rules that its next step obeys.
 
-Reads only, and loads no topic. Owns: a question that could not be asked becomes a reason. Shadows,
+Reads only, and with `loads_nothing` has no broker load a topic. Owns: a question that could not be asked becomes a reason. Shadows,
 which are found by reading every topic, are looked for only where nothing else stands in the way.
 """
 
@@ -17,7 +17,7 @@ from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.shadows import UnknownShadows, find_shadows
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import LedgerView
-from tiering_assets.steps.topic_evidence import publish_evidence
+from tiering_assets.steps.topic_evidence import asking_would_load, publish_evidence
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish
 from tiering_assets.tiering.reasons import Wait
 from tiering_assets.tiering.release_gate import NotYet
@@ -37,7 +37,12 @@ class Seen:
 
 
 def explain(
-    stack: Stack, sight: LedgerSight, view: LedgerView | None, publications: Publications
+    stack: Stack,
+    sight: LedgerSight,
+    view: LedgerView | None,
+    publications: Publications,
+    *,
+    loads_nothing: bool = False,
 ) -> ReasonsAndStep:
     """(reasons, next step) of a ledger."""
     if view is None:
@@ -45,9 +50,19 @@ def explain(
         return (str(decision),) if isinstance(decision, Wait) else (), "nothing to do"
     told = _EXPLAIN.get(view.state, _copy)
     try:
+        if loads_nothing and told in _ASK_BROKERS and asking_would_load(stack, view.ml_name):
+            return _not_asked(view)
         return told(Seen(stack, sight, view, publications))
     except (BrokerError, MetadataError, FormatError) as error:
         return (f"could not be judged: {error}",), "make that answer, then look again"
+
+
+def _not_asked(view: LedgerView) -> ReasonsAndStep:
+    what = "publication" if view.state is LedgerState.VERIFIED else "release"
+    return (
+        f"what its {what} would be refused for was not asked: no broker owns the bundle of "
+        f"{view.topic}, and asking would have one load topics",
+    ), f"tierkeeper ledger show {view.ledger_id} --ask-topics asks all the same"
 
 
 def _copy(seen: Seen) -> ReasonsAndStep:
@@ -118,3 +133,4 @@ _EXPLAIN: dict[LedgerState, Callable[[Seen], ReasonsAndStep]] = {
     LedgerState.RELEASED: _released,
     LedgerState.UNSAFE: _unsafe,
 }
+_ASK_BROKERS = (_publish, _release)

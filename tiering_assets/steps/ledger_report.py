@@ -1,6 +1,6 @@
 """Everything known of one ledger, and why it is where it is: the page for three in the morning.
 
-Reads only, and loads no topic. Owns: what could not be asked is said, not guessed; a broker that is
+Reads only. Owns: what could not be asked is said, not guessed; a broker that is
 away leaves the rest of the page standing.
 """
 
@@ -74,8 +74,10 @@ class LedgerReport:
     next_step: str
 
 
-def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
+def report_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False) -> LedgerReport:
     """Read both trees, the records and the objects of one ledger.
+
+    With `loads_nothing` no broker is asked about a topic whose bundle none owns.
 
     Raises:
         LedgerNotFoundError: neither tree nor any record knows it.
@@ -85,7 +87,7 @@ def report_ledger(stack: Stack, ledger_id: int) -> LedgerReport:
     sight, view = one.sight, None if one.surveyed is None else one.surveyed.view
     if sight.node is None and view is None and not one.attempts:
         raise nobody_knows(one)
-    reasons, next_step = explain(stack, sight, view, one.publications)
+    reasons, next_step = explain(stack, sight, view, one.publications, loads_nothing=loads_nothing)
     return LedgerReport(
         ledger_id=ledger_id,
         ml_name=sight.ml_name,

@@ -14,6 +14,7 @@ from functools import partial
 from resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.records.models import Certificate
 from tiering_assets.steps.ask_first import AskFirst
+from tiering_assets.steps.bucket_proof import require_proven
 from tiering_assets.steps.claims import claim_ledger, drop_claim
 from tiering_assets.steps.disturb import not_due
 from tiering_assets.steps.failures import Failed, settle_failures
@@ -81,9 +82,13 @@ def offload_batch(
 
     With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
     stay verified until then.
+
+    Raises:
+        RefusedError: the bucket breaks a promise that all copies rely on; nothing was done.
     """
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
+    require_proven(stack)
     outcomes: dict[int, LedgerOutcome] = {}
     rights = Rights(stack)
     try:

@@ -41,6 +41,11 @@ def look_at_brokers(stack: Stack) -> tuple[BrokerSeen, ...]:
     return tuple(broker_seen(name, config) for name, config in sorted(configs.items()))
 
 
+def asking_would_load(stack: Stack, ml_name: str) -> bool:
+    """Whether asking a broker about the topic would have one own its bundle, and load topics for it."""
+    return stack.broker.locate(topic_of(ml_name)).broker is None
+
+
 def publish_evidence(stack: Stack, ml_name: str, topic_info: ManagedLedger) -> PublishEvidence:
     """Ask the broker and the store's clock. A broker that does not answer is an error, not a no."""
     topic = topic_of(ml_name)

@@ -92,7 +92,7 @@ def count_budget_readings(seconds: float, *, recorded: bool) -> RequestCount:
 def count_batch() -> RequestCount:
     """What a batch asks once, however many ledgers it has.
 
-    Which of them have failure records, and which brokers were seen; that record is written anew once
-    an hour at most, which is not counted.
+    Which of them have failure records, the bucket's proof, and which brokers were seen; that record is
+    written anew once an hour at most, and the proof once, which is not counted.
     """
-    return RequestCount(get=1, head=1, list=1)
+    return RequestCount(get=2, head=1, list=1)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import resources.errors as errors
 from resources.errors import BookieError, IntegrityError, MetadataConflictError, TierkeeperError
+from tests.support.reading_commands import TOUR, reading_commands
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.exit_codes import exit_codes, worst
 from tiering_assets.cli.ledger_release_cmd import with_plan
@@ -44,6 +45,14 @@ def test_the_nouns_and_verbs_are_those_promised():
     assert {("object", "show"), ("object", "verify"), ("config", "show")} <= COMMANDS.keys()
     assert {("stack", verb) for verb in ("up", "down", "status")} <= COMMANDS.keys()
     assert {("orphan", "list"), ("orphan", "sweep"), ("doctor",), ("demo",)} <= COMMANDS.keys()
+
+
+def test_every_command_that_reads_only_is_on_the_tour_and_says_so():
+    """tests/stack/test_tour.py tries each where no broker has anything loaded."""
+    assert reading_commands().keys() == TOUR.keys()
+    for words, when in reading_commands().items():
+        told = " ".join(CliRunner().invoke(cli.app, [*words, "--help"]).stdout.split())
+        assert f"Reads only{when and ' ' + when}: it changes nothing" in told
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -125,7 +125,15 @@ DAMAGED = {
     "undos": _made(lambda scene: keys.undo(TOPIC, scene.uid)),
 }
 # Of the whole cluster or a plan that a person names: unreadable, it stops what asks for it.
-OF_ALL = {"brokers", "brokers-gone", "budgets", "expired-plans", "forget-plans", "plans"}
+OF_ALL = {
+    "brokers",
+    "bucket-proofs",
+    "brokers-gone",
+    "budgets",
+    "expired-plans",
+    "forget-plans",
+    "plans",
+}
 ONLY_WRITTEN = {"hold-lifts", "pause-lifts"}
 
 

@@ -11,6 +11,7 @@ from tiering_assets.records import (
     pause_models,
     sweep_models,
 )
+from tiering_assets.records.bucket_model import BucketProof
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -138,6 +139,13 @@ EXAMPLES: tuple[models.Record, ...] = (
         swept_at=AT,
         writer=WRITER,
         previous="3" * 64,
+    ),
+    BucketProof(
+        bucket="tiered",
+        endpoint="http://127.0.0.1:9000",
+        promises=("conditional create", "read after write"),
+        proven_at=AT,
+        writer=WRITER,
     ),
     sweep_models.Removal(
         ledger_id=42,

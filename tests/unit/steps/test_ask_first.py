@@ -5,6 +5,7 @@ import pytest
 from resources.errors import BrokerError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records.models import Attempt
+from tiering_assets.steps.ledger_report import report_ledger
 from tiering_assets.steps.pipeline import offload_batch
 
 
@@ -102,3 +103,34 @@ def test_a_topic_that_goes_between_plan_and_question_is_told_by_who_copies(
     monkeypatch.setattr(stack.topics, "read", gone)
     [outcome] = offload_batch(stack, [second])
     assert outcome.verified
+
+
+# ----- what `ledger show` asks
+
+
+@pytest.mark.parametrize("state", ["verified", "published"])
+def test_a_page_that_loads_nothing_asks_no_broker_about_an_idle_topic(state):
+    scene = Scene()
+    scene.certify() if state == "verified" else scene.publish()
+    scene.idle()
+    report = report_ledger(scene.process(), 0, loads_nothing=True)
+    [reason] = report.reasons
+    what = "publication" if state == "verified" else "release"
+    assert reason.startswith(f"what its {what} would be refused for was not asked: no broker owns")
+    assert report.next_step == "tierkeeper ledger show 0 --ask-topics asks all the same"
+    assert scene.broker.topics == {}
+    assert scene.world.scheduler.now > scene.broker.owned_until
+
+
+@pytest.mark.parametrize("state", ["sealed", "verified", "published"])
+def test_a_page_asks_about_a_topic_whose_bundle_a_broker_owns_or_that_may_be_loaded(state):
+    scene = Scene()
+    if state != "sealed":
+        scene.certify() if state == "verified" else scene.publish()
+    scene.broker.load(TOPIC)
+    scene.wait(300)
+    owned = report_ledger(scene.process(), 0, loads_nothing=True)
+    assert "was not asked" not in str(owned.reasons)
+    scene.idle()
+    asked = report_ledger(scene.process(), 0)
+    assert "was not asked" not in str(asked.reasons)

@@ -211,4 +211,4 @@ _PROOFS: tuple[tuple[str, Callable[[_Probe], Finding]], ...] = (
     ("user metadata", _user_metadata),
     ("versions", _versions),
 )
-NAMES = ", ".join(name for name, _prove in _PROOFS)
+PROMISES: tuple[str, ...] = tuple(name for name, _prove in _PROOFS)

@@ -1,0 +1,74 @@
+"""Which commands the command line itself calls reading, and how the tour calls each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import typer
+
+from tiering_assets.cli import main as cli
+
+Words = tuple[str, ...]
+# {topic} has a sealed {ledger}, a {published} one with the object {key} in {bucket}, and a released one.
+TOUR: Mapping[Words, tuple[str, ...]] = {
+    ("audit", "verify"): ("--all", "{published} --deep"),
+    ("auto", "status"): ("",),
+    ("broker", "list"): ("",),
+    ("budget", "show"): ("",),
+    ("config", "show"): ("",),
+    ("dagster", "prune"): ("--older-than 1d",),
+    ("dagster", "rebuild"): ("--dry-run",),
+    ("doctor",): ("",),
+    ("hold", "list"): ("",),
+    ("ledger", "list"): ("", "--topic {topic}"),
+    ("ledger", "plan"): ("{ledger}",),
+    ("ledger", "show"): ("{ledger}", "{published}"),
+    ("ledger", "why"): ("{ledger}", "{published}"),
+    ("metrics", "print"): ("",),
+    ("object", "scan"): ("{bucket} --shallow",),
+    ("object", "show"): ("{key}",),
+    ("orphan", "expired"): ("",),
+    ("orphan", "list"): ("",),
+    ("orphan", "records"): ("",),
+    ("orphan", "sweep"): ("",),
+    ("policy", "check"): ("",),
+    ("policy", "show"): ("{topic}",),
+    ("scrub", "run"): ("--plan", "--plan --topic {topic}"),
+    ("scrub", "status"): ("",),
+    ("stack", "status"): ("--dir {stack}",),
+    ("tiering", "list"): ("",),
+    ("topic", "backlog"): ("", "{topic}"),
+    ("topic", "expiry"): ("", "{topic}"),
+    ("topic", "list"): ("",),
+    ("topic", "offload"): ("{topic} --dry-run", "--all --dry-run"),
+    ("topic", "offload-status"): ("{topic}",),
+}
+
+
+@cache
+def reading_commands() -> dict[Words, str]:
+    """When each command reads only, in its own words; "" is always."""
+    return {
+        words: found.callback.reads_only
+        for words, found in _commands(typer.main.get_command(cli.app), ())
+        if hasattr(found.callback, "reads_only")
+    }
+
+
+def _commands(group: Any, words: Words) -> Iterator[tuple[Words, Any]]:
+    for name, found in group.commands.items():
+        if hasattr(found, "commands"):
+            yield from _commands(found, (*words, name))
+        else:
+            yield (*words, name), found
+
+
+def tour_of(names: Mapping[str, str]) -> list[Words]:
+    """Whole command lines, `names` put in."""
+    return [
+        (*command, *line.format(**names).split())
+        for command, lines in TOUR.items()
+        for line in lines
+    ]
