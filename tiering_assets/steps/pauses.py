@@ -116,6 +116,8 @@ class Pauses:
 
     def on(self, ml_name: str) -> tuple[PauseInForce, ...]:
         """Those that cover a managed ledger, the widest first."""
+        if not self._keys:
+            return ()
         found = [self._pause(scope) for scope in scopes_of(ml_name) if scope.key in self._keys]
         return tuple(pause for pause in found if pause is not None)
 

@@ -279,7 +279,7 @@ def test_where_nothing_may_be_loaded_the_gate_is_asked_of_a_topic_that_a_broker_
 ):
     scene.publish()
     scene.past_the_lag()
-    bundles = {"t/ns/0x00000000_0xffffffff": {}} if owned else {}
+    bundles: dict[str, object] = {"t/ns/0x00000000_0xffffffff": {}} if owned else {}
     admin.get(f"/brokers/c1/{admin.address}/ownedNamespaces", bundles)
     admin.get(f"/brokers/c1/{admin.address.replace(':', '%3A')}/ownedNamespaces", bundles)
     explain_ledger(stack_of(scene), 0, loads_nothing=True)

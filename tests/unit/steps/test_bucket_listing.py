@@ -37,7 +37,8 @@ def test_an_upload_alone_is_listed_too():
 
 def test_a_topic_that_goes_while_all_are_read_names_nothing(monkeypatch):
     scene = Scene()
-    uid = scene.publish().certificate.record.uid
+    scene.publish()
+    uid = scene.context().uid
     really = TopicDirectory.read_all
     gone = [("t/ns/persistent/gone", None)]
     monkeypatch.setattr(TopicDirectory, "read_all", lambda topics: [*gone, *really(topics)])

@@ -76,7 +76,7 @@ def test_versions_go_of_the_key_that_they_were_named_of(scene):
     assert done.bytes_freed == 2
 
 
-def test_why_versions_stay_is_told_whichever_key_they_are_of():
+def test_why_versions_stay_is_told_whichever_key_they_are_of(monkeypatch):
     scene = next(s for s in map(Scene, range(50)) if s.world.objects._versioning)
     for key, body in ((DATA, b"abc"), (INDEX, b"de")):
         scene.world.objects.put(key, body)
@@ -87,7 +87,7 @@ def test_why_versions_stay_is_told_whichever_key_they_are_of():
             raise ObjectStoreError("a lock until May")
         return really(key, version_id=version_id)
 
-    scene.world.objects.delete = delete
+    monkeypatch.setattr(scene.world.objects, "delete", delete)
     done = delete_leavings(scene.stack, going(scene, DATA, INDEX))
     assert (done.bytes_freed, done.bytes_stay, done.why_stay) == (3, 2, "a lock until May")
     assert [one.key for one in done.stay] == [INDEX]

@@ -14,6 +14,7 @@ from tiering_assets.records.sweep_models import ExpiredPlan, Swept
 from tiering_assets.steps import expired
 from tiering_assets.steps.expired import execute_expired, find_expired, plan_expired
 from tiering_assets.steps.outcome import win_outcome
+from tiering_assets.steps.sweep import refuse_mass_delete
 from tiering_assets.tiering.expired import Expired, Fate
 from tiering_assets.tiering.orphans import Keep
 
@@ -65,7 +66,7 @@ def trimmed():
 
 def meanwhile(trimmed, monkeypatch, act):
     """The plan as a whole was judged, and what it lists is not deleted yet."""
-    really = expired.refuse_mass_delete
+    really = refuse_mass_delete
     monkeypatch.setattr(expired, "refuse_mass_delete", lambda *a, **k: (really(*a, **k), act()))
 
 

@@ -74,6 +74,27 @@ def test_of_one_that_cannot_be_read_no_policy_is_asked(cluster):
     assert not [line for line, _auth in cluster.admin.requests if "/orders/" in line]
 
 
+def test_only_the_topics_that_are_named_are_looked_at(cluster):
+    assert set(survey(cluster, [ORDERS])) == {ORDERS}
+    assert set(survey(cluster)) == {ORDERS, PLAIN}
+
+
+def test_no_broker_is_asked_where_a_topic_is_of_which_nothing_is_overdue(cluster):
+    asked = []
+
+    def locate(topic, **how):
+        asked.append(topic)
+        return cluster.broker.locate(topic, **how)
+
+    cluster.trimmer.locate = locate
+    cluster.retain(-1, -1)
+    survey(cluster)
+    assert asked == []
+    cluster.retain(60, -1)
+    survey(cluster)
+    assert len(asked) == 2
+
+
 # ----- the last ledger
 
 

@@ -14,6 +14,7 @@ from tiering_assets.steps import forget, sweep
 from tiering_assets.steps.forget import execute_forget, find_gone, plan_forget
 from tiering_assets.steps.holds import hold_topic
 from tiering_assets.steps.resume import attempts_of
+from tiering_assets.steps.sweep import refuse_mass_delete
 
 MONTH_S = 31 * 86400
 OTHER = "t/ns/persistent/other"
@@ -80,7 +81,7 @@ def gone():
 
 def meanwhile(gone, monkeypatch, act):
     """The plan as a whole was judged, and what it lists is not deleted yet."""
-    really = forget.refuse_mass_delete
+    really = refuse_mass_delete
     monkeypatch.setattr(forget, "refuse_mass_delete", lambda *a, **k: (really(*a, **k), act()))
 
 

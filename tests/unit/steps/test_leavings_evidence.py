@@ -197,3 +197,11 @@ def test_what_won_and_never_stood_may_go_when_it_is_doubted_long_enough(scene):
     assert "quarantined, never read," in found.reason
     scene.wait(10 * 86400)
     assert decide(scene, attempt) == Sweep(0, record.uid, replaced=True)
+
+
+def test_a_proven_one_that_was_given_up_waits_for_nothing(scene):
+    record = scene.certify().certificate.record
+    attempt = attempt_of(scene, record.uid)
+    win_outcome(scene.stack, attempt, "abandon", reason="given up")
+    scene.wait(10 * 86400)
+    assert decide(scene, attempt) == Sweep(0, record.uid, unserved=True)

@@ -27,7 +27,7 @@ class Locked:
                 raise ObjectStoreError(f"{key}: version {version_id} is locked")
             return really(key, version_id=version_id)
 
-        self.scene.world.objects.delete = delete
+        self.scene.world.objects.delete = delete  # type: ignore[method-assign]
         self.attempt = leave_unproven(self.scene).record
         sweep(self.scene.process(), execute=True)
         assert self.record.bytes_stay

@@ -62,4 +62,5 @@ def test_of_one_in_an_archive_only_the_head_is_known(copy):
     copy.excused()
     copy.scene.world.objects.move(copy.index_key, "DEEP_ARCHIVE")
     found, body = read_unless_archived(copy.scene.process(), copy.index_key)
+    assert found is not None
     assert (found.key, body) == (copy.index_key, None)

@@ -238,7 +238,8 @@ def test_a_pause_that_somebody_else_takes_away_meanwhile_is_told_without_its_wor
     stack, site, world, monkeypatch
 ):
     pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
-    key, really, seen = stack.book.prefix + OF_TOPIC.key, world.objects.get, []
+    key, really = stack.book.prefix + OF_TOPIC.key, world.objects.get
+    seen: list[object] = []
 
     def get(wanted, **how):
         found = really(wanted, **how)

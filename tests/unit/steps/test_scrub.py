@@ -15,8 +15,11 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, EntryRange, Scrub
 from tiering_assets.steps import publish
 from tiering_assets.steps import scrub as scrubbing
+from tiering_assets.steps.damage import Broken, record_damage
 from tiering_assets.steps.heal import Healed
 from tiering_assets.steps.scrub import scrub
+from tiering_assets.steps.scrub_check import check_copy
+from tiering_assets.steps.scrub_fleet import find_fleet
 from tiering_assets.tiering.scrub_plan import LOOK_REQUESTS, Depth
 
 ALL = len(PAYLOADS) * BLOCK_BYTES
@@ -30,10 +33,12 @@ class Scrubbed(Copy):
     def scrub(self, *due, heal=True, **settings):
         """With these looks due, in this order; what each saw, first looks of a broker's left out."""
         stack = self.scene.process()
-        often = {f"{depth.value}_every_s": 0.1 if depth in due else 1e9 for depth in Depth}
-        if due == (Depth.SHALLOW, Depth.DEEP):
-            often["deep_every_s"] = 0.2
-        changed = replace(stack.settings.scrub, **often, **settings)
+        changed = replace(
+            stack.settings.scrub,
+            shallow_every_s=0.1 if Depth.SHALLOW in due else 1e9,
+            deep_every_s=0.2 if Depth.DEEP in due else 1e9,
+            **settings,
+        )
         settled = replace(stack, settings=replace(stack.settings, scrub=changed))
         self.run = scrub(settled, heal=heal)
         self.scene.wait(60)
@@ -180,13 +185,12 @@ def test_damage_is_over_when_every_byte_was_read_well_and_not_before(brokers):
 
 def test_damage_that_is_found_while_another_look_is_on_its_way_stays(brokers, monkeypatch):
     """It was no failing copy when this run began."""
-    really = scrubbing.check_copy
 
     def check(*args):
-        found = really(*args)
-        scrubbing.record_damage(
+        found = check_copy(*args)
+        record_damage(
             brokers.scene.stack,
-            scrubbing.Broken(
+            Broken(
                 ledger_id=brokers.ledger_id,
                 uid=brokers.uid,
                 ml_name=TOPIC,
@@ -237,11 +241,10 @@ MOVES = pytest.mark.parametrize(
 
 @MOVES
 def test_what_is_not_named_any_more_is_not_looked_at(copy, monkeypatch, move):
-    really = scrubbing.find_fleet
     uid = copy.uid
 
     def moved(*args):
-        found = really(*args)
+        found = find_fleet(*args)
         move(copy)
         return found
 
@@ -256,10 +259,9 @@ def test_what_is_not_named_any_more_when_it_was_read_is_no_finding(ours, monkeyp
     """Whoever took it out of the list may delete it, too."""
     uid, seen = ours.uid, []
     ours.lose(ours.data_key)
-    really = scrubbing.check_copy
 
     def moved(*args):
-        seen.append(really(*args))
+        seen.append(check_copy(*args))
         if len(seen) == 2:
             move(ours)
         return seen[-1]

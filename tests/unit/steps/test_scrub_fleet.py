@@ -78,24 +78,26 @@ def test_a_copy_that_took_nobodys_place_has_nothing_to_finish():
 
 @pytest.fixture
 def healed():
-    """Its copy has taken the place of a broken one."""
+    """A copy that has taken the place of a broken one, and that one's attempt."""
     copy = Copy()
-    copy.was = copy.uid
-    doubt(copy, copy.was)
+    was = copy.uid
+    doubt(copy, was)
     copy.scene.wait(5)
-    result = heal_topic(copy.scene.process(), TOPIC, {copy.ledger_id: copy.was})
+    result = heal_topic(copy.scene.process(), TOPIC, {copy.ledger_id: was})
     assert isinstance(result[copy.ledger_id], Healed)
-    return copy
+    return copy, was
 
 
 def test_a_copy_that_took_a_broken_ones_place_names_it(healed):
-    assert find(healed).replaced == {healed.ledger_id: (healed.was,)}
+    copy, was = healed
+    assert find(copy).replaced == {copy.ledger_id: (was,)}
 
 
 def test_one_that_is_broken_itself_has_nothing_to_finish(healed):
-    healed.scene.wait(5)
-    doubt(healed, healed.uid)
-    assert find(healed).replaced == {}
+    copy, _was = healed
+    copy.scene.wait(5)
+    doubt(copy, copy.uid)
+    assert find(copy).replaced == {}
 
 
 def test_one_of_a_broker_has_nothing_to_finish():

@@ -19,20 +19,25 @@ HOUR_S = 3600
 OPEN, OVERDUE = Kind.OPEN_TOO_LONG, Kind.RETENTION_OVERDUE
 
 
-@pytest.fixture
-def cluster():
+class Cluster(IdleTopics):
     """Orders' closed ledgers and its open one are a day old; retention is an hour."""
-    with running_admin_simulator() as admin:
-        cluster = IdleTopics(admin)
-        cluster.asked = []
-        really = cluster.trimmer.locate
+
+    def __init__(self, admin):
+        super().__init__(admin)
+        self.asked: list[str] = []
+        self.place: TopicPlace | None = None
 
         def locate(topic, **how):
-            cluster.asked.append(topic)
-            return really(topic, **how)
+            self.asked.append(topic)
+            return self.place or self.broker.locate(topic, **how)
 
-        cluster.trimmer.locate = locate
-        yield cluster
+        vars(self.trimmer)["locate"] = locate
+
+
+@pytest.fixture
+def cluster():
+    with running_admin_simulator() as admin:
+        yield Cluster(admin)
 
 
 def look(cluster, ml_name=ORDERS):
@@ -135,8 +140,7 @@ def test_one_that_was_opened_a_moment_ago_is_not_told_and_nobody_is_asked(cluste
 
 
 def test_a_topic_that_a_broker_has_loaded_is_trimmed_by_it(cluster):
-    there = TopicPlace(TopicLoad.LOADED, "127.0.0.1:8080")
-    cluster.trimmer.locate = lambda _topic, **_how: there
+    cluster.place = TopicPlace(TopicLoad.LOADED, "127.0.0.1:8080")
     found = look(cluster)
     assert set(found) == {OPEN}
     assert "no broker has the topic loaded" not in found[OPEN].detail

@@ -15,6 +15,7 @@ from tiering_assets.steps.damage import Broken, record_damage
 from tiering_assets.steps.holds import hold_ledger
 from tiering_assets.steps.one_ledger import look_at_one
 from tiering_assets.steps.quarantine import quarantine
+from tiering_assets.steps.resume import attempts_of
 from tiering_assets.steps.survey import ml_names_of, survey_topics
 from tiering_assets.tiering.states import LedgerState, StateEvidence
 
@@ -217,6 +218,7 @@ def test_nobody_is_said_to_work_on_what_is_settled():
     published_and_claimed(scene)
     one = look_at_one(scene.process(), 0)
     assert one.claim is None
+    assert one.surveyed is not None
     assert one.surveyed.view.state is S.PUBLISHED
 
 
@@ -227,11 +229,14 @@ def test_of_several_attempts_the_newest_is_told():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tiering_assets.steps.pipeline.find_resumable", lambda *_a: None)
         patch.setattr("tiering_assets.steps.offload.find_unfinished", lambda *_a: None)
-        newer = scene.certify().certificate.record.uid
+        assert scene.certify().copied
+    newer = attempts_of(scene.stack, 0)[-1].record.uid
     found = surveyed(scene)
     assert (found.view.uid, found.attempts) == (newer, 2)
     assert found.view.uid != older
-    assert look_at_one(scene.process(), 0).surveyed.view == found.view
+    one = look_at_one(scene.process(), 0).surveyed
+    assert one is not None
+    assert one.view == found.view
     assert scene.world.objects.peek(index_key(older, 0)) is not None
 
 
@@ -265,6 +270,7 @@ def test_a_ledger_that_nothing_names_is_looked_for_in_every_topic(monkeypatch):
     monkeypatch.setattr(TopicDirectory, "read_all", lambda topics: [*gone, *really(topics)])
     one = look_at_one(scene.process(), 0)
     assert one.sight.ml_name == TOPIC
+    assert one.surveyed is not None
     assert one.surveyed.view.state is S.UNSAFE
     nobodys = look_at_one(scene.process(), 99)
     assert (nobodys.sight.ml_name, nobodys.surveyed, nobodys.unread) == (None, None, ())

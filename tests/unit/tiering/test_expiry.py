@@ -279,3 +279,16 @@ def test_ttl_says_nothing_of_a_ledger_whose_newest_message_may_be_young(last):
     limits = Limits(minutes=-1, megabytes=-1, ttl_s=60)
     [late] = topic_expiry([*FOUR[:3], last], cursors, limits, now_ms=NOW_MS).ttl
     assert (late.ledgers, late.entries) == (3, 30)
+
+
+def test_a_cursor_in_a_ledger_that_is_gone_keeps_what_came_after_it():
+    cursors = [DurableCursor("slow", Position(2, 9))]
+    ledgers = [FOUR[0], *FOUR[2:]]
+    found = topic_expiry(ledgers, cursors, Limits(minutes=0, megabytes=0), now_ms=NOW_MS)
+    assert kept(found) == [Kept.OVERDUE, Kept.NOT_CONSUMED, Kept.OPEN]
+
+
+def test_what_only_a_size_lets_go_of_has_no_time():
+    found = topic_expiry(FOUR, [], Limits(minutes=-1, megabytes=100), now_ms=NOW_MS)
+    assert kept(found) == [Kept.RETAINED] * 3 + [Kept.OPEN]
+    assert {one.due_at_ms for one in found.ledgers} == {None}

@@ -245,3 +245,10 @@ def test_where_everything_is_offloaded_every_goal_is_reached():
     assert reached([ledger(1, 5, complete=True)], Position(9, 0))
     assert reached([], Position(9, 0))
     assert not reached([ledger(1, 5)], Position(2, 0))
+
+
+def test_what_is_before_a_position_is_offloaded_empty_or_to_offload():
+    listed = [ledger(1, 5), ledger(2, 0), ledger(3, 7, complete=True), opened(4)]
+    found = choose_prefix(listed, Position(4, 0))
+    assert found.ledger_ids == [1]
+    assert (found.offloaded, found.empty) == ((3,), (2,))

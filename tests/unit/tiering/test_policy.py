@@ -358,3 +358,9 @@ def test_a_ttl_that_comes_before_offload_is_told_where_both_are_set(ttl, time, t
 
 def test_a_ttl_that_is_not_known_is_not_said_to_come_before_offload():
     assert "ttl" not in noted(policy(away(), own(threshold_seconds=60)))
+
+
+@pytest.mark.parametrize(("theirs", "found"), [(5, 5), (0, 0), (-1, 9)])
+def test_our_threshold_counts_where_theirs_is_off(theirs, found):
+    merged = policy(levels(namespace=offload(time=theirs)), own(threshold_seconds=9))
+    assert merged.threshold_seconds.value == found

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -177,3 +178,53 @@ def test_what_is_admitted_needs_no_more_reads_than_are_left(budget, size):
     else:
         assert budget.estimate(admitted) <= budget.requests + 2
         assert admitted.whole == (admitted.bytes_max == size)
+
+
+# ----- the same by example
+
+
+ONE = Candidate(
+    ledger_id=1,
+    uid=UUID(int=1),
+    ml_name="public/default/persistent/t",
+    object_bytes=10 * MIB,
+    certified=True,
+    in_bookkeeper=True,
+    published_at_ms=0,
+    shallow_at=NOW - timedelta(hours=1),
+    deep_at=NOW - timedelta(days=2),
+    failed_at=None,
+)
+DEEP, SHALLOW = Look(candidate=ONE, depth=Depth.DEEP), Look(candidate=ONE, depth=Depth.SHALLOW)
+
+
+def budget(requests, bytes_):
+    return Budget(requests=requests, bytes=bytes_, range_bytes=MIB)
+
+
+@pytest.mark.parametrize(
+    ("look", "left", "admitted"),
+    [
+        (SHALLOW, budget(LOOK_REQUESTS, 0), True),
+        (SHALLOW, budget(LOOK_REQUESTS - 1, 9 * MIB), False),
+        (DEEP, budget(LOOK_REQUESTS + 1, 1), True),
+        (DEEP, budget(LOOK_REQUESTS, 9 * MIB), False),
+        (DEEP, budget(99, 0), False),
+    ],
+)
+def test_a_look_is_admitted_while_requests_and_bytes_are_left(look, left, admitted):
+    found = left.admit(look)
+    assert (found is not None) is admitted
+    if look is SHALLOW and found is not None:
+        assert found.bytes_max == 0
+
+
+def test_each_depth_has_its_own_last_look_and_a_failure_counts_for_both():
+    assert (ONE.last(Depth.SHALLOW), ONE.last(Depth.DEEP)) == (ONE.shallow_at, ONE.deep_at)
+    failed = replace(ONE, failed_at=NOW)
+    assert failed.last(Depth.SHALLOW) == failed.last(Depth.DEEP) == NOW
+
+
+def test_only_a_broken_copy_whose_ledger_bookies_have_can_be_healed():
+    broken = replace(ONE, failed_at=NOW)
+    assert to_heal([ONE, broken, replace(broken, ledger_id=2, in_bookkeeper=False)]) == (broken,)

@@ -226,3 +226,12 @@ def test_of_a_ledger_that_no_threshold_decides_no_number_is_told(change, said):
     listed = ListedLedger(ledger_id=1, bytes=40, closed_at_ms=NOW_MS - 9000, offloaded=False)
     [found] = select_ledgers([replace(listed, **change)], thresholds, now_ms=NOW_MS)
     assert describe(found, thresholds) == said
+
+
+@pytest.mark.parametrize(("loaded", "selected"), [(True, [1]), (False, []), (None, [])])
+def test_by_a_brokers_rules_only_a_loaded_topic_is_selected_from(loaded, selected):
+    listed = [ListedLedger(ledger_id=1, bytes=40, closed_at_ms=NOW_MS - 9000, offloaded=False)]
+    found = select_ledgers(
+        listed, Thresholds(bytes=0), now_ms=NOW_MS, loaded=loaded, rules=BROKERS_RULES
+    )
+    assert selected_ids(found) == selected
