@@ -7,7 +7,6 @@ import pytest
 from resources.errors import ObjectExistsError
 from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
-from tiering_assets.records.models import Claim
 from tiering_assets.steps.claims import claim_ledger, drop_claim, read_claim
 
 
@@ -115,4 +114,3 @@ def test_nothing_but_our_own_claim_is_dropped(scene, stack):
     before = read_claim(stack, 0)
     drop_claim(stack, 0)
     assert read_claim(stack, 0) == before
-    assert isinstance(before.record, Claim)

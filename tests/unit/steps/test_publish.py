@@ -8,6 +8,7 @@ from resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
+from tiering_assets.steps import publish as module
 from tiering_assets.steps import topic_change
 from tiering_assets.steps.heal import heal_topic
 from tiering_assets.steps.outcome import win_outcome
@@ -230,6 +231,41 @@ def test_what_is_published_stays_so_whatever_forbids_it_right_after(scene):
 
     scene.at_call("broker", "read_entry", meanwhile)
     assert isinstance(publish(scene, {0: certificate})[0], Published)
+
+
+# ----- where nothing is left to publish
+
+
+@pytest.fixture
+def changes(monkeypatch):
+    """The changes of topics that are asked for."""
+    really, asked = module.make_change, []
+
+    def change(stack, ml_name, change, **how):
+        asked.append(change)
+        return really(stack, ml_name, change, **how)
+
+    monkeypatch.setattr(module, "make_change", change)
+    return asked
+
+
+def test_what_stands_already_asks_for_no_change(scene, proven, changes):
+    publish(scene, proven)
+    assert len(changes) == 1
+    assert all(one.noop for one in publish(scene, proven).values())
+    assert len(changes) == 1
+
+
+def test_what_vanished_while_its_evidence_got_too_old_is_not_tried_again(scene, proven, changes):
+    def meanwhile():
+        scene.wait(scene.stack.settings.evidence.age_max_s + 1)
+        for certificate in proven.values():
+            scene.world.objects.delete(certificate.record.data.key)
+
+    scene.at_call("broker", "activity", meanwhile)
+    for result in publish(scene, proven).values():
+        assert "is not the certified one any more" in str(result)
+    assert len(changes) == 1
 
 
 # ----- evidence that got too old

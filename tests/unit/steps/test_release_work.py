@@ -5,7 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import MetadataConflictError, RefusedError, StaleEvidenceError
+from resources.errors import (
+    MetadataConflictError,
+    MetadataUnknownError,
+    RefusedError,
+    StaleEvidenceError,
+)
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
@@ -202,6 +207,17 @@ def test_where_all_were_stopped_nothing_is_deleted_and_nothing_told_as_released(
     results = release_topic(replace(stack, narrate=told.append), TOPIC, [0, 1])
     assert [is_released(one) for one in results.values()] == [False, False]
     assert not [line for line in told if "released" in line]
+
+
+def test_a_delete_whose_answer_was_lost_is_not_taken_for_done(scene, stack, due):
+    def lose(**_how):
+        raise MetadataUnknownError("no answer")
+
+    stack.metadata.check_and_delete = lose
+    with pytest.raises(MetadataUnknownError):
+        release_topic(stack, TOPIC, [0, 1])
+    assert scene.cluster.has_node(0)
+    assert [key for key in scene.stack.book.keys(keys.RELEASES) if keys.is_release(key)] == []
 
 
 def test_a_delete_that_fails_first_is_the_runs_error(scene, stack, due, monkeypatch):

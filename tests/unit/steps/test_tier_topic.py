@@ -132,6 +132,20 @@ def test_a_half_that_cannot_be_read_alone_fails_once(scene, waiting):
     assert all(isinstance(one, RefusedError) for one in results.published.values())
 
 
+@pytest.mark.parametrize("empty", ["published", "released"])
+def test_a_half_of_nothing_is_none_and_the_other_is_not_tried_twice(scene, waiting, told, empty):
+    """Each try costs the topic two reloads: the change, and its undoing."""
+    hold(scene, 1)
+    be_blind(scene)
+    told.clear()
+    if empty == "published":
+        assert isinstance(tier(scene, {}, [0, 1]).released[0], RefusedError)
+    else:
+        hold(scene, 0)
+        assert isinstance(tier(scene, waiting, [0, 1]).published[2], RefusedError)
+    assert told.count("unloaded") == 2
+
+
 def test_a_half_that_fails_leaves_what_was_settled_as_it_is(scene, waiting):
     hold(scene, 0)
     doubt(scene, waiting[2])
