@@ -172,6 +172,10 @@ def test_an_add_refuses_a_key_of_another_size():
 
 
 def test_an_error_that_brings_more_bytes_is_a_format_error():
-    [body] = [bytes.fromhex(frame)[4:] for frame, reply in REPLIES if reply.status == 2]
+    body = next(
+        bytes.fromhex(frame)[4:]
+        for frame, reply in REPLIES
+        if isinstance(reply, ReadReply) and reply.status == 2
+    )
     with pytest.raises(FormatError, match="reply with status 2 and 1 more bytes; expected none"):
         decode_reply(body + b"x")

@@ -56,35 +56,36 @@ def test_a_bucket_without_versions_needs_one_delete():
     assert store.head("k") is None
 
 
-def test_what_a_listing_leaves_out_is_deleted_all_the_same():
+def test_what_a_listing_leaves_out_is_deleted_all_the_same(monkeypatch):
     store = SimulatedObjectStore("b")
     store.put("k", b"123")
-    store.list_versions = lambda _key: []
+    monkeypatch.setattr(store, "list_versions", lambda _key: [])
     assert delete_object(store, "k") == Deleted(0, 0)
     assert store.head("k") is None
 
 
-def test_a_version_of_before_goes_by_its_name_with_the_markers_that_hide_it():
+def test_a_version_of_before_goes_by_its_name_with_the_markers_that_hide_it(monkeypatch):
     """It was written while its bucket kept none; a plain delete would leave it, and another marker."""
-    store, went = SimulatedObjectStore("b", versioning=True), []
+    store = SimulatedObjectStore("b", versioning=True)
+    went: list[str | None] = []
     before = ObjectVersion(version_id="null", size=3)
     marker = ObjectVersion(version_id="v2", size=0, is_marker=True)
-    store.list_versions = lambda _key: [marker, before]
-    store.delete = lambda _key, *, version_id=None: went.append(version_id)
+    monkeypatch.setattr(store, "list_versions", lambda _key: [marker, before])
+    monkeypatch.setattr(store, "delete", lambda _key, *, version_id: went.append(version_id))
     assert delete_object(store, "k") == Deleted(3, 0)
     assert went == ["null", "v2"]
 
 
-def test_of_several_that_stay_each_is_named_and_the_first_reason_told():
+def test_of_several_that_stay_each_is_named_and_the_first_reason_told(monkeypatch):
     """A store may have a name for what it wrote before it kept versions, or none."""
     store = SimulatedObjectStore("b", versioning=True)
     sizes = {"v3": 7, "v2": 5, None: 3}
     kept = [ObjectVersion(version_id=name, size=size) for name, size in sizes.items()]
-    store.list_versions = lambda _key: kept
+    monkeypatch.setattr(store, "list_versions", lambda _key: kept)
 
     def refuse(_key, *, version_id=None):
         raise ObjectStoreError(f"{version_id} is locked")
 
-    store.delete = refuse
+    monkeypatch.setattr(store, "delete", refuse)
     found = delete_versions(store, "k", ["v2", "null"])
     assert found == Deleted(0, 8, "v2 is locked", ("v2", "null"))

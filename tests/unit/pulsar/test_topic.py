@@ -1,6 +1,7 @@
 import zlib
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -69,5 +70,5 @@ def test_a_legacy_name_is_its_own_ledgers_error():
     ],
 )
 def test_a_bundle_ends_before_the_next_begins_and_the_last_one_at_the_end(number, bundle, holds):
-    topic = SimpleNamespace(tenant="a", namespace="b", hash=number)
+    topic: Any = SimpleNamespace(tenant="a", namespace="b", hash=number)
     assert bundle_holds(f"a/b/{bundle}", topic) is holds

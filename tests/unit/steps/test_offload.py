@@ -22,7 +22,7 @@ from tiering_assets.steps.offload import (
     revive,
 )
 from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.plan import plan_ledger
+from tiering_assets.steps.plan import LedgerPlan, plan_ledger
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 
 
@@ -45,8 +45,10 @@ class Copier:
     def again(self):
         """Another run of the same."""
         self.stack = replace(self.scene.process("copier"), narrate=self.told.append)
-        self.plan = plan_ledger(self.stack, self.ledger_id)
-        really, self.sent = self.objects.__class__.upload_part, []
+        plan = plan_ledger(self.stack, self.ledger_id)
+        assert isinstance(plan, LedgerPlan)
+        self.plan = plan
+        really, self.sent = self.objects.__class__.upload_part, list[int]()
 
         def upload_part(key, upload_id, *, part_number, **how):
             self.sent.append(part_number)

@@ -1,6 +1,7 @@
 """Each fact that forbids a publication keeps its context out, alone; what may go is not held up by others."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,8 +9,8 @@ from resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
-from tiering_assets.steps import publish as module
-from tiering_assets.steps import topic_change
+from tiering_assets.steps import heal, topic_change
+from tiering_assets.steps import publish as publish_steps
 from tiering_assets.steps.heal import heal_topic
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.pauses import EVERYTHING, pause
@@ -17,6 +18,7 @@ from tiering_assets.steps.publish import Published, publish_topic
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.tiering.own_policy import TieringMode
 from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.tiering.topic_edit import TopicChange
 
 
 @pytest.fixture
@@ -110,8 +112,14 @@ def test_what_forbids_a_publication_does_not_forbid_to_replace_a_broken_copy(
     scene.world.monitor.damaged.add(uid)
     scene.world.rot(proven[0].record.data.key)
     quarantine(scene.stack, 0, uid, ml_name=TOPIC, reason="rot", previous="")
-    monkeypatch.setattr("tiering_assets.steps.heal._publish", lambda _s, _m, found, *_: found)
-    sound = heal_topic(scene.process(), TOPIC, {0: uid})
+    sound: dict[int, Any] = {}
+
+    def stop(_stack, _ml_name, certificates, *_rest):
+        sound.update(certificates)
+        return {}
+
+    monkeypatch.setattr(heal, "_publish", stop)
+    heal_topic(scene.process(), TOPIC, {0: uid})
     set_publish(scene, broker_may_release=False, coexist=False)
     LIFTED[what](scene)
     if what == "paused":
@@ -239,13 +247,13 @@ def test_what_is_published_stays_so_whatever_forbids_it_right_after(scene):
 @pytest.fixture
 def changes(monkeypatch):
     """The changes of topics that are asked for."""
-    really, asked = module.make_change, []
+    asked: list[TopicChange] = []
 
     def change(stack, ml_name, change, **how):
         asked.append(change)
-        return really(stack, ml_name, change, **how)
+        return topic_change.make_change(stack, ml_name, change, **how)
 
-    monkeypatch.setattr(module, "make_change", change)
+    monkeypatch.setattr(publish_steps, "make_change", change)
     return asked
 
 
