@@ -10,6 +10,7 @@ from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
+from tiering_assets.steps import release_batch as steps
 from tiering_assets.steps.publish import Published
 from tiering_assets.steps.release_batch import (
     PublishedAlong,
@@ -18,6 +19,7 @@ from tiering_assets.steps.release_batch import (
     waiting_certificates,
 )
 from tiering_assets.steps.release_work import Released
+from tiering_assets.tiering.release_gate import NotYet
 
 
 @pytest.fixture
@@ -69,6 +71,17 @@ def test_what_was_released_comes_with_its_records_and_nothing_else_does(scene, w
     assert "deletion lag has not elapsed" in reasons_of(found[1].result)
     assert found[1].records is None
     assert release_records(scene.stack, 1) is None
+
+
+def test_what_waits_now_is_not_told_with_the_records_of_an_earlier_release(
+    scene, waiting, monkeypatch
+):
+    """As where a backup of the metadata store has brought the ledger back."""
+    assert batch(scene)[0].records is not None
+    again = {0: NotYet(("it is there again",))}
+    monkeypatch.setattr(steps, "release_topic", lambda *_args, **_how: again)
+    [found] = batch(scene).values()
+    assert (found.result, found.records) == (again[0], None)
 
 
 # ----- what goes along
