@@ -151,10 +151,7 @@ def never_touched(ml_name: str, properties: Mapping[str, str]) -> str | None:
         return "heartbeat or health-check topic of a broker"
     if topic.tenant in ("pulsar", "sla-monitor"):
         return f"system topic: tenant {topic.tenant}"
-    # A partition of the acknowledged topic may be anywhere in the name, so both spellings count.
-    if local_name.endswith(_PENDING_ACK_SUFFIXES) or topic.local_name.endswith(
-        _PENDING_ACK_SUFFIXES
-    ):
+    if local_name.endswith(_PENDING_ACK_SUFFIXES):  # of a partition: that stands before the suffix
         return "pending-ack log of a transactional subscription"
     if local_name.startswith("__transaction_"):
         return "transaction log"

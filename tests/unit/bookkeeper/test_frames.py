@@ -94,3 +94,18 @@ def test_receiving_over_frames_not_taken_is_a_callers_mistake():
     buffer.wrote(8)
     with pytest.raises(ValueError, match="take the whole frames"):
         buffer.writable()
+
+
+@pytest.mark.parametrize("initial", [3, 0, 4 + 17])
+def test_a_first_buffer_that_holds_no_length_or_more_than_a_frame_is_a_callers_mistake(initial):
+    with pytest.raises(ValueError, match=f"a first buffer of {initial} bytes for 16"):
+        FrameBuffer(frame_bytes_max=16, initial_bytes=initial)
+
+
+@pytest.mark.parametrize("count", [-1, 9])
+def test_more_than_there_was_room_for_was_not_received(count):
+    buffer = FrameBuffer(frame_bytes_max=16, initial_bytes=8)
+    assert len(buffer.writable()) == 8
+    with pytest.raises(ValueError, match=f"{count} bytes written into 8"):
+        buffer.wrote(count)
+    assert buffer.pending_bytes == 0

@@ -169,3 +169,13 @@ def test_every_read_has_flags_zero(ledger_id, entry_id):
 def test_an_add_refuses_a_key_of_another_size():
     with pytest.raises(ValueError, match="19 bytes"):
         AddEntry(ledger_id=1, entry_id=0, master_key=bytes(19), stored=STORED)
+
+
+def test_an_error_that_brings_more_bytes_is_a_format_error():
+    body = next(
+        bytes.fromhex(frame)[4:]
+        for frame, reply in REPLIES
+        if isinstance(reply, ReadReply) and reply.status == 2
+    )
+    with pytest.raises(FormatError, match="reply with status 2 and 1 more bytes; expected none"):
+        decode_reply(body + b"x")

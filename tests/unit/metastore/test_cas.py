@@ -186,3 +186,16 @@ def test_what_the_edit_refuses_passes_through(store, clock):
     with pytest.raises(MetadataConflictError, match="ledger 4: another attempt"):
         run(store, clock, refuse)
     assert (store.writes_sent, clock.slept_s) == (0, [])
+
+
+def test_no_attempt_at_all_is_a_callers_mistake(store, cluster):
+    with pytest.raises(ValueError, match="at least one attempt, got 0"):
+        edit_node(
+            store,
+            PATH,
+            lambda _node: b"x",
+            expected_czxid=None,
+            applied=lambda _node: False,
+            attempts=0,
+        )
+    assert cluster.nodes[PATH].data == b"start "

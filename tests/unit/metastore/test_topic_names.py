@@ -134,6 +134,9 @@ def test_a_path_elsewhere_is_refused(path):
         ("t/ns/persistent/orders-sub__transaction_pending_ack", "pending-ack"),
         ("t/ns/persistent/o-partition-2-sub__transaction_pending_ack", "pending-ack"),
         ("t/ns/persistent/orders-sub-transaction-pendingack", "pending-ack"),
+        ("t/ns/persistent/orders-sub__transaction_pending_ack-partition-3", "pending-ack"),
+        ("t/ns/persistent/transaction_coordinator_assign", "system topic"),
+        ("pulsar/cluster/system/persistent/x", "tenant pulsar"),
         ("pulsar/lab/127.0.0.1:18080/persistent/healthcheck", "health-check"),
         ("pulsar/broker-1:8080/persistent/healthcheck", "health-check"),
         ("sla-monitor/lab/broker-1:8080/persistent/x", "health-check"),
@@ -160,6 +163,8 @@ def test_a_shadow_topic_is_never_touched():
     [
         "public/default/persistent/orders",
         "acme/functions/persistent/orders",
+        "acme/prod/persistent/metadata",
+        "acme/system/persistent/orders",
         "acme/prod/persistent/a__b",
         "acme/prod/persistent/_x-partition-7",
         "t/cluster/ns/persistent/legacy",

@@ -100,6 +100,8 @@ def test_what_is_no_record_is_a_format_error(body):
         {"schema": "x/1", "n": float("nan")},
         {"schema": "x/1", "b": b"bytes"},
         {"schema": "x/1", "s": "x" * RECORD_BYTES_MAX},
+        {"schema": "x/1", "within": {"another": {7: "int key"}}},
+        {"schema": "x/1", "listed": [["text", {7: "int key"}]]},
     ],
 )
 def test_what_json_would_bend_is_refused_before_it_is_written(record):
@@ -128,6 +130,13 @@ def test_a_record_is_created_once(records):
 def test_the_same_record_again_is_a_success(records):
     first = records.create("outcomes/7/a.json", CLAIM)
     assert records.create_or_same("outcomes/7/a.json", dict(reversed(CLAIM.items()))) == first
+
+
+def test_a_record_that_goes_while_it_is_looked_at_is_no_success(objects, records, monkeypatch):
+    records.create("outcomes/7/a.json", CLAIM)
+    monkeypatch.setattr(records, "read", lambda _key: None)
+    with pytest.raises(ObjectExistsError):
+        records.create_or_same("outcomes/7/a.json", CLAIM)
 
 
 def test_a_create_whose_answer_was_lost_is_settled_by_repeating_it(objects, records):

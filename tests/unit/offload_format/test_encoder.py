@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from resources.errors import IntegrityError
+from tiering_assets.offload_format.block import encode_block_header
 from tiering_assets.offload_format.decoder import iter_block_entries
 from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
 from tiering_assets.offload_format.layout import BlockPlan, plan_layout_from_sizes
@@ -131,3 +132,26 @@ def test_an_index_of_another_objects_length_is_refused(data_object_length):
 def test_an_index_of_no_blocks_is_refused():
     with pytest.raises(IntegrityError, match="0 blocks"):
         encode_index([], b"", 0)
+
+
+def test_a_buffer_that_is_given_is_written_to_as_long_as_it_is_large_enough():
+    buffer = bytearray(256)
+    encoder = BlockEncoder(buffer)
+    encoder.begin(PLAN)
+    encoder.add_many(7, ENTRIES)
+    block = bytes(encoder.finish())
+    assert bytes(buffer[: len(block)]) == block
+    encoder.begin(replace(PLAN, block_length=300))
+    encoder.add_many(7, ENTRIES)
+    assert len(encoder.finish()) == 300
+    assert len(buffer) == 256
+
+
+@pytest.mark.parametrize(("length", "first"), [(128, 0), (0, 0), (129, -1)])
+def test_a_header_of_no_block_is_not_written(length, first):
+    with pytest.raises(ValueError, match=f"impossible block: length {length}, first entry id"):
+        encode_block_header(block_length=length, first_entry_id=first)
+
+
+def test_a_block_of_one_byte_behind_its_header_is_one():
+    assert len(encode_block_header(block_length=129, first_entry_id=0)) == 128

@@ -86,3 +86,13 @@ def test_version_1_is_accepted_in_any_case_of_its_key(name):
 def test_what_a_broker_would_not_read_is_refused(metadata):
     with pytest.raises(FormatError, match="expected '1'"):
         keys.check_format_version(metadata)
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [([], "found nothing;"), (["2"], "found '2';"), (["1", "2"], "found '1', '2';")],
+)
+def test_another_format_version_is_named(versions, said):
+    spelt = (keys.FORMAT_VERSION_KEY, keys.FORMAT_VERSION_KEY.upper())
+    with pytest.raises(FormatError, match=f"expected '1', {said}"):
+        keys.check_format_version(dict(zip(spelt, versions, strict=False)))

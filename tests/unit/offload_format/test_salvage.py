@@ -92,3 +92,28 @@ def test_ranges_hold_exactly_the_ids(ids):
 @pytest.mark.parametrize("ids", [[], [3, 3, 4]])
 def test_ranges_of_few(ids):
     assert ranges_of(ids) == ([(3, 4)] if ids else [])
+
+
+def test_entries_behind_the_blocks_last_are_not_its_own():
+    assert look_into_block(BLOCK, first_entry_id=FIRST, last_entry_id=FIRST) == BlockSight(
+        (FIRST,), (), ()
+    )
+
+
+def test_an_entry_that_was_cut_off_is_missing_and_not_judged():
+    cut = BLOCK[: BLOCK.index(b"c" * 70) + 69]
+    assert look(cut) == BlockSight((7, 8), (), ())
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"short",
+        b"ten bytes.",
+        struct.pack(">HI", 0x0E03, 0) + message(b"behind what is no metadata of a broker"),
+        struct.pack(">HI", 0x0E02, 10**6) + message(b"behind more metadata than there is"),
+    ],
+)
+def test_what_carries_no_checksum_is_not_judged(payload):
+    assert payload_checksum_holds(payload) is None

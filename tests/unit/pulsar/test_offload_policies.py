@@ -94,3 +94,14 @@ def test_a_merge_that_the_broker_contradicts_is_an_error():
 def test_a_lag_that_is_no_number_is_an_error():
     with pytest.raises(BrokerError, match="whole number"):
         merged(broker={**BROKER, "managedLedgerOffloadDeletionLagMs": "4h"})
+
+
+@pytest.mark.parametrize("said", ["", "null", None])
+def test_what_a_level_leaves_empty_the_next_one_says(said):
+    found = merged(
+        topic={"s3ManagedLedgerOffloadBucket": said},
+        namespace={"s3ManagedLedgerOffloadBucket": "of-the-namespace"},
+        applied={**PLACE, "s3ManagedLedgerOffloadBucket": "of-the-namespace"},
+    )
+    assert found.bucket == "of-the-namespace"
+    assert found.origins["bucket"] == "namespace"

@@ -205,3 +205,17 @@ def test_who_must_load_nothing_asks_a_topic_only_where_a_broker_owns_its_bundle(
         assert "no broker owns" in found.unknown["topic"]
     broker.get(owned, {"reason": "not allowed"}, status=403)
     assert levels()[1] == []
+
+
+BUNDLES = {"public/default/0x00000000_0xffffffff": {"is_active": True}}
+
+
+@pytest.mark.parametrize("told", [BUNDLES, {}, [], None, "text", [{"is_active": True}]])
+def test_a_topic_is_owned_where_a_broker_names_its_bundle(broker, reader, told):
+    path = f"/brokers/c1/{quote(broker.address, safe='')}/ownedNamespaces"
+    broker.get(path, told)
+    assert reader.owned(TOPIC) is (told is BUNDLES)
+
+
+def test_where_no_broker_answers_nobody_is_known_to_own_it(away):
+    assert not away.owned(TOPIC)

@@ -1,5 +1,7 @@
 import zlib
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -57,3 +59,16 @@ def test_a_legacy_name_is_its_own_ledgers_error():
     """No admin call takes one; as an error of another kind it ended the batch of all others."""
     with pytest.raises(FormatError, match="is not persistent://tenant/namespace/name"):
         parse_topic("persistent://tenant/cluster/namespace/name")
+
+
+@pytest.mark.parametrize(
+    ("number", "bundle", "holds"),
+    [
+        (0xFFFFFFFF, "0x80000000_0xffffffff", True),  # the end belongs to the last bundle
+        (0x80000000, "0x00000000_0x80000000", False),
+        (0x80000000, "0x80000000_0xffffffff", True),
+    ],
+)
+def test_a_bundle_ends_before_the_next_begins_and_the_last_one_at_the_end(number, bundle, holds):
+    topic: Any = SimpleNamespace(tenant="a", namespace="b", hash=number)
+    assert bundle_holds(f"a/b/{bundle}", topic) is holds

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from resources.metastore.offload_context import OffloadContext
 from tests.support.ledger_facts import CERTIFICATE, LEDGER_ID, OTHER_UID, SOUND, UID, head, listed
 from tiering_assets.quality.ledger_frame import ledger_rows
 from tiering_assets.records.models import SuiteResult
@@ -50,7 +51,7 @@ def test_the_ledger_that_is_written_to_is_not_closed():
 
 
 def test_a_context_that_is_begun_is_not_complete():
-    begun = replace(listed(LEDGER_ID, UID).offload, complete=False)
+    begun = OffloadContext(uid=UID, complete=False)
     found = row(ledgers=[replace(PLAIN, offload=begun)])
     assert (found.context_uid, found.context_complete) == (str(UID), False)
 

@@ -3,6 +3,7 @@
 import sys
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from resources.errors import SettingsError
@@ -36,7 +37,7 @@ def run(monkeypatch):
         definition = SimpleNamespace(get_batch=lambda **_how: batch)
         monkeypatch.setattr(expectations_run, "_build", lambda suite: suite)
         monkeypatch.setattr(expectations_run, "_batch_definition", lambda: definition)
-        return run_suite(SUITE, None)
+        return run_suite(SUITE, pd.DataFrame())
 
     return run
 
@@ -118,7 +119,9 @@ def test_a_check_that_broke_has_failed_for_every_ledger():
 
 def test_a_check_fails_for_the_ledgers_that_it_names_alone():
     outcomes = [outcome(unexpected={7: (3, 1)}), outcome(unexpected={7: (2,)})]
-    assert failed_check("a check", outcomes, 7, True).parts == (1, 2, 3)
+    assert failed_check("a check", outcomes, 7, True) == FailedCheck(
+        name="a check", parts=(1, 2, 3)
+    )
     assert failed_check("a check", outcomes, 8, True) is None
 
 

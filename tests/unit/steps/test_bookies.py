@@ -15,9 +15,13 @@ FIRST, SECOND = "10.0.0.1:8080", "10.0.0.2:8080"
 def scene():
     """Two brokers are registered, and answer; one bookie is enough."""
     scene = Scene()
-    scene.broker.list_brokers = lambda: [FIRST, SECOND]
+    register(scene, FIRST, SECOND)
     answering(scene, FIRST, SECOND)
     return scene
+
+
+def register(scene, *brokers):
+    scene.broker.list_brokers = lambda: list(brokers)
 
 
 def answering(scene, *brokers):
@@ -41,7 +45,7 @@ def test_nothing_is_in_the_way(scene, owner):
 
 @pytest.mark.parametrize("each", [False, True])
 def test_where_no_broker_is_registered_none_would_load_it(scene, each):
-    scene.broker.list_brokers = list
+    register(scene)
     assert "no broker is registered" in why(scene, ask_each=each).detail
 
 

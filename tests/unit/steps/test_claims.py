@@ -7,7 +7,6 @@ import pytest
 from resources.errors import ObjectExistsError
 from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
-from tiering_assets.records.models import Claim
 from tiering_assets.steps.claims import claim_ledger, drop_claim, read_claim
 
 
@@ -33,22 +32,34 @@ def another(scene):
     return scene.process("another")
 
 
+def claim_of(stack):
+    found = read_claim(stack, 0)
+    assert found is not None
+    return found
+
+
+def who_has(stack):
+    """Another run, where we do not get the ledger."""
+    found = claim_ledger(stack, 0)
+    return None if found is None else found.run_id
+
+
 def lives_s(scene):
     return scene.stack.settings.offload.claim_ttl_s
 
 
 def test_a_live_claim_of_another_run_is_told(scene, stack, interrupted):
     assert claim_ledger(another(scene), 0) is None
-    assert claim_ledger(stack, 0).run_id == "another"
+    assert who_has(stack) == "another"
     assert interrupted == []
 
 
 def test_our_own_claim_is_renewed(scene, stack, interrupted):
     assert claim_ledger(stack, 0) is None
     scene.wait(5)
-    until = read_claim(stack, 0).record.expires_at
+    until = claim_of(stack).record.expires_at
     assert claim_ledger(stack, 0) is None
-    assert read_claim(stack, 0).record.expires_at > until
+    assert claim_of(stack).record.expires_at > until
     scene.wait(lives_s(scene) + 60)
     assert claim_ledger(stack, 0) is None
     assert interrupted == []
@@ -77,7 +88,7 @@ def test_who_was_faster_has_the_ledger(scene, stack):
     """Between our look and our write another run claims it."""
     other = another(scene)
     scene.at_call("objects", "put", lambda: claim_ledger(other, 0))
-    assert claim_ledger(stack, 0).run_id == "another"
+    assert who_has(stack) == "another"
 
 
 def test_a_claim_that_another_made_and_lost_at_once_is_not_ours(stack, monkeypatch):
@@ -96,7 +107,7 @@ def damage(scene, key):
 
 def test_a_claim_that_cannot_be_read_lives_as_long_as_any_may(scene, stack):
     damage(scene, keys.claim(0))
-    stored = read_claim(stack, 0)
+    stored = claim_of(stack)
     assert stored.record.run_id == "unknown"
     assert stored.record.expires_at - stored.stored_at == timedelta(
         seconds=3600 + 2 * lives_s(scene)
@@ -115,4 +126,3 @@ def test_nothing_but_our_own_claim_is_dropped(scene, stack):
     before = read_claim(stack, 0)
     drop_claim(stack, 0)
     assert read_claim(stack, 0) == before
-    assert isinstance(before.record, Claim)

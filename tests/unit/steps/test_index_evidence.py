@@ -58,6 +58,7 @@ def test_without_certificate_or_object_nothing_agrees(scene, copy, missing):
 def test_what_the_topic_counts_is_told_where_it_lists_the_ledger(scene, copy, listed):
     record, data, index, info = copy
     facts = look_at_index(scene.stack, record, data, index, info if listed else None).facts
+    assert facts is not None
     assert (facts.topic_entries, facts.topic_bytes) == (
         (info.entries, info.size) if listed else (None, None)
     )

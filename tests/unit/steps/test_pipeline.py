@@ -175,7 +175,9 @@ def test_a_batch_tells_how_long_each_ledger_took(scene):
 
 
 def error_of(scene, ledger_id):
-    return read_failure(scene.stack, ledger_id).record.error
+    found = read_failure(scene.stack, ledger_id)
+    assert found is not None
+    return found.record.error
 
 
 def test_a_failure_that_no_attempt_tells_of_is_recorded(scene, monkeypatch):

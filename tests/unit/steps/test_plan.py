@@ -1,6 +1,7 @@
 """A ledger is planned only as both metadata trees show it, and for a topic that we may touch."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -107,7 +108,8 @@ def test_whatever_is_decided_nothing_is_planned_of_what_was_not_seen(scene, monk
     really = plan.look_at
 
     def look(*args, **how):
-        return replace(really(*args, **how), **{missing: None})
+        nothing: Any = {missing: None}
+        return replace(really(*args, **how), **nothing)
 
     monkeypatch.setattr(plan, "look_at", look)
     monkeypatch.setattr(plan, "decide_sight", lambda *_args, **_how: Copy(1))

@@ -1,6 +1,7 @@
 """Each fact that forbids a publication keeps its context out, alone; what may go is not held up by others."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,8 @@ from resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
-from tiering_assets.steps import topic_change
+from tiering_assets.steps import heal, topic_change
+from tiering_assets.steps import publish as publish_steps
 from tiering_assets.steps.heal import heal_topic
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.pauses import EVERYTHING, pause
@@ -16,6 +18,7 @@ from tiering_assets.steps.publish import Published, publish_topic
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.tiering.own_policy import TieringMode
 from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.tiering.topic_edit import TopicChange
 
 
 @pytest.fixture
@@ -109,8 +112,14 @@ def test_what_forbids_a_publication_does_not_forbid_to_replace_a_broken_copy(
     scene.world.monitor.damaged.add(uid)
     scene.world.rot(proven[0].record.data.key)
     quarantine(scene.stack, 0, uid, ml_name=TOPIC, reason="rot", previous="")
-    monkeypatch.setattr("tiering_assets.steps.heal._publish", lambda _s, _m, found, *_: found)
-    sound = heal_topic(scene.process(), TOPIC, {0: uid})
+    sound: dict[int, Any] = {}
+
+    def stop(_stack, _ml_name, certificates, *_rest):
+        sound.update(certificates)
+        return {}
+
+    monkeypatch.setattr(heal, "_publish", stop)
+    heal_topic(scene.process(), TOPIC, {0: uid})
     set_publish(scene, broker_may_release=False, coexist=False)
     LIFTED[what](scene)
     if what == "paused":
@@ -230,6 +239,41 @@ def test_what_is_published_stays_so_whatever_forbids_it_right_after(scene):
 
     scene.at_call("broker", "read_entry", meanwhile)
     assert isinstance(publish(scene, {0: certificate})[0], Published)
+
+
+# ----- where nothing is left to publish
+
+
+@pytest.fixture
+def changes(monkeypatch):
+    """The changes of topics that are asked for."""
+    asked: list[TopicChange] = []
+
+    def change(stack, ml_name, change, **how):
+        asked.append(change)
+        return topic_change.make_change(stack, ml_name, change, **how)
+
+    monkeypatch.setattr(publish_steps, "make_change", change)
+    return asked
+
+
+def test_what_stands_already_asks_for_no_change(scene, proven, changes):
+    publish(scene, proven)
+    assert len(changes) == 1
+    assert all(one.noop for one in publish(scene, proven).values())
+    assert len(changes) == 1
+
+
+def test_what_vanished_while_its_evidence_got_too_old_is_not_tried_again(scene, proven, changes):
+    def meanwhile():
+        scene.wait(scene.stack.settings.evidence.age_max_s + 1)
+        for certificate in proven.values():
+            scene.world.objects.delete(certificate.record.data.key)
+
+    scene.at_call("broker", "activity", meanwhile)
+    for result in publish(scene, proven).values():
+        assert "is not the certified one any more" in str(result)
+    assert len(changes) == 1
 
 
 # ----- evidence that got too old

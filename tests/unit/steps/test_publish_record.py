@@ -11,6 +11,7 @@ from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.publish import change_for, prepare_publication
 from tiering_assets.steps.publish_record import canary_stands, record_publication
 from tiering_assets.steps.release_reread import Reread
+from tiering_assets.steps.topic_change import Confirmed
 from tiering_assets.steps.withdrawn import read_withdrawn
 from tiering_assets.tiering.release_gate import NotYet
 
@@ -34,6 +35,7 @@ def test_what_another_run_has_recorded_is_not_recorded_again(scene, certificate)
     stack = scene.process("publisher")
     work = prepare(scene, stack, certificate)
     confirmed = change_for(stack, work)
+    assert isinstance(confirmed, Confirmed)
     first = record_publication(stack, TOPIC, work.won, confirmed)
     scene.wait(60)
     assert record_publication(stack, TOPIC, work.won, confirmed) == first

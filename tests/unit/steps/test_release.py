@@ -11,6 +11,7 @@ from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome, Release, ReleaseIntent
 from tiering_assets.steps import release, topic_change
+from tiering_assets.steps.holds import hold_all
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_work import Released
@@ -117,6 +118,12 @@ def test_a_decision_without_its_evidence_begins_nothing(scene, due, missing, app
         release_topic(scene.process(), TOPIC, [0], approval=approval)
     assert intent_of(scene, uid) is None
     assert not scene.context().bookkeeper_deleted
+
+
+def test_where_nothing_may_go_no_change_is_asked_for(scene, due, monkeypatch):
+    hold_all(scene.stack, reason="audit", author="ops")
+    monkeypatch.setattr(release, "make_change", lambda *_args, **_how: pytest.fail("a change"))
+    assert "under a release hold" in reasons_of(scene.release())
 
 
 # ----- what a plan allows

@@ -10,13 +10,16 @@ from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
+from tiering_assets.steps import release_batch as steps
 from tiering_assets.steps.publish import Published
 from tiering_assets.steps.release_batch import (
+    PublishedAlong,
     release_batch,
     release_records,
     waiting_certificates,
 )
 from tiering_assets.steps.release_work import Released
+from tiering_assets.tiering.release_gate import NotYet
 
 
 @pytest.fixture
@@ -70,18 +73,29 @@ def test_what_was_released_comes_with_its_records_and_nothing_else_does(scene, w
     assert release_records(scene.stack, 1) is None
 
 
+def test_what_waits_now_is_not_told_with_the_records_of_an_earlier_release(
+    scene, waiting, monkeypatch
+):
+    """As where a backup of the metadata store has brought the ledger back."""
+    assert batch(scene)[0].records is not None
+    again = {0: NotYet(("it is there again",))}
+    monkeypatch.setattr(steps, "release_topic", lambda *_args, **_how: again)
+    [found] = batch(scene).values()
+    assert (found.result, found.records) == (again[0], None)
+
+
 # ----- what goes along
 
 
 def test_nothing_goes_along_unless_it_is_asked_for(scene, waiting):
-    along = {}
+    along: dict[int, PublishedAlong] = {}
     assert is_released(batch(scene, along=along)[0].result)
     assert along == {}
     assert scene.context(1) is None
 
 
 def test_what_waits_goes_along_and_is_told(scene, waiting, told):
-    along = {}
+    along: dict[int, PublishedAlong] = {}
     assert is_released(batch(scene, publish_waiting=True, along=along, told=told)[0].result)
     assert {i: one.certificate for i, one in along.items()} == waiting
     assert all(isinstance(one.published, Published) for one in along.values())
@@ -99,7 +113,7 @@ def test_nobody_has_to_ask_what_went_along(scene, waiting):
 
 def test_what_was_not_published_is_told_with_its_reason(scene, waiting, told):
     scene.world.objects.overwrite(waiting[1].record.data.key, b"other bytes")
-    along = {}
+    along: dict[int, PublishedAlong] = {}
     assert is_released(batch(scene, publish_waiting=True, along=along, told=told)[0].result)
     assert set(along) == {2}
     [line] = [line for line in told if line.startswith("ledger 1: ")]

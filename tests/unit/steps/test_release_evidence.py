@@ -11,7 +11,7 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.activity import TopicActivity
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import release_evidence
+from tiering_assets.steps import release_evidence, release_look, suite_evidence
 from tiering_assets.steps.disturb import see
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.release_evidence import Looked, gather, judge_all, look_at_ledgers
@@ -144,12 +144,14 @@ def test_a_row_has_what_is_missing_of_the_other_records(asker, scene):
 
 def test_a_copy_that_took_a_day_by_the_stores_clock_took_a_day(asker, monkeypatch):
     """Whatever the process that wrote both records thinks of the time."""
-    really = release_evidence.look_at_ledger
 
     def look(*args):
-        found = really(*args)
-        began = found.certificate.stored_at - timedelta(days=1)
-        return replace(found, attempt=replace(found.attempt, stored_at=began))
+        found = release_look.look_at_ledger(*args)
+        attempt, certificate = found.attempt, found.certificate
+        assert attempt is not None
+        assert certificate is not None
+        began = certificate.stored_at - timedelta(days=1)
+        return replace(found, attempt=replace(attempt, stored_at=began))
 
     monkeypatch.setattr(release_evidence, "look_at_ledger", look)
     assert asker.look().row.verified_after_ms == 86_400_000
@@ -347,14 +349,15 @@ def test_a_ledger_that_no_suite_is_asked_about_may_be_looked_at_twice(asker, sui
     assert not second.judged.suite_passed
 
 
-def test_users_suites_are_asked_each_time(asker, suites):
+def test_users_suites_are_asked_each_time(asker, suites, monkeypatch):
     """They may look at the clock."""
     asker.stack = replace(asker.stack, user_suites=(object(),))
     asked = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "tiering_assets.steps.suite_evidence.validate_user_suites",
-            lambda rows, _suites: asked.append(rows) or {},
-        )
-        look_twice(asker, lambda: None)
+
+    def judge(rows, _suites):
+        asked.append(rows)
+        return {}
+
+    monkeypatch.setattr(suite_evidence, "validate_user_suites", judge)
+    look_twice(asker, lambda: None)
     assert len(asked) == 2

@@ -31,7 +31,8 @@ def due(scene):
 @pytest.fixture
 def reads(scene, monkeypatch):
     """How often each object was read, but not how often it was asked for its head."""
-    found, store = Counter(), type(scene.world.objects)
+    found: Counter[str] = Counter()
+    store = type(scene.world.objects)
     for name in ("get", "get_range"):
         really = getattr(store, name)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,9 @@ from resources.errors import MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps import release_plan, release_preview
+from tiering_assets.steps import disturb, release_plan, release_preview
 from tiering_assets.steps.release_plan import execute_plan, make_plan, planned_outcomes
+from tiering_assets.steps.release_preview import plan_release
 from tiering_assets.steps.release_work import Released
 from tiering_assets.tiering import release_caps
 from tiering_assets.tiering.release_gate import NotYet
@@ -87,12 +89,10 @@ def test_what_meets_a_cap_stays_and_says_so(scene, due):
 
 
 def test_a_topic_that_cannot_be_looked_at_is_told_and_holds_up_no_other(scene, due, monkeypatch):
-    really = release_preview.see
-
     def see(stack, ml_name):
         if ml_name == LOST:
             raise MetadataError("no answer")
-        return really(stack, ml_name)
+        return disturb.see(stack, ml_name)
 
     scene.broker.create_topic(LOST)
     monkeypatch.setattr(release_preview, "see", see)
@@ -110,11 +110,10 @@ def test_a_topic_that_cannot_be_looked_at_is_told_and_holds_up_no_other(scene, d
 
 @pytest.mark.parametrize("missing", ["certificate", "published_at"])
 def test_nothing_is_planned_without_its_proof(scene, due, missing, monkeypatch):
-    really = release_plan.plan_releases
-
-    def planned(*args, **how):
-        found = really(*args, **how)
-        return {name: [replace(one, **{missing: None}) for one in of] for name, of in found.items()}
+    def planned(stack, topics, **how):
+        items = plan_release(stack, TOPIC, topics[TOPIC], **how)
+        nothing: Any = {missing: None}
+        return {TOPIC: [replace(one, **nothing) for one in items]}
 
     monkeypatch.setattr(release_plan, "plan_releases", planned)
     with pytest.raises(RefusedError, match="planned for release without its proof"):

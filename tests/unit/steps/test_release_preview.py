@@ -52,7 +52,9 @@ def test_a_ledger_that_an_earlier_run_released_is_finished(scene, due):
 
 def test_a_topic_that_is_gone_releases_nothing(scene):
     planned = plan_releases(scene.process(), {GONE: [7]})
-    [item] = planned[GONE]
+    found = planned[GONE]
+    assert isinstance(found, list)
+    [item] = found
     assert item.decision == NotYet(
         ("persistent://t/ns/gone is gone; nothing is released for a deleted topic",)
     )

@@ -24,7 +24,7 @@ def scene():
 @pytest.fixture
 def asked(scene):
     """How often the broker is asked what, from now on."""
-    found = Counter()
+    found: Counter[str] = Counter()
     for name in ("runtime_configs", "activity"):
         really = getattr(scene.broker, name)
 

@@ -5,12 +5,25 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import MetadataConflictError, RefusedError, StaleEvidenceError
+from resources.errors import (
+    MetadataConflictError,
+    MetadataUnknownError,
+    RefusedError,
+    StaleEvidenceError,
+)
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
-from tiering_assets.steps import holds, release, release_finish, release_surroundings, release_work
+from tiering_assets.steps import (
+    guarded_delete,
+    holds,
+    release,
+    release_finish,
+    release_surroundings,
+    release_work,
+    topic_change,
+)
 from tiering_assets.steps.release import prepare_release, release_topic
 from tiering_assets.steps.release_reread import Reread
 from tiering_assets.steps.release_work import gate_again, refuse_old_metadata
@@ -133,7 +146,7 @@ def disturbances(scene):
 
 def delete_late(monkeypatch, *, times, meanwhile=lambda: None):
     """The first deletes find their evidence too old; something happens during the very first."""
-    really, left = release_finish.delete_ledgers, [times]
+    really, left = guarded_delete.delete_ledgers, [times]
 
     def late(*args, **how):
         if left[0]:
@@ -147,7 +160,7 @@ def delete_late(monkeypatch, *, times, meanwhile=lambda: None):
 
 
 def after_the_reload(monkeypatch, act):
-    really = release.make_change
+    really = topic_change.make_change
 
     def change(*args, **how):
         confirmed = really(*args, **how)
@@ -198,10 +211,21 @@ def test_where_all_were_stopped_nothing_is_deleted_and_nothing_told_as_released(
 
     after_the_reload(monkeypatch, meanwhile)
     monkeypatch.setattr(release_finish, "delete_ledgers", pytest.fail)
-    told = []
+    told: list[str] = []
     results = release_topic(replace(stack, narrate=told.append), TOPIC, [0, 1])
     assert [is_released(one) for one in results.values()] == [False, False]
     assert not [line for line in told if "released" in line]
+
+
+def test_a_delete_whose_answer_was_lost_is_not_taken_for_done(scene, stack, due):
+    def lose(**_how):
+        raise MetadataUnknownError("no answer")
+
+    stack.metadata.check_and_delete = lose
+    with pytest.raises(MetadataUnknownError):
+        release_topic(stack, TOPIC, [0, 1])
+    assert scene.cluster.has_node(0)
+    assert [key for key in scene.stack.book.keys(keys.RELEASES) if keys.is_release(key)] == []
 
 
 def test_a_delete_that_fails_first_is_the_runs_error(scene, stack, due, monkeypatch):

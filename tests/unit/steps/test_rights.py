@@ -16,7 +16,7 @@ class Asked:
     """Which nodes a run was asked to be let write."""
 
     def __init__(self, stack):
-        self.paths = []
+        self.paths: list[str] = []
         stack.metadata.require_writable = self.paths.append
         self.rights = Rights(stack)
 

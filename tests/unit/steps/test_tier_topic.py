@@ -6,8 +6,8 @@ from resources.errors import RefusedError, StaleEvidenceError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
+from tiering_assets.steps import confirm, topic_change
 from tiering_assets.steps import tier_topic as module
-from tiering_assets.steps import topic_change
 from tiering_assets.steps.publish import Published
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.tier_topic import tier_topic
@@ -62,7 +62,7 @@ def doubt(scene, certificate):
 
 def late(monkeypatch, *, times, meanwhile=lambda: None):
     """The first changes find their evidence too old."""
-    really, left = module.make_change, [times]
+    really, left = topic_change.make_change, [times]
 
     def change(*args, **how):
         if left[0]:
@@ -111,7 +111,7 @@ def test_where_one_half_has_nothing_to_do_the_other_is_done(scene, waiting, half
 
 def test_what_the_broker_cannot_read_is_tried_half_by_half(scene, waiting, monkeypatch):
     """Its own half fails; here only what is new cannot be read."""
-    really = topic_change.rehearse
+    really = confirm.rehearse
 
     def rehearse(stack, topic, last_entry_ids):
         if 2 in last_entry_ids:
@@ -130,6 +130,20 @@ def test_a_half_that_cannot_be_read_alone_fails_once(scene, waiting):
     be_blind(scene)
     results = tier(scene, waiting)
     assert all(isinstance(one, RefusedError) for one in results.published.values())
+
+
+@pytest.mark.parametrize("empty", ["published", "released"])
+def test_a_half_of_nothing_is_none_and_the_other_is_not_tried_twice(scene, waiting, told, empty):
+    """Each try costs the topic two reloads: the change, and its undoing."""
+    hold(scene, 1)
+    be_blind(scene)
+    told.clear()
+    if empty == "published":
+        assert isinstance(tier(scene, {}, [0, 1]).released[0], RefusedError)
+    else:
+        hold(scene, 0)
+        assert isinstance(tier(scene, waiting, [0, 1]).published[2], RefusedError)
+    assert told.count("unloaded") == 2
 
 
 def test_a_half_that_fails_leaves_what_was_settled_as_it_is(scene, waiting):

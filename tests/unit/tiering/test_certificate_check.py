@@ -1,6 +1,7 @@
 """Is what lies in the store what its certificate says? Each difference alone, in words."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ from tiering_assets.tiering.certificate_check import (
 
 STORE = SimulatedObjectStore()
 CERTIFICATE = put_chain(STORE, RecordBook(STORE, "inst"), 41).certificate
-DATA, INDEX = STORE.head(CERTIFICATE.data.key), STORE.get(CERTIFICATE.index.key)
+DATA: Any = STORE.head(CERTIFICATE.data.key)
+INDEX: Any = STORE.get(CERTIFICATE.index.key)
 ROWS = {
     block.part_number: BlockRow(
         kind=TaskKind.READ_BACK,

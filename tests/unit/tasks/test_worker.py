@@ -1,0 +1,93 @@
+"""A worker works with what it is given, and tells of each part that it sent."""
+
+import hashlib
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from resources.object_store.s3 import S3ObjectStore
+from resources.settings import BookieSettings, Settings, StoreSettings
+from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.sim_ledger import SimBookies, SimLedger
+from tiering_assets.tasks.descriptors import ListedPart
+from tiering_assets.tasks.rates import Rates
+from tiering_assets.tasks.runner import LocalRunner
+from tiering_assets.tasks.worker import Worker
+
+BLOCK = 4096
+SETTINGS = Settings(
+    bookies=BookieSettings(request_timeout_s=1.5, connect_timeout_s=1.5, password="pw")
+)
+
+
+@pytest.fixture
+def bookies():
+    with ExitStack() as stack:
+        yield SimBookies(stack)
+
+
+@pytest.fixture
+def objects():
+    return SimulatedObjectStore(part_bytes_min=1)
+
+
+@pytest.fixture
+def reached():
+    return []
+
+
+@pytest.fixture
+def run(objects, reached):
+    def worker():
+        return Worker(SETTINGS, store=objects, reached=reached.append)
+
+    return LocalRunner(SETTINGS, make_worker=worker).run
+
+
+def test_without_a_store_of_its_own_it_uses_the_one_that_is_set():
+    settings = replace(SETTINGS, store=StoreSettings(bucket="b", endpoint="http://127.0.0.1:9"))
+    with Worker(settings) as worker:
+        assert isinstance(worker.store, S3ObjectStore)
+        assert worker.store.bucket == "b"
+
+
+def test_it_spends_from_the_rates_that_it_is_given(objects):
+    rates = Rates(SETTINGS.budget, parts=lambda: 1)
+    with Worker(SETTINGS, store=objects, rates=rates) as worker:
+        assert worker.rates is rates
+        assert worker.store is objects
+
+
+def test_each_part_that_is_sent_is_told_and_no_other(bookies, objects, run, reached):
+    """What a run before it had sent is known by its SHA-256, whatever the store's ETag is."""
+    ledger = SimLedger.store(bookies, 5, [b"x" * 300] * 40, block_bytes=BLOCK)
+    upload_id = objects.create_upload(ledger.key, metadata={})
+    task = ledger.task(upload_id=upload_id)
+    first = run([task])
+    assert reached == ["copy.part_sent"] * len(ledger.blocks)
+    reached.clear()
+    listed = ListedPart(
+        part_number=2, size=first[1].block_length, etag='"an own one"', sha256=first[1].sha256
+    )
+    rows = run([replace(task, listed=(listed,))])
+    assert [row.sent for row in rows] == [row.part_number != 2 for row in rows]
+    assert rows[1].etag == '"an own one"'
+    assert reached == ["copy.part_sent"] * (len(ledger.blocks) - 1)
+
+
+@pytest.mark.parametrize("then", ["the same", "other bytes", "gone"])
+def test_a_block_that_is_there_already_is_ours_only_with_our_bytes(bookies, objects, run, then):
+    ledger = SimLedger.store(bookies, 5, [b"x" * 300], block_bytes=BLOCK)
+    [sent] = run([ledger.task()])
+    if then == "other bytes":
+        objects.overwrite(ledger.key, b"y" * sent.block_length)
+    elif then == "gone":
+        objects.head = lambda _key: None
+    [again] = run([ledger.task()])
+    if then == "the same":
+        assert again.etag == sent.etag
+        assert again.sha256 == hashlib.sha256(ledger.object_bytes()).hexdigest()
+    else:
+        assert again.error_class == "IntegrityError"
+        assert "already exists with other bytes" in again.error
