@@ -16,7 +16,6 @@ class Killers:
 
     killed: dict[str, str] = field(default_factory=dict)
     no_guard: dict[str, str] = field(default_factory=dict)
-    open: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path = KILLERS) -> Killers:
@@ -27,11 +26,9 @@ class Killers:
         told = {
             "killed": {name: self.killed[name] for name in names if name in self.killed},
             "no_guard": {name: self.no_guard[name] for name in names if name in self.no_guard},
-            "open": [n for n in names if n not in self.killed and n not in self.no_guard],
         }
         path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
 
     def uncovered(self, names: Sequence[str]) -> list[str]:
         """Mutants that stand nowhere."""
-        known = {*self.killed, *self.no_guard, *self.open}
-        return [name for name in names if name not in known]
+        return [name for name in names if name not in self.killed and name not in self.no_guard]

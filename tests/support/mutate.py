@@ -4,8 +4,7 @@
     python -m tests.support.mutate --find      and look for killers of those that have none
     python -m tests.support.mutate --find --new    of those only that came with the last change
 
-killers.json says of each who notices it, or why it forbids nothing; `open` are those of which neither is
-known yet. build/mutants.json has what this run found. The exit code is 1 if a recorded killer noticed
+killers.json says of each who notices it, or why it forbids nothing. build/mutants.json has what this run found. The exit code is 1 if a recorded killer noticed
 nothing, or if a guard stands nowhere.
 """
 
@@ -203,7 +202,8 @@ def main() -> int:
     asked.output.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     _tell(
         f"{len(mutants)} mutants: {report['caught']} caught, {len(checked.survived)} survive, "
-        f"{report['open']} open, {len(report['uncovered'])} stand nowhere; {report['seconds']} s"
+        f"{report['no_guard']} forbid nothing, {len(report['uncovered'])} stand nowhere; "
+        f"{report['seconds']} s"
     )
     return 1 if checked.survived or report["uncovered"] else 0
 
@@ -227,7 +227,7 @@ def _report(
         "tried": checked.tried,
         "caught": checked.tried - len(lost),
         "survived": sorted(lost),
-        "open": sum(name in killers.open for name in names),
+        "no_guard": sum(name in killers.no_guard for name in names),
         "uncovered": killers.uncovered(names),
         "seconds": round(seconds, 1),
     }

@@ -15,6 +15,7 @@ from tiering_assets.records.sweep_models import Removal
 from tiering_assets.steps import removals
 from tiering_assets.steps.audit import audit_store
 from tiering_assets.steps.clean_up import clean_up
+from tiering_assets.steps.contexts import read_contexts
 from tiering_assets.steps.removals import Removals, observe_removals
 from tiering_assets.steps.scrub import scrub
 from tiering_assets.tiering import removal
@@ -226,7 +227,7 @@ def test_a_node_made_anew_between_the_looks_is_not_believed(scene, monkeypatch):
 
 def test_an_outcome_that_is_gone_by_then_is_recorded_as_nothing(scene, monkeypatch):
     trim(scene)
-    really = removals.read_contexts
+    really = read_contexts
 
     def read(stack):
         for key in stack.book.keys("outcomes/"):

@@ -33,7 +33,7 @@ class Tried(Scene):
             self.asked += key.startswith(keys.PROBES)
             return really(key, *args, **how)
 
-        self.world.objects.put = put
+        self.world.objects.put = put  # type: ignore[method-assign]
 
     def forget(self):
         self.world.objects.delete(self.stack.book.prefix + self.key)
@@ -49,7 +49,7 @@ class Tried(Scene):
         def overwrite(key, body, *, if_absent=False, **how):
             return put(key, body, if_absent=if_absent and not key.startswith(keys.PROBES), **how)
 
-        self.world.objects.put = overwrite
+        self.world.objects.put = overwrite  # type: ignore[method-assign]
 
 
 @pytest.fixture
