@@ -202,7 +202,7 @@ def main() -> int:
     asked.output.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     _tell(
         f"{len(mutants)} mutants: {report['caught']} caught, {len(checked.survived)} survive, "
-        f"{report['no_guard']} forbid nothing, {len(report['uncovered'])} stand nowhere; "
+        f"{report['no_guard']} forbid nothing, {report['uncovered']} stand nowhere; "
         f"{report['seconds']} s"
     )
     return 1 if checked.survived or report["uncovered"] else 0
@@ -212,7 +212,7 @@ def _report(
     mutants: Sequence[Mutant], killers: Killers, checked: Checked, seconds: float
 ) -> dict[str, Any]:
     names = [one.name for one in mutants]
-    lost = set(checked.survived)
+    lost, nowhere = set(checked.survived), killers.uncovered(names)
     return {
         "schema": SCHEMA,
         "mutants": [
@@ -228,7 +228,8 @@ def _report(
         "caught": checked.tried - len(lost),
         "survived": sorted(lost),
         "no_guard": sum(name in killers.no_guard for name in names),
-        "uncovered": killers.uncovered(names),
+        "uncovered": len(nowhere),
+        "nowhere": nowhere,
         "seconds": round(seconds, 1),
     }
 

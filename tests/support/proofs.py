@@ -120,10 +120,10 @@ def _mutants(found: Mapping[str, Any]) -> Figures:
         counts={
             "mutants": len(names),
             "caught": found["caught"],
-            "no_guard": sum(one["no_guard"] is not None for one in found["mutants"]),
-            "open": found["open"],
+            "no_guard": found["no_guard"],
+            "uncovered": found["uncovered"],
         },
-        violations=len(found["survived"]) + len(found["uncovered"]),
+        violations=len(found["survived"]) + found["uncovered"],
         problem=f"{found['tried']} were tried of {known}" if short else None,
     )
 
