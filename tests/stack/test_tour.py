@@ -22,7 +22,6 @@ from tests.support.request_count import counted_requests
 from tests.support.tiered_cluster import tiered_cluster
 from tests.support.tour_check import ALLOWED, OUTPUT, check_tour
 from tiering_assets.steps.brokers_seen import known_brokers
-from tiering_assets.steps.bucket_proof import require_proven
 from tiering_assets.steps.budget import set_budget
 from tiering_assets.tasks.rate_budget import NAMES
 
@@ -56,7 +55,6 @@ def test_the_estimate_is_what_the_offload_then_does(cluster, shell, budget):
     cluster.make_namespace(namespace)
     spec = TopicSpec(topic=f"{namespace}/orders", messages=130, payload_bytes=100 * KIB)
     known_brokers(cluster.steps)  # their record is written once an hour
-    require_proven(cluster.steps)  # and the bucket is tried out once
     cluster.fill(spec, TopicSpec(topic=spec.topic, messages=20, payload_bytes=KIB, seed=1))
     ids = cluster.ledger_ids(spec)
     told = shell.document("topic", "offload", spec.topic, "--dry-run")

@@ -30,6 +30,7 @@ from resources.settings import Settings
 from tests.support.offload_policies import offload_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
+from tiering_assets.steps.bucket_proof import require_proven
 from tiering_assets.steps.pipeline import LedgerOutcome
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.sweep import Leaving, find_leavings, sweep
@@ -66,6 +67,8 @@ class Lab:
             release=replace(settings.release, deletion_lag_s=0.0, guard_age_s=YOUNGEST_S),
         )
         self._next_ledger_id = FIRST_OWN_LEDGER + secrets.randbelow(10**8)
+        with self.open() as stack:  # once, before servers are struck
+            require_proven(stack)
 
     # ----- the product
 

@@ -177,7 +177,7 @@ TAIL = 1
 def scene_with_a_tail() -> Scene:
     """A loaded topic whose ledger 1 was closed by the unload of our publication of ledger 0."""
     scene = Scene()
-    scene.wait(60)
+    scene.wait(600)
     scene.broker.produce(TOPIC, [b"written before our unload"])
     scene.publish()
     scene.broker.load(TOPIC)

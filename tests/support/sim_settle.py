@@ -122,7 +122,24 @@ def _judge_end(world: World, site: Site) -> None:
         if parsed is not None and world.objects.peek(
             f"{prefix}{keys.attempt(parsed.ledger_id, parsed.uid)}"
         ):
+            if _may_hold_all_that_is_left(world, site, parsed.ledger_id):
+                continue
             monitor.report("I13", f"upload {upload_id} of {key} is left")
+
+
+def _may_hold_all_that_is_left(world: World, site: Site, ledger_id: int) -> bool:
+    """BookKeeper no longer has a ledger whose copy is quarantined: a person must look first."""
+    monitor, cluster = world.monitor, site.cluster
+    contexts = [
+        info.offload
+        for _ml_name, topic in monitor.topics_of(site)
+        for info in topic.ledgers
+        if info.ledger_id == ledger_id and info.offload is not None
+    ]
+    return not cluster.has_node(ledger_id) and any(
+        monitor.has_record(cluster.instance, keys.quarantine(ledger_id, context.uid))
+        for context in contexts
+    )
 
 
 def _unfinished(world: World, site: Site, info: LedgerInfo) -> str | None:

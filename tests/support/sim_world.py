@@ -112,7 +112,7 @@ class World:
             proven_at=T0,
             writer=Writer(tool_version="0", host="sim", run_id="doctor"),
         )
-        key = keys.bucket_proof(store.endpoint, store.bucket)
+        key = keys.bucket_proof(store.bucket)
         RecordBook(self.objects, instance).create_or_read(key, proof)
 
     def _told(self, site: Site, what: str, ml_name: str) -> None:

@@ -38,6 +38,7 @@ from resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.offload_format.decoder import Index, block_lengths, decode_index
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.walker import iter_block_entries
+from tiering_assets.steps.bucket_proof import require_proven
 from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.steps.release import release_topic
 from tiering_assets.steps.release_work import Released
@@ -233,7 +234,7 @@ class TieredCluster:
 
 @contextmanager
 def tiered_cluster(running: DevStack) -> Iterator[TieredCluster]:
-    """Connect the steps to a running stack, with a runner in this process."""
+    """Connect the steps to a running stack, with a runner in this process, the bucket proven."""
     settings = running.settings()
     settings = replace(
         settings,
@@ -243,6 +244,7 @@ def tiered_cluster(running: DevStack) -> Iterator[TieredCluster]:
         broker=replace(settings.broker, timeout_s=PATIENCE_S),
     )
     with open_stack(settings, runner=LocalRunner(settings)) as steps:
+        require_proven(steps)
         yield TieredCluster(running, steps)
 
 

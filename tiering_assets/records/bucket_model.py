@@ -14,7 +14,7 @@ from tiering_assets.records.writer import Writer
 class BucketProof:
     """Written when every promise that the protocols rely on was tried out in the bucket, and held.
 
-    `promises` are the names of what was tried. A proof is of this bucket at this endpoint.
+    `promises` are the names of what was tried, `endpoint` is through which.
     """
 
     kind: ClassVar[str] = "tierkeeper/bucket-proof/1"

@@ -187,9 +187,9 @@ def hold(ledger_id: int) -> str:
     return f"holds/{ledger_id}.json"
 
 
-def bucket_proof(endpoint: str, bucket: str) -> str:
-    """Of one bucket at one address: the same name elsewhere is another bucket."""
-    return f"bucket-proofs/{sha256(f'{endpoint} {bucket}'.encode()).hexdigest()[:32]}.json"
+def bucket_proof(bucket: str) -> str:
+    """Of one bucket: records that were copied to another prove nothing of that."""
+    return f"bucket-proofs/{sha256(bucket.encode()).hexdigest()[:32]}.json"
 
 
 HOLD_ALL = "holds/all.json"

@@ -69,7 +69,7 @@ class Offloads:
                 to_copy.append(listed)
         to_publish = self._unconfirmed(topic)
         sizes = {one.ledger_id: one.size or 0 for one in verified}
-        if verified and pending_due(self._stack, topic.ml_name, topic.info, sizes):
+        if verified and pending_due(self._stack, topic.info, sizes):
             to_publish += verified
         elif verified and self._is_idle(topic.ml_name):
             to_copy += verified  # the run looks again: only an idle topic is published to before

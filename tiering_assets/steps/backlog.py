@@ -7,7 +7,7 @@ names a topic gets its own policy level asked, too, which may have a broker load
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,14 +18,12 @@ from tiering_assets.steps.ledger_reasons import Seen, why_not_released
 from tiering_assets.steps.one_ledger import OneLedger, look_at_one, may_list, nobody_knows
 from tiering_assets.steps.plan import decide_sight
 from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.publications import publications_stored_at
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import LedgerView, SurveyedTopic, survey_topics
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.tiering.backlog_counts import Explained, ReasonCount, count_reasons
 from tiering_assets.tiering.backlog_reason import BacklogReason, Because, of_wait
 from tiering_assets.tiering.reasons import Wait
-from tiering_assets.tiering.states import LedgerState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +90,6 @@ def explain_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False)
                 info=topic,
                 node=node,
                 ledgers=(surveyed,),
-                published_at=_published_at(stack, view),
             )
             because = _explain_one(stack, one, alone, loads_nothing=loads_nothing)
     return LedgerReason(
@@ -101,13 +98,6 @@ def explain_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False)
         view=None if because is None else view,
         because=because or _explain_unlisted(one),
     )
-
-
-def _published_at(stack: Stack, view: LedgerView) -> Sequence[datetime]:
-    """When its topic was published to, where that matters: to what is proven and waits."""
-    if view.state is not LedgerState.VERIFIED:
-        return ()
-    return publications_stored_at(stack, view.ml_name)
 
 
 def _explain_one(

@@ -165,7 +165,6 @@ class Look:
             self._stack.settings.publish,
             topic.info,
             {view.ledger_id: view.bytes or 0 for view in proven},
-            topic.published_at,
         )
         return None if due_at is None or due_at <= self._stack.now() else due_at
 

@@ -1,7 +1,7 @@
 """The bucket keeps the promises that every protocol relies on: proven once, written down, asked by each run.
 
 Owns: nothing is uploaded to a bucket of which no proof is on record; the first run that finds none tries
-the bucket out itself, and refuses where a promise is broken. A proof is of one bucket at one endpoint,
+the bucket out itself, and refuses where a promise is broken. A proof is of the bucket that it lies in,
 and of all promises that this version relies on.
 """
 
@@ -81,4 +81,4 @@ def _record(stack: Stack) -> None:
 
 
 def _key(stack: Stack) -> str:
-    return keys.bucket_proof(stack.settings.store.endpoint, stack.settings.store.bucket)
+    return keys.bucket_proof(stack.settings.store.bucket)

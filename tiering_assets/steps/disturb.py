@@ -5,9 +5,9 @@ Facts from the broker, the topic's node and our records for tiering/disturbance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from resources.errors import BrokerError
 from resources.metastore.cas import EditResult
@@ -19,7 +19,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
 from tiering_assets.steps.bookies import why_not_reloadable
 from tiering_assets.steps.brokers_seen import Found, locate
-from tiering_assets.steps.publications import publications_stored_at
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.topic_evidence import topic_of
@@ -48,7 +47,7 @@ def not_due(
         for ledger_id, certificate in certificates.items()
         if (listed := found[0].ledger(ledger_id)) is not None and listed.offload is None
     }
-    if pending_due(stack, ml_name, found[0], waiting) or _is_idle(stack, ml_name, found):
+    if pending_due(stack, found[0], waiting) or _is_idle(stack, ml_name, found):
         return frozenset()
     return frozenset(waiting)
 
@@ -61,30 +60,28 @@ def _is_idle(stack: Stack, ml_name: str, found: Found) -> bool:
         return False
 
 
-def pending_due(
-    stack: Stack, ml_name: str, topic: ManagedLedger, waiting: Mapping[int, int]
-) -> bool:
+def pending_due(stack: Stack, topic: ManagedLedger, waiting: Mapping[int, int]) -> bool:
     """Whether a topic that was just read is worth an unload; `waiting` are bytes of proven copies."""
-    published_at = publications_stored_at(stack, ml_name)
-    due_at = pending_due_at(stack.settings.publish, topic, waiting, published_at)
+    due_at = pending_due_at(stack.settings.publish, topic, waiting)
     return due_at is not None and due_at <= stack.now()
 
 
 def pending_due_at(
-    settings: PublishSettings,
-    topic: ManagedLedger,
-    waiting: Mapping[int, int],
-    published_at: Sequence[datetime],
+    settings: PublishSettings, topic: ManagedLedger, waiting: Mapping[int, int]
 ) -> datetime | None:
     """When a loaded topic is to be reloaded for what waits; see publication_due_at.
 
-    `published_at` is when the store took the record of each of its publications: right after our
-    unload.
+    Each context says when it was written, right before our unload: no record is asked for.
     """
     closed_at = {
         listed.ledger_id: listed.closed_at
         for listed in topic.ledgers
         if listed.closed_at is not None
+    }
+    published_at = {
+        datetime.fromtimestamp(listed.offload.timestamp_ms / 1000, UTC)
+        for listed in topic.ledgers
+        if listed.offload is not None  # a broker's unfinished one says 1970
     }
     return publication_due_at(
         [
@@ -92,7 +89,12 @@ def pending_due_at(
             for i, size in waiting.items()
             if i in closed_at
         ],
-        ours=sealed_by_us(closed_at, published_at),
+        ours=sealed_by_us(
+            closed_at,
+            published_at,
+            within=timedelta(seconds=settings.confirm_timeout_s),
+            clocks_apart=timedelta(seconds=settings.clock_skew_max_s),
+        ),
         last_disturbed_at=max(published_at, default=None),
         patience=Patience(
             bytes_min=settings.pending_bytes,

@@ -82,13 +82,13 @@ def offload_batch(
 
     With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
     stay verified until then.
-
-    Raises:
-        RefusedError: the bucket breaks a promise that all copies rely on; nothing was done.
     """
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
-    require_proven(stack)
+    try:
+        require_proven(stack)
+    except TierkeeperError as error:
+        return [LedgerOutcome(ledger_id=ledger_id, error=error) for ledger_id in wanted]
     outcomes: dict[int, LedgerOutcome] = {}
     rights = Rights(stack)
     try:

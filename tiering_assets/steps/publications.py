@@ -79,11 +79,6 @@ def recorded_publications(stack: Stack, ml_name: str) -> Publications:
     return Publications(_read(stack, stack.book.keys(keys.publications_of(ml_name))))
 
 
-def publications_stored_at(stack: Stack, ml_name: str) -> Sequence[datetime]:
-    """When the store took each record of a topic's publications: one listing."""
-    return list(stack.book.stored_at(keys.publications_of(ml_name)).values())
-
-
 def surveyed_publications(
     stack: Stack, ml_name: str, listed: PublicationKeys | None = None
 ) -> Publications:

@@ -7,7 +7,7 @@ CLI lists, what Dagster discovers and what the backlog counts all come from here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -78,16 +78,12 @@ class SurveyedLedger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyedTopic:
-    """One topic as its node lists it, with its ledgers in id order.
-
-    `published_at` is when the store took the record of each of its publications, in any order.
-    """
+    """One topic as its node lists it, with its ledgers in id order."""
 
     ml_name: str
     info: ManagedLedger
     node: Node
     ledgers: tuple[SurveyedLedger, ...]
-    published_at: Sequence[datetime] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +141,6 @@ def _survey_topic(
             )
             for listed in topic.info.ledgers
         ),
-        published_at=[stored.stored_at for stored in publications.records],
     )
 
 

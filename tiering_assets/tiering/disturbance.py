@@ -18,7 +18,6 @@ from resources.pulsar.activity import TopicActivity
 from resources.settings import DisturbSettings
 from tiering_assets.tiering.reasons import Reason, Wait
 
-CLOCKS_APART = timedelta(seconds=5)  # a broker's closing time may lie a little before our record
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 
@@ -32,19 +31,24 @@ class Pending:
 
 
 def sealed_by_us(
-    closed_at: Mapping[int, datetime], disturbed_at: Iterable[datetime]
+    closed_at: Mapping[int, datetime],
+    published_at: Iterable[datetime],
+    *,
+    within: timedelta,
+    clocks_apart: timedelta,
 ) -> frozenset[int]:
-    """Ledgers that our own unloads sealed: the first one closed at or after each of them.
+    """Ledgers that our own unloads sealed: those closed `within` so long of a publication.
 
-    An unload closes the open ledger, but its closing time is written when the topic is loaded
-    again, which may be hours later; so it is known by its order, not by its time.
+    An unload closes the open ledger, and its closing time is written when the topic is loaded again:
+    by the reads that confirm the publication. Clocks, ours and the broker's, may be apart; whoever rolled
+    over at that very time waits like a tail, unless something else of the topic does not.
     """
-    ours = set()
-    for moment in disturbed_at:
-        after = [(when, i) for i, when in closed_at.items() if when >= moment - CLOCKS_APART]
-        if after:
-            ours.add(min(after)[1])
-    return frozenset(ours)
+    spans = [(at - clocks_apart, at + within + clocks_apart) for at in published_at]
+    return frozenset(
+        ledger_id
+        for ledger_id, when in closed_at.items()
+        if any(first <= when <= last for first, last in spans)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,6 @@ GIVEN: dict[str, list[object]] = {
     "digest": ["0" * 64],
     "number": [1, 9_999_999_999],
     "hour": [datetime(2026, 1, 2, 3, tzinfo=UTC)],
-    "endpoint": ["", "http://127.0.0.1:9000"],
     "bucket": ["tiered"],
     "broker": [None, "http://b:8080"],
     "what": ["shallow", "deep", "partial", "failed"],

@@ -54,7 +54,7 @@ def test_a_ledger_that_is_not_closed_is_no_reason(scene):
     topic, _node = scene.stack.topics.read(TOPIC)
     [still_open] = [one.ledger_id for one in topic.ledgers if one.is_open]
     waiting = {still_open: 10**12}
-    assert pending_due_at(scene.stack.settings.publish, topic, waiting, []) is None
+    assert pending_due_at(scene.stack.settings.publish, topic, waiting) is None
 
 
 def certificate_key(scene):
@@ -116,10 +116,10 @@ def test_a_tick_asks_about_a_bounded_number_of_topics(scene, told, monkeypatch):
 
 
 def test_why_names_the_time_at_which_it_goes_out(scene, told):
-    [published] = scene.publications()
+    closed_at = scene.stack.topics.read(TOPIC)[0].ledger(TAIL).closed_at
     because = explain_ledger(told, TAIL, loads_nothing=True).because
     assert because.reason is BacklogReason.WAITING_TO_DISTURB
-    by = published.stored_at + timedelta(seconds=DAY)
+    by = closed_at + timedelta(seconds=DAY)
     assert f", by {by:%Y-%m-%d %H:%M:%S} UTC, or once no broker" in because.detail
     fleet = {one.view.ledger_id: one.because for one in explain_backlog(told, loads_nothing=True)}
     assert fleet[TAIL] == because

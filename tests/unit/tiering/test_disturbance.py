@@ -19,6 +19,7 @@ from tiering_assets.tiering.reasons import Reason
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
 
 
 def pending(ledger_id, *, size=1, age=HOUR):
@@ -71,25 +72,33 @@ def test_a_ledger_sealed_by_us_does_not_trigger_as_others_do_and_its_bytes_do_no
     assert decide(waiting, ours={2})
 
 
-def test_our_unload_sealed_the_first_ledger_closed_after_it_however_late_that_was_written():
+def sealed(closed, published):
+    return sealed_by_us(closed, published, within=MINUTE, clocks_apart=timedelta(seconds=5))
+
+
+def test_our_unload_sealed_what_was_closed_soon_after_each_publication():
     closed = {1: NOW - 9 * HOUR, 2: NOW - 3 * HOUR, 3: NOW - HOUR}
-    assert sealed_by_us(closed, [NOW - 8 * HOUR]) == {2}
-    assert sealed_by_us(closed, [NOW - 8 * HOUR, NOW - 2 * HOUR]) == {2, 3}
-    assert sealed_by_us(closed, [NOW - HOUR / 2]) == frozenset()
+    assert sealed(closed, [NOW - 3 * HOUR - MINUTE / 2]) == {2}
+    assert sealed(closed, [NOW - 3 * HOUR - MINUTE / 2, NOW - HOUR]) == {2, 3}
+    assert sealed(closed, [NOW - 2 * HOUR]) == frozenset()  # one closed an hour later is a rollover
+    assert sealed(closed, []) == frozenset()
 
 
-def test_a_closing_time_slightly_before_our_record_is_still_ours():
-    assert sealed_by_us({1: NOW - timedelta(seconds=4)}, [NOW]) == {1}
-    assert sealed_by_us({1: NOW - timedelta(seconds=6)}, [NOW]) == frozenset()
+@pytest.mark.parametrize(
+    ("after_s", "ours"), [(-6, False), (-5, True), (0, True), (65, True), (66, False)]
+)
+def test_clocks_may_be_a_little_apart_at_both_ends(after_s, ours):
+    closed = {1: NOW + timedelta(seconds=after_s)}
+    assert sealed(closed, [NOW]) == ({1} if ours else set())
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=8, unique=True))
 def test_publishing_does_not_cause_publishing(minutes):
     """Each unload seals one ledger; however many there were, they alone ask for one a day at most."""
     disturbed = [NOW - timedelta(minutes=m) for m in minutes]
-    sealed = {i: at + timedelta(seconds=1) for i, at in enumerate(sorted(disturbed))}
-    ours = sealed_by_us(sealed, disturbed)
-    waiting = [Pending(ledger_id=i, bytes=10**12, closed_at=at) for i, at in sealed.items()]
+    closed = {i: at + timedelta(seconds=1) for i, at in enumerate(sorted(disturbed))}
+    ours = sealed(closed, disturbed)
+    waiting = [Pending(ledger_id=i, bytes=10**12, closed_at=at) for i, at in closed.items()]
     a_day_ago = min(minutes) >= 24 * 60
     assert decide(waiting, ours=ours, last=max(disturbed), bytes_min=1) is a_day_ago
 
