@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants tour-check crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ mutants: setup ## take each guard out of our code; its recorded killer must noti
 	$(if $(FIND),CALLERS_DIR=build/callers $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tests.support.callers tests/unit tests/golden)
 	$(BIN)/python -m tests.support.mutate $(if $(FIND),--find)
 	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs mutants)
+
+same: setup ## does this tree do what BASE=COMMIT did? effects, commands, names and bytes compared; build/same.json
+	$(BIN)/python -m tests.support.same $(or $(BASE),HEAD) --seeds $(or $(SEEDS),500)
 
 tour-check: setup ## every command that reads only, where nothing is loaded: what each changed; build/read-only.json
 	$(BIN)/python -m tests.support.tour_check
