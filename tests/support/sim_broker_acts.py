@@ -78,8 +78,10 @@ class Unasked(Memory):
         gone = ml_pb2.ManagedLedgerInfo.LedgerInfo()
         gone.CopyFrom(info)
         loaded.message.ledgerInfo.remove(info)
+        before = self.cluster.metadata.nodes[managed_ledger_path(ml_name)].data
         if not self._store(ml_name, loaded):
             return None
+        self.cluster.taken[gone.ledgerId] = (self.cluster.metadata.clock_ms(), before)
         self._pause(0.05)
         if leaves:
             self.cluster.delete_ledger(gone.ledgerId)
@@ -163,6 +165,7 @@ class Unasked(Memory):
             return
         message = loaded.message if loaded is not None else parse(stored.data)
         for info in message.ledgerInfo:
+            self.cluster.taken[info.ledgerId] = (self.cluster.metadata.clock_ms(), stored.data)
             self._delete_all(info)
         self._told("deleted", ml_name)
 

@@ -30,6 +30,8 @@ class SimCluster:
         self.bookies: dict[int, list[bytes]] = {}
         self.written: dict[int, list[bytes]] = {}
         self.owner: dict[int, str] = {}
+        # Ledgers that a broker took from their topic: when, and the node that listed them last.
+        self.taken: dict[int, tuple[int, bytes]] = {}
         self._next_id = 0
 
     @property

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_evidence import HOLDS, node_of, object_at
-from tests.support.sim_truth import Truth
+from tests.support.sim_truth import Truth, decoded
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
 
@@ -40,7 +40,7 @@ class ObjectJudge(Truth):
         attempt = self.record(instance, keys.attempt(ledger_id, uid))
         if attempt is None:
             if hits_current:
-                self._judge_leftover(site, key, uid, ledger_id)
+                self._judge_leftover(process, key, uid, ledger_id)
             return
         owner = attempt["ml_name"]
         effect = f"{key} deleted" if version_id is None else f"{key} deleted, version {version_id}"
@@ -88,7 +88,7 @@ class ObjectJudge(Truth):
         outcome = self.record(site.cluster.instance, keys.outcome(ledger_id, uid))
         abandoned = outcome is not None and outcome["outcome"] == "abandon"
         never_stood = self._never_stood(site, uid, ledger_id)
-        if not abandoned and not never_stood and not self._is_replaced(site, uid, ledger_id):
+        if not abandoned and not never_stood and not self._is_replaced(process, uid, ledger_id):
             self.report("I16", f"{key} deleted, its outcome is {outcome}")
 
     def judge_outcome(self, process: Process, outcome: Mapping[str, Any]) -> None:
@@ -184,18 +184,18 @@ class ObjectJudge(Truth):
         true_s = self.world.scheduler.now - self.put_at.get(record_key, self.world.scheduler.now)
         return max(told_s, true_s) <= self.world.settings.release.guard_age_s
 
-    def _judge_leftover(self, site: Site, key: str, uid: UUID, ledger_id: int) -> None:
+    def _judge_leftover(self, process: Process, key: str, uid: UUID, ledger_id: int) -> None:
         """What a broker left unfinished may go: noted a guard age ago, intended, still on bookies.
 
         What it finished and a check found broken goes once another copy is read in its place.
         """
-        cluster = site.cluster
+        site, cluster = process.site, process.site.cluster
         if not self.is_intended(cluster.instance, ledger_id, uid):
             self.report("I6", f"{key} deleted, which no attempt of {cluster.instance} made")
             return
         note = f"tierkeeper/{cluster.instance}/leftovers/{ledger_id}/{uid}.json"
         if self.record(cluster.instance, keys.damage(ledger_id, uid)) is not None:
-            if not self._is_replaced(site, uid, ledger_id):
+            if not self._is_replaced(process, uid, ledger_id):
                 self.report("I9", f"{key} deleted, nothing is read in its place for an hour")
             if self._is_last_copy(site, uid, ledger_id):
                 self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
@@ -208,14 +208,22 @@ class ObjectJudge(Truth):
     def is_intended(self, instance: str, ledger_id: int, uid: UUID) -> bool:
         return self.has_record(instance, f"sweep-intents/{ledger_id}/{uid}.json")
 
-    def _is_replaced(self, site: Site, uid: UUID, ledger_id: int) -> bool:
-        """A damaged copy may go an hour after another one was confirmed in its place."""
-        instance = site.cluster.instance
+    def _is_replaced(self, process: Process, uid: UUID, ledger_id: int) -> bool:
+        """A damaged copy may go an hour after another one was confirmed in its place.
+
+        A ledger that its broker took since the process read its topic counts as listed.
+        """
+        site = process.site
+        instance, owner = site.cluster.instance, site.cluster.owner[ledger_id]
         found = (keys.quarantine(ledger_id, uid), keys.damage(ledger_id, uid))
         if all(self.record(instance, key) is None for key in found):
             return False
-        topic = self.topic(site, site.cluster.owner[ledger_id])
+        topic = self.topic(site, owner)
         listed = None if topic is None else topic.ledger(ledger_id)
+        if listed is None and ledger_id in site.cluster.taken:
+            taken_ms, node = site.cluster.taken[ledger_id]
+            if not self.knew(process, node_of(owner), self.world.since(taken_ms)):
+                listed = decoded(node).ledger(ledger_id)
         context = None if listed is None else listed.offload
         if context is None or not context.complete or context.uid == uid:
             return False

@@ -69,6 +69,10 @@ class World:
     def clock(self, offset_s: float) -> datetime:
         return T0 + timedelta(seconds=self.scheduler.now + offset_s)
 
+    def since(self, clock_ms: int) -> float:
+        """The simulated second of a server's timestamp."""
+        return clock_ms / 1000 - T0.timestamp()
+
     def new_uid(self) -> UUID:
         return UUID(int=self.rng.getrandbits(128), version=4)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from resources.errors import ObjectNotFoundError
 from resources.metastore.ledger_info import LedgerInfo
@@ -239,14 +240,29 @@ def _read_blocks(
         blocks=blocks,
         with_source=asked is not None,
     )
-    stored = rows_by_part(rows[TaskKind.READ_BACK])
     findings += block_findings([*rows[TaskKind.READ_BACK], *rows[TaskKind.READ_SOURCE]])
+    stored = rows_by_part(rows[TaskKind.READ_BACK])
+    served = None if asked is None else rows_by_part(rows[TaskKind.READ_SOURCE])
+    read = _without_gap(blocks, stored, served)
     if sight.certificate is not None:
-        parts = {block.part_number for block in blocks}
-        certified = [b for b in sight.certificate.record.blocks if b.part_number in parts]
-        findings += block_differences(certified, stored)
-    findings += _source_differences(stored, rows_by_part(rows[TaskKind.READ_SOURCE]))
-    return stored
+        certified = [b for b in sight.certificate.record.blocks if b.part_number in read]
+        findings += block_differences(certified, read)
+    findings += _source_differences(read, served or {})
+    return read
+
+
+def _without_gap(
+    blocks: Sequence[BlockPlan],
+    stored: Mapping[int, BlockRow],
+    served: Mapping[int, BlockRow] | None,
+) -> dict[int, BlockRow]:
+    """Rows up to the first block that a task said nothing about: a lost row is no difference.
+
+    The next look begins there; what was read behind it would count twice.
+    """
+    seen = stored.keys() if served is None else stored.keys() & served.keys()
+    read = takewhile(lambda block: block.part_number in seen, blocks)
+    return {block.part_number: stored[block.part_number] for block in read}
 
 
 def _source_differences(

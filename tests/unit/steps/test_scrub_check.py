@@ -9,6 +9,7 @@ from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records.models import Scrub
 from tiering_assets.steps.scrub_check import check_copy
+from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tiering.scrub_plan import LOOK_REQUESTS, Depth, Look
 
 ALL = len(PAYLOADS) * BLOCK_BYTES
@@ -29,8 +30,10 @@ def brokers():
     return Copy(BROKERS)
 
 
-def check(copy, depth=Depth.DEEP, *, bytes_max=ALL, begun=None, listed=None, node=...):
+def check(copy, depth=Depth.DEEP, *, bytes_max=ALL, begun=None, listed=None, node=..., lost=None):
     stack = copy.scene.process()
+    if lost is not None:
+        stack = replace(stack, runner=LosesRows(stack.runner, *lost))
     candidate = copy.candidate
     now = stack.topics.read(candidate.ml_name)[0].ledger(copy.ledger_id)
     node = stack.ledgers.read(copy.ledger_id) if node is ... else node
@@ -64,6 +67,17 @@ def begun(copy, checked, **changes):
 
 def finds(checked, said):
     return [one for one in checked.findings if said in one]
+
+
+class LosesRows:
+    """A runner that loses what tasks said of one block."""
+
+    def __init__(self, runner, part, kind):
+        self.runner, self.lost = runner, (part, kind)
+
+    def run(self, tasks, **how):
+        rows = self.runner.run(tasks, **how)
+        return [row for row in rows if (row.part_number, row.kind) != self.lost]
 
 
 # ----- a sound copy
@@ -104,6 +118,23 @@ def test_the_next_look_goes_on_where_a_budget_ended_one(copy):
     assert found.findings == ()
     assert (found.blocks_read, found.entries, found.payload_bytes) == (6, 6, 1560)
     assert found.bytes_read == ALL - 2 * BLOCK_BYTES
+
+
+@pytest.mark.parametrize("part", [1, 3, 6])
+def test_a_look_ends_before_the_block_whose_row_was_lost(copy, part):
+    """And that is no damage; the next one reads it, and nothing counts twice."""
+    first = check(copy, lost=(part, TaskKind.READ_BACK))
+    assert (first.findings, first.whole) == ((), False)
+    assert (first.blocks_read, first.entries) == (part - 1, part - 1)
+    found = check(copy, begun=begun(copy, first))
+    assert (found.findings, found.whole) == ((), True)
+    assert (found.blocks_read, found.entries, found.payload_bytes) == (6, 6, 1560)
+
+
+def test_a_block_that_bookies_were_not_heard_of_was_not_looked_at(brokers):
+    """Nothing else vouches for a broker's copy."""
+    found = check(brokers, lost=(3, TaskKind.READ_SOURCE))
+    assert (found.findings, found.whole, found.blocks_read) == ((), False, 2)
 
 
 @pytest.mark.parametrize(
