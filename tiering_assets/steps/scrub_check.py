@@ -247,7 +247,8 @@ def _read_blocks(
     if sight.certificate is not None:
         certified = [b for b in sight.certificate.record.blocks if b.part_number in read]
         findings += block_differences(certified, read)
-    findings += _source_differences(read, served or {})
+    if served is not None:
+        findings += _source_differences(read, served)
     return read
 
 
