@@ -1,4 +1,4 @@
-"""Running digest over the entries of one block: what source and read-back must agree on.
+"""Digests of entries and objects. That of entries is what source and read-back must agree on.
 
 Owns: SHA-256 over (entry id int64, payload length int32, both big-endian, payload) of each entry in
 order. It does not depend on the block format, so equal digests mean equal entries however they were
@@ -50,3 +50,11 @@ class EntriesDigest:
     def hexdigest(self) -> str:
         """Digest of the entries so far: 64 lower-case hex digits."""
         return self._sha256.hexdigest()
+
+
+def object_digest(blocks: Iterable[str]) -> str:
+    """Digest of a data object: SHA-256 over its blocks' SHA-256 digests (hex) in part order."""
+    whole = sha256()
+    for block in blocks:
+        whole.update(bytes.fromhex(block))
+    return whole.hexdigest()

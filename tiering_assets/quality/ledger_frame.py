@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.records.models import BlockFacts, Certificate, LedgerFacts, PublishedLedger
-from tiering_assets.tiering.verification import object_digest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,6 +17,7 @@ from resources.errors import ExpectationError, IntegrityError, ObjectNotFoundErr
 from resources.object_store.store import ObjectHead
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import decode_index
+from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.offload_format.keys import check_format_version
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.quality.facts import IndexFacts
@@ -42,7 +43,6 @@ from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.tiering.verification import (
     find_differences,
-    object_digest,
     rows_by_part,
     second_read_differences,
     second_read_parts,

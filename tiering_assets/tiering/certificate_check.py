@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
 from tiering_assets.tasks.descriptors import BlockRow
-from tiering_assets.tiering.verification import object_digest
 
 
 def certificate_differences(

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
+from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records.models import BlockFacts, Certificate
-from tiering_assets.tiering.verification import object_digest
 
 _HEX = frozenset(string.hexdigits.lower())
 _SHA256_DIGITS = 64

@@ -9,7 +9,6 @@ raised, so that a quarantine record can name them all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Final
 
 from resources.errors import IntegrityError, SettingsError
@@ -114,11 +113,3 @@ def second_read_differences(
                 f"{(row.entries, row.payload_bytes)} {row.entries_sha256}"
             )
     return found
-
-
-def object_digest(blocks: Iterable[str]) -> str:
-    """Digest of a data object: SHA-256 over its blocks' SHA-256 digests (hex) in part order."""
-    whole = sha256()
-    for block in blocks:
-        whole.update(bytes.fromhex(block))
-    return whole.hexdigest()
