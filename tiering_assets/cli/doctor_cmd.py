@@ -15,7 +15,7 @@ from tiering_assets.cli.output import print_document, print_line
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.doctor import Finding
+    from tiering_assets.steps.finding import Finding
 
 
 def declare(app: typer.Typer) -> None:
@@ -75,7 +75,8 @@ def doctor(
         _ask_workers(session)
         return
     from resources.metastore.topic_names import parse_topic_name, with_scheme
-    from tiering_assets.steps.doctor import Level, examine
+    from tiering_assets.steps.doctor import examine
+    from tiering_assets.steps.finding import Level
 
     names = None
     if topic:
@@ -98,7 +99,7 @@ def doctor(
 
 def _proofs(session: Session) -> Iterator[Finding]:
     from tiering_assets.steps.bucket_proof import prove
-    from tiering_assets.steps.doctor import asked
+    from tiering_assets.steps.finding import asked
 
     def prove_it() -> Iterator[Finding]:
         with session.stack() as stack:

@@ -20,7 +20,7 @@ from resources.errors import (
 )
 from resources.object_store.store import ObjectStore, WrittenObject
 from tiering_assets.records import keys
-from tiering_assets.steps.doctor import Finding, asked, fail, ok, warn
+from tiering_assets.steps.finding import Finding, asked, fail, ok, warn
 
 _CREATORS = 6
 _OTHER_STORE = "use a store, or a release of it, that keeps this promise of S3"

@@ -14,7 +14,7 @@ from resources.errors import FormatError, RefusedError
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_model import BucketProof
 from tiering_assets.steps.bucket_promises import PROMISES, prove_bucket
-from tiering_assets.steps.doctor import Finding, Level, ok
+from tiering_assets.steps.finding import Finding, Level, ok
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.stack import Stack
 

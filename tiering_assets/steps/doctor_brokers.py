@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from resources.settings import Settings
 from tiering_assets.steps.broker_list import list_brokers
-from tiering_assets.steps.doctor import Finding, fail, ok, warn
+from tiering_assets.steps.finding import Finding, fail, ok, warn
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.topic_evidence import topic_of
 from tiering_assets.steps.undos import list_unconfirmed

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from resources.object_store.store import ObjectStore
 from resources.settings import Settings
-from tiering_assets.steps.doctor import Finding, fail, ok, skip, warn
+from tiering_assets.steps.finding import Finding, fail, ok, skip, warn
 from tiering_assets.tiering.lifecycle import lifecycle_dangers
 
 

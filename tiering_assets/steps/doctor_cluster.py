@@ -12,7 +12,7 @@ from resources.errors import BookieError
 from resources.metastore.ledgers import LedgerDirectory
 from resources.pulsar.admin import BrokerAdmin
 from resources.settings import Settings
-from tiering_assets.steps.doctor import Finding, fail, ok, warn
+from tiering_assets.steps.finding import Finding, fail, ok, warn
 from tiering_assets.tiering.brokers import (
     SKIP_SETTING,
     STOP_SKIPPING,

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from resources.devstack.prerequisites import name_problem, require_java, require_python
 from resources.errors import PrerequisiteError
-from tiering_assets.steps.doctor import Finding, fail, ok, warn
+from tiering_assets.steps.finding import Finding, fail, ok, warn
 
 _PACKAGES = ("tierkeeper", "boto3", "kazoo", "protobuf", "pyarrow", "pyspark", "dagster")
 

@@ -16,7 +16,7 @@ from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policies import PolicyReader
 from resources.settings import Settings
 from tiering_assets.records.keys import namespace_of
-from tiering_assets.steps.doctor import Finding, fail, ok, skip
+from tiering_assets.steps.finding import Finding, fail, ok, skip
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.topic_evidence import publish_evidence, topic_of
 from tiering_assets.tiering.publish_gate import Refuse, decide_publish

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from resources.settings import Settings
 from tiering_assets.steps.bucket_promises import PROMISES
 from tiering_assets.steps.bucket_proof import recorded_proof
-from tiering_assets.steps.doctor import Finding, ok, skip
+from tiering_assets.steps.finding import Finding, ok, skip
 from tiering_assets.steps.stack import open_stack
 
 _CHECK = "bucket proofs"

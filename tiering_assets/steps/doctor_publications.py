@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from resources.settings import Settings
 from tiering_assets.records.models import Publication
-from tiering_assets.steps.doctor import Finding, ok
+from tiering_assets.steps.finding import Finding, ok
 from tiering_assets.steps.stack import Stack, open_stack
 from tiering_assets.steps.topic_evidence import topic_of
 

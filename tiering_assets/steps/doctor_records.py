@@ -11,7 +11,7 @@ from itertools import islice
 
 from resources.settings import Settings
 from tiering_assets.records.key_kinds import FOLDERS, is_record_key, what_a_stray_may_be
-from tiering_assets.steps.doctor import Finding, fail, ok, warn
+from tiering_assets.steps.finding import Finding, fail, ok, warn
 from tiering_assets.steps.stack import Stack, open_stack
 
 _CHECK = "records"

@@ -25,7 +25,7 @@ from resources.metastore.topic_names import MANAGED_LEDGERS_ROOT
 from resources.metastore.zookeeper import ZooKeeperStore
 from resources.pulsar.admin import BrokerAdmin
 from resources.settings import Settings
-from tiering_assets.steps.doctor import Finding, asked, fail, ok, skip, warn
+from tiering_assets.steps.finding import Finding, asked, fail, ok, skip, warn
 
 _BROKERS_PATH = "/loadbalance/brokers"
 _STORE_SETTINGS = ("metadataStoreUrl", "zookeeperServers")

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-import resources.errors as errors
 from resources.errors import (
     IntegrityError,
     ObjectExistsError,
@@ -32,7 +31,7 @@ from tiering_assets.steps.plan import LedgerPlan
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import Work, find_unfinished
 from tiering_assets.steps.stack import Stack
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.tiering.verification import rows_by_part
 
@@ -235,14 +234,6 @@ def _all_blocks(plan: LedgerPlan, rows: Sequence[BlockRow]) -> dict[int, BlockRo
             f"ledger {plan.ledger_id}: tasks ended without a row for blocks {missing[:10]}"
         )
     raise revive(failed, f"ledger {plan.ledger_id} block {failed.part_number}: {failed.error}")
-
-
-def revive(row: BlockRow, message: str) -> TierkeeperError:
-    """The error that a task reported as data, in its own class: that decides the exit code."""
-    kind = getattr(errors, row.error_class, None)
-    if isinstance(kind, type) and issubclass(kind, TierkeeperError):
-        return kind.retold(message)
-    return ObjectStoreError(message) if row.retryable else IntegrityError(message)
 
 
 def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]) -> int:

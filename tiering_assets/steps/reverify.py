@@ -14,13 +14,12 @@ from resources.errors import RefusedError, TierkeeperError
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
-from tiering_assets.steps.offload import revive
 from tiering_assets.steps.plan import LedgerSight, facts_of, look_at, resolve_all
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.resume import Certified, find_resumable
 from tiering_assets.steps.stack import Stack
 from tiering_assets.steps.survey import ml_names_of
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.tiering.certificate_check import certificate_differences
 from tiering_assets.tiering.verification import find_differences, rows_by_part

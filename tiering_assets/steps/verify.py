@@ -33,13 +33,12 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.signature import Signer
 from tiering_assets.steps.crash_points import reach
-from tiering_assets.steps.offload import revive
 from tiering_assets.steps.plan import LedgerPlan
 from tiering_assets.steps.quarantine import quarantine
 from tiering_assets.steps.record_book import Stored
 from tiering_assets.steps.signing import load_signer
 from tiering_assets.steps.stack import Stack
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.tiering.verification import (
     find_differences,

@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+import resources.errors as errors
 from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.errors import IntegrityError, ObjectStoreError, TierkeeperError
 from tiering_assets.offload_format.layout import BlockPlan
 
 
@@ -173,3 +175,11 @@ def failure_row(task: BlockTask, block: BlockPlan, error: Exception, seconds: fl
         error_class=type(error).__name__,
         retryable=bool(getattr(error, "retryable", False)),
     )
+
+
+def revive(row: BlockRow, message: str) -> TierkeeperError:
+    """The error that a task reported as data, in its own class: that decides the exit code."""
+    kind = getattr(errors, row.error_class, None)
+    if isinstance(kind, type) and issubclass(kind, TierkeeperError):
+        return kind.retold(message)
+    return ObjectStoreError(message) if row.retryable else IntegrityError(message)

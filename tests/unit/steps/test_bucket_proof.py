@@ -11,7 +11,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.bucket_model import BucketProof
 from tiering_assets.steps.bucket_promises import PROMISES
 from tiering_assets.steps.bucket_proof import prove, require_proven
-from tiering_assets.steps.doctor import Level
+from tiering_assets.steps.finding import Level
 from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.steps.scrub import scrub
 

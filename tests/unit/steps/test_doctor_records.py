@@ -5,8 +5,8 @@ import pytest
 from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
 from tiering_assets.steps import doctor_records
-from tiering_assets.steps.doctor import Level
 from tiering_assets.steps.doctor_records import check_records
+from tiering_assets.steps.finding import Level
 from tiering_assets.steps.holds import hold_ledger
 
 

@@ -11,8 +11,8 @@ from resources.pulsar.admin import BrokerAdmin
 from resources.settings import MetadataSettings, Settings
 from tests.support.metastore_sim import Cluster
 from tiering_assets.steps import doctor_stores
-from tiering_assets.steps.doctor import Level
 from tiering_assets.steps.doctor_stores import check_stores
+from tiering_assets.steps.finding import Level
 
 BROKER = "b1:8080"
 OURS = "zk:z1:2181,z2:2181"

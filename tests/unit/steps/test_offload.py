@@ -14,16 +14,10 @@ from tiering_assets.offload_format.keys import ROLE_KEY
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
 from tiering_assets.steps import offload
-from tiering_assets.steps.offload import (
-    CopiedAttempt,
-    copy_ledgers,
-    give_up,
-    object_metadata,
-    revive,
-)
+from tiering_assets.steps.offload import CopiedAttempt, copy_ledgers, give_up, object_metadata
 from tiering_assets.steps.outcome import win_outcome
 from tiering_assets.steps.plan import LedgerPlan, plan_ledger
-from tiering_assets.tasks.descriptors import BlockRow, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, TaskKind, revive
 
 
 class _KilledError(Exception):
