@@ -27,19 +27,19 @@ from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
 from resources.errors import IntegrityError, TierkeeperError
 from resources.settings_sources import load_settings
+from tiering_assets.automation.choices import sealed_ledgers
+from tiering_assets.change.publish import Published, publish_topic
+from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
+from tiering_assets.ground.record_book import Stored
+from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
 from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
 from tiering_assets.records.models import Certificate
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 from tiering_assets.spark.runner import open_spark_runner
-from tiering_assets.steps.choices import sealed_ledgers
-from tiering_assets.steps.offload import CopiedAttempt, NotCopied, copy_ledgers
-from tiering_assets.steps.plan import LedgerPlan, plan_ledger
-from tiering_assets.steps.publish import Published, publish_topic
-from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.verify import ToVerify, verify_attempts
 from tiering_assets.tasks.descriptors import LedgerSource
+from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 Answer = dict[str, Any]
 _UPLOAD_THREADS = 2

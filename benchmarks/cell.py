@@ -23,8 +23,8 @@ from benchmarks.meters import Meter
 from resources.devstack.endpoints import Endpoints
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.keys import data_key
-from tiering_assets.steps.stack import Stack
 
 NAMESPACE = "public/default"
 WORK_TIMEOUT_S = 600.0

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.fleet_records import FIRST_ID, fill_fleet
 from resources.devstack.options import StackOptions
 from resources.devstack.stack import DevStack
-from tiering_assets.steps.stack import open_stack
+from tiering_assets.ground.stack import open_stack
 
 ROOT = Path(__file__).parents[1]
 CELL = Path(__file__).with_name("fleet_cell.py")

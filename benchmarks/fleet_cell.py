@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from resources.settings_sources import load_settings
 from tests.support.request_count import counted_requests
-from tiering_assets.steps.stack import Stack, open_stack
+from tiering_assets.ground.stack import Stack, open_stack
 
 TICKS = 3
 
@@ -50,25 +50,25 @@ def _measure(act: Callable[[], object]) -> dict[str, object]:
 
 
 def _survey(stack: Stack) -> int:
-    from tiering_assets.steps.survey import survey
+    from tiering_assets.look.ledger.survey import survey
 
     return sum(1 for _view in survey(stack))
 
 
 def _show(stack: Stack) -> object:
-    from tiering_assets.steps.ledger_report import report_ledger
+    from tiering_assets.explain.ledger_report import report_ledger
 
     return report_ledger(stack, int(os.environ["FLEET_LEDGER"]))
 
 
 def _why(stack: Stack) -> object:
-    from tiering_assets.steps.backlog import explain_ledger
+    from tiering_assets.explain.backlog import explain_ledger
 
     return explain_ledger(stack, int(os.environ["FLEET_LEDGER"]), loads_nothing=True)
 
 
 def _figures(stack: Stack) -> object:
-    from tiering_assets.steps.fleet_figures import take_figures
+    from tiering_assets.explain.fleet_figures import take_figures
 
     return take_figures(stack)
 

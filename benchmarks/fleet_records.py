@@ -23,6 +23,7 @@ from resources.object_store.records import record_sha256
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_scene import TOPIC as PATTERN
 from tests.support.sim_scene import Scene
+from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.codec import encode_record
@@ -37,7 +38,6 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.signature import with_digest
-from tiering_assets.steps.stack import Stack
 
 FIRST_ID = 10**6
 TOPICS = 100

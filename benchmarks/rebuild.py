@@ -34,7 +34,10 @@ from tests.support.sim_broker_memory import halves
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import SimCluster
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.defs.rebuild import rebuild
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
     Attempt,
@@ -44,10 +47,7 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.record_book import RecordBook
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.stack import Stack
+from tiering_assets.release.release import release_topic
 
 TOPIC = "t/ns/persistent/orders"
 TOPICS = 100

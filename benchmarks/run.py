@@ -44,7 +44,7 @@ from benchmarks.figures import (
 from resources.devstack.artifacts import PULSAR_VERSION
 from resources.devstack.options import MIB, StackOptions
 from resources.devstack.stack import DevStack
-from tiering_assets.steps.stack import open_stack
+from tiering_assets.ground.stack import open_stack
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 WARM_SHARE = 0.25

@@ -69,7 +69,7 @@ with dg.DagsterInstance.local_temp({home!r}) as instance:
 """
 JUDGING_RUN = """
 import tiering_assets.definitions
-import tiering_assets.steps.pipeline, tiering_assets.steps.verify, tiering_assets.steps.release_batch
+import tiering_assets.batch.pipeline, tiering_assets.verify.verify, tiering_assets.batch.release_batch
 from tiering_assets.quality.expectations_run import _batch_definition
 _batch_definition()
 """

@@ -30,11 +30,11 @@ from resources.devstack.traffic import KIB, TopicSpec, produce, seal
 from resources.errors import TierkeeperError
 from tests.support.http_proxy import HttpProxy
 from tests.support.s3_chaos import Chaos
-from tiering_assets.steps.choices import sealed_ledgers
-from tiering_assets.steps.offload import NotCopied, copy_ledgers
-from tiering_assets.steps.plan import LedgerPlan, plan_ledger
-from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.verify import ToVerify, verify_attempts
+from tiering_assets.automation.choices import sealed_ledgers
+from tiering_assets.copy.offload import NotCopied, copy_ledgers
+from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
+from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 MIB = 1024 * 1024
 RESULT = Path("build/store-faults.json")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
+from tiering_assets.batch.newest_releases import newest_releases
 from tiering_assets.definitions import defs
 from tiering_assets.defs.batch_summary import (
     RESULT_TAG,
@@ -31,7 +32,6 @@ from tiering_assets.defs.partitions import (
 )
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
-from tiering_assets.steps.newest_releases import newest_releases
 
 TOPIC = "t/ns/persistent/orders"
 NAME = "persistent://t/ns/orders"

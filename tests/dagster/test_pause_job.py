@@ -6,10 +6,10 @@ import pytest
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.defs.pause_job import pause_tiering
+from tiering_assets.look.brakes.pauses import list_pauses
 from tiering_assets.records.pause_models import Pause
-from tiering_assets.steps.pauses import list_pauses
-from tiering_assets.steps.pipeline import offload_batch
 
 TOPIC = "t/ns/persistent/orders"
 

@@ -13,6 +13,7 @@ from resources.errors import FormatError, RefusedError, SettingsError
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
 from tiering_assets.defs import rebuild as module
 from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
@@ -28,10 +29,9 @@ from tiering_assets.defs.partitions import (
 )
 from tiering_assets.defs.rebuild import rebuild
 from tiering_assets.defs.run_history import JOB_TAG
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.resume import attempts_of
 
 TOPIC = "t/ns/persistent/orders"
 OPS = {

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from tiering_assets.defs.rollups import backlog_metadata
-from tiering_assets.steps.survey import LedgerView
-from tiering_assets.tiering.backlog_counts import Explained, count_reasons
-from tiering_assets.tiering.backlog_reason import BacklogReason
-from tiering_assets.tiering.states import LedgerState
+from tiering_assets.explain.backlog_counts import Explained, count_reasons
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import LedgerView
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

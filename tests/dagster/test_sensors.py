@@ -18,22 +18,22 @@ from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
 from tiering_assets.defs.partitions import PARTITION_SET, SEALED_LEDGERS, partition_key
 from tiering_assets.defs.sensors.all import SENSORS
 from tiering_assets.defs.sensors.threshold import memory
 from tiering_assets.defs.sensors.tick import OFF
 from tiering_assets.defs.sensors.wake import WAKE
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.pauses import pause, resume, topic_scope
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.pauses import pause, resume, topic_scope
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.resume import attempts_of
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"
 MONTH_S = 30 * 24 * 3600

@@ -22,7 +22,7 @@ from tiering_assets.defs.run_history import (
 )
 from tiering_assets.defs.sensors.all import SENSORS
 from tiering_assets.defs.sensors.cursor import read_cursor, write_cursor
-from tiering_assets.tiering.admission import Batch, Ready
+from tiering_assets.policy.admission_rules import Batch, Ready
 
 HORIZON = timedelta(days=1)
 OF_BEFORE = {  # what instances know by name since the first version

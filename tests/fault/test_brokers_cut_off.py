@@ -14,12 +14,12 @@ from tests.support.spark_cluster import free_port
 from tests.support.tiered_cluster import TieredCluster, ml_names, tiered_cluster, wait_until
 from tests.support.untame import UNTAME, move, namespace
 from tests.support.zookeeper_proxy import ZooKeeperProxy
-from tiering_assets.steps.broker_list import say_gone
-from tiering_assets.steps.brokers_seen import locate
-from tiering_assets.steps.disturb import must_wait, see
-from tiering_assets.steps.doctor_brokers import check_away
-from tiering_assets.steps.stack import open_stack
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.change.disturb import must_wait, see
+from tiering_assets.doctor.brokers import check_away
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.ground.stack import open_stack
+from tiering_assets.look.topic.broker_list import say_gone
+from tiering_assets.look.topic.brokers_seen import locate
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault, pytest.mark.timeout(900)]
 

@@ -8,9 +8,9 @@ from resources.devstack.options import StackOptions
 from resources.devstack.stack import DevStack
 from resources.errors import RefusedError
 from tests.support.fault_lab import Lab, certificate_of, error_of
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Canary, Publication
-from tiering_assets.steps.pipeline import offload_batch
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -16,8 +16,8 @@ from resources.settings import Settings
 from tests.support.fault_lab import certificate_of
 from tests.support.offload_policies import MIB
 from tests.support.wiretap import Seen, Wiretap, most_in
-from tiering_assets.steps.budget import set_budget
-from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.look.brakes.budget import set_budget
 from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -15,12 +15,12 @@ from resources.errors import SettingsError
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import raw, record_bytes, restored, rewrite
 from tests.support.two_checkers import tool
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -13,17 +13,17 @@ from resources.errors import FormatError, MetadataConflictError, RefusedError
 from tests.support.altered_answers import AlteringProxy, archived, expiring, in_class
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import record_bytes, restored, rewrite
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
-from tiering_assets.steps.give_up_copy import give_up_copy
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_batch import release_batch
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
+from tiering_assets.scrub.give_up_copy import give_up_copy
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.scrub import scrub
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

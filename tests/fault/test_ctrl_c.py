@@ -17,9 +17,9 @@ from tests.support.cli_shell import COMMAND
 from tests.support.fault_lab import YOUNGEST_S
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.tiered_cluster import wait_until
-from tiering_assets.steps.backlog import explain_ledger
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.tiering.backlog_reason import BacklogReason
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.explain.backlog import explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

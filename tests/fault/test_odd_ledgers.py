@@ -18,10 +18,10 @@ from tests.support.fault_lab import (
     wait_of,
 )
 from tests.support.offload_policies import MIB
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.tiering.reasons import Reason
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -11,17 +11,17 @@ import pytest
 from resources.errors import LedgerNotFoundError, RefusedError
 from tests.support.altered_answers import AlteringProxy, clock_off, written_later
 from tests.support.fault_lab import certificate_of, error_of
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.doctor.bucket import check_bucket
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Release
-from tiering_assets.steps.doctor_bucket import check_bucket
-from tiering_assets.steps.give_up_copy import give_up_copy
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_preview import plan_release
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.preview import plan_release
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
+from tiering_assets.scrub.give_up_copy import give_up_copy
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.scrub import scrub
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 DAY = timedelta(days=1)

@@ -10,18 +10,18 @@ from resources.devstack.traffic import produce
 from tests.support.fault_lab import certificate_of, wait_of
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import wait_until
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.batch.release_batch import release_batch
+from tiering_assets.change.disturb import see
+from tiering_assets.change.publish import copies_of, prepare_publication
+from tiering_assets.change.topic_change import Confirmed, make_change
+from tiering_assets.change.topic_edit import TopicChange
+from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Publication
-from tiering_assets.steps.disturb import see
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.publish import copies_of, prepare_publication
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_batch import release_batch
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.topic_change import Confirmed, make_change
-from tiering_assets.tiering.reasons import Reason
-from tiering_assets.tiering.release_gate import NotYet
-from tiering_assets.tiering.topic_edit import TopicChange
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

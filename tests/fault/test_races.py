@@ -7,17 +7,17 @@ import pytest
 from resources.devstack.traffic import produce
 from resources.errors import MetadataConflictError, RefusedError
 from tests.support.fault_lab import YOUNGEST_S, certificate_of, wait_of
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.publish import publish_topic
+from tiering_assets.change.topic_change import undo
+from tiering_assets.change.topic_edit import Copy, TopicChange, is_marked
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.look.ledger.claims import claim_ledger, read_claim
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, Publication
-from tiering_assets.steps.claims import claim_ledger, read_claim
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.publish import publish_topic
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.topic_change import undo
-from tiering_assets.tiering.reasons import Reason
-from tiering_assets.tiering.topic_edit import Copy, TopicChange, is_marked
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -10,16 +10,16 @@ from datetime import timedelta
 import pytest
 
 from resources.errors import FormatError, RefusedError
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan, write_plan
+from tiering_assets.change.topic_edit import is_marked
+from tiering_assets.clean.sweep import sweep
+from tiering_assets.look.brakes import holds
 from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
-from tiering_assets.steps import holds
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_plan import execute_plan, make_plan, read_plan, write_plan
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.sweep import sweep
-from tiering_assets.tiering.release_gate import NotYet
-from tiering_assets.tiering.topic_edit import is_marked
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 WHO = {"reason": "audit 17", "author": "ops"}

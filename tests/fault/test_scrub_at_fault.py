@@ -6,16 +6,16 @@ import pytest
 
 from resources.errors import ObjectStoreError, RefusedError
 from tests.support.fault_lab import certificate_of
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.publish import publish_topic
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Quarantine, Scrub
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.publish import publish_topic
-from tiering_assets.steps.scrub import scrub
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.scrub import scrub
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
-from tiering_assets.tiering.reasons import Reason, Wait
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -20,9 +20,9 @@ from tests.support.dagster_job import OffloadJob
 from tests.support.fault_lab import YOUNGEST_S
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.tiered_cluster import wait_until
+from tiering_assets.batch import pipeline
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.spark.runner import open_spark_runner
-from tiering_assets.steps import pipeline
-from tiering_assets.steps.pipeline import offload_batch
 from tiering_assets.tasks.runner import LocalRunner
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

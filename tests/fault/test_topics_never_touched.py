@@ -9,13 +9,13 @@ import pytest
 from resources.devstack.traffic import TopicSpec, produce
 from resources.errors import RefusedError
 from tests.support.fault_lab import Topic, ml_name_of, wait_of
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.publish import publish_topic
+from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.publish import publish_topic
-from tiering_assets.steps.release_preview import plan_release
-from tiering_assets.tiering.reasons import Reason
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.preview import plan_release
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -14,11 +14,11 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.topics import TopicDirectory
 from tests.support.fault_lab import certificate_of
 from tests.support.zookeeper_proxy import MULTI, SET_DATA, ZooKeeperProxy
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -29,10 +29,10 @@ from tests.support.two_checkers import (
     places,
     tool,
 )
+from tiering_assets.audit.audit import audit_store
 from tiering_assets.cli.main import run
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Publication
-from tiering_assets.steps.audit import audit_store
 
 pytestmark = pytest.mark.stack
 

@@ -18,11 +18,11 @@ from resources.devstack.traffic import (
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import TieredCluster, tiered_cluster, wait_until
 from tests.support.two_checkers import kinds, second_opinion
+from tiering_assets.audit.audit import audit_store
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.clean.removals import observe_removals
+from tiering_assets.ground.reasons import Reason
 from tiering_assets.offload_format.keys import data_key, index_key
-from tiering_assets.steps.audit import audit_store
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.removals import observe_removals
-from tiering_assets.tiering.reasons import Reason
 
 pytestmark = pytest.mark.stack
 NAMESPACE = "public/afterwards"

@@ -57,7 +57,7 @@ def s3(endpoints):
 def test_what_judges_is_not_imported_where_nothing_is_judged(tierkeeper, sent, words):
     told = tierkeeper(*words, PYTHONPROFILEIMPORTTIME="1").stderr
     imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
-    assert "tiering_assets.steps.stack" in imported
+    assert "tiering_assets.ground.stack" in imported
     assert imported & {"great_expectations", "pandas", "pyspark", "dagster"} == set()
 
 

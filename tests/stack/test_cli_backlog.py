@@ -8,8 +8,8 @@ from resources.devstack.traffic import TopicSpec, produce
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.defs.rollups import backlog_metadata
-from tiering_assets.steps.backlog import count_backlog, explain_backlog
-from tiering_assets.tiering.backlog_reason import BacklogReason
+from tiering_assets.explain.backlog import count_backlog, explain_backlog
+from tiering_assets.explain.backlog_reason import BacklogReason
 
 pytestmark = pytest.mark.stack
 

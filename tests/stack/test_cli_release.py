@@ -9,11 +9,11 @@ from resources.devstack.traffic import produce
 from resources.errors import FormatError, LedgerNotFoundError, RefusedError
 from tests.support.cli_shell import Shell
 from tests.support.fault_lab import Lab
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.brakes import holds
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps import holds
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.pipeline import offload_batch
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

@@ -29,10 +29,10 @@ from tiering_assets.defs.partitions import (
     ledger_partitions,
     partition_key,
 )
-from tiering_assets.steps.backlog import explain_ledger
-from tiering_assets.steps.stack import open_stack
-from tiering_assets.steps.survey import survey
-from tiering_assets.tiering.backlog_reason import BacklogReason
+from tiering_assets.explain.backlog import explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.ground.stack import open_stack
+from tiering_assets.look.ledger.survey import survey
 
 # More than the lag of 1 s by the store's clock, too, which tells whole seconds.
 LAG_PASSED_S = 2.2

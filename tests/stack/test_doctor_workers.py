@@ -17,10 +17,10 @@ from resources.object_store.s3 import S3ObjectStore
 from resources.spark_master import parse_master
 from tests.support.cli_shell import Shell
 from tests.support.http_proxy import Do, HttpProxy
+from tiering_assets.doctor.workers import examine_workers
 from tiering_assets.spark import bootstrap, build
 from tiering_assets.spark.session import open_session
 from tiering_assets.spark.worker_probes import probe_session
-from tiering_assets.steps.doctor_workers import examine_workers
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 

@@ -25,12 +25,12 @@ from resources.devstack.traffic import KIB, TopicSpec, content_of, iter_messages
 from resources.errors import FormatError
 from tests.support.live_topic import client_of, read_payloads, send_payloads
 from tests.support.tiered_cluster import object_entries, tiered_cluster, wait_until
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.reasons import Reason
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.compare import first_byte_difference, first_entry_difference
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version, data_key, index_key
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.tiering.reasons import Reason
 
 pytestmark = pytest.mark.stack
 MIB = 1024 * 1024

@@ -14,16 +14,16 @@ from resources.errors import BrokerError
 from resources.metastore.topic_names import parse_topic_name
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.policies import check_policies, open_policies, select_from_topic
-from tiering_assets.steps.release import release_topic
-from tiering_assets.tiering.selection import (
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.policy.policies import check_policies, open_policies, select_from_topic
+from tiering_assets.policy.selection import (
     ListedLedger,
     Threshold,
     Thresholds,
     select_ledgers,
     selected_ids,
 )
+from tiering_assets.release.release import release_topic
 
 pytestmark = pytest.mark.stack
 

@@ -12,17 +12,17 @@ from resources.pulsar.admin import TopicLoad
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
+from tiering_assets.automation.stuck import StuckTopics
+from tiering_assets.automation.stuck_rules import Kind
+from tiering_assets.clean.orphans import Keep
+from tiering_assets.clean.sweep import sweep
+from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
 from tiering_assets.records.sweep_models import Swept
-from tiering_assets.steps.expired import execute_expired, plan_expired
-from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.stuck import StuckTopics
-from tiering_assets.steps.sweep import sweep
-from tiering_assets.steps.user_topics import Topic
-from tiering_assets.tiering.orphans import Keep
-from tiering_assets.tiering.stuck import Kind
+from tiering_assets.retention.expired import execute_expired, plan_expired
 
 pytestmark = pytest.mark.stack
 
@@ -178,7 +178,7 @@ def test_what_the_broker_could_not_delete_of_a_trimmed_ledger_goes_by_plan(
         one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
     ]
     assert isinstance(early.decision, Keep)
-    monkeypatch.setattr("tiering_assets.tiering.expired.KEPT", timedelta(seconds=-1))
+    monkeypatch.setattr("tiering_assets.clean.expired_rules.KEPT", timedelta(seconds=-1))
     [done] = [
         one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
     ]

@@ -14,6 +14,9 @@ from resources.errors import IntegrityError
 from tests.support.broker_truncation import SENT, short_lag_namespace, truncated_by_the_broker
 from tests.support.live_topic import client_of, read_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.sweep import find_leavings
 from tiering_assets.cli import main as cli_main
 from tiering_assets.definitions import defs
 from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
@@ -21,15 +24,12 @@ from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import EntryRange, Publication, Quarantine, Scrub
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.scrub import plan_run, scrub
-from tiering_assets.steps.sweep import find_leavings
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.plan import Depth
+from tiering_assets.scrub.scrub import plan_run, scrub
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
-from tiering_assets.tiering.orphans import Keep, Sweep
-from tiering_assets.tiering.scrub_plan import Depth
 
 pytestmark = pytest.mark.stack
 MIB = 1024 * 1024

@@ -15,13 +15,13 @@ from resources.errors import RefusedError
 from resources.metastore.ledger_info import Position
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import tiered_cluster, wait_until
-from tiering_assets.definitions import defs
-from tiering_assets.tiering.offload_prefix import (
+from tiering_assets.batch.offload_prefix_rules import (
     KeepBytes,
     choose_prefix,
     keep_newest,
     require_position,
 )
+from tiering_assets.definitions import defs
 
 pytestmark = pytest.mark.stack
 

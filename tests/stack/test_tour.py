@@ -21,8 +21,8 @@ from tests.support.cli_shell import Shell
 from tests.support.request_count import counted_requests
 from tests.support.tiered_cluster import tiered_cluster
 from tests.support.tour_check import ALLOWED, OUTPUT, check_tour
-from tiering_assets.steps.brokers_seen import known_brokers
-from tiering_assets.steps.budget import set_budget
+from tiering_assets.look.brakes.budget import set_budget
+from tiering_assets.look.topic.brokers_seen import known_brokers
 from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = pytest.mark.stack

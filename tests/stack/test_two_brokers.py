@@ -21,8 +21,8 @@ from tests.support.untame import (
     set_skipping,
     why_not_released,
 )
-from tiering_assets.steps.doctor_cluster import check_broker
-from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.doctor.cluster import check_broker
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1200)]
 

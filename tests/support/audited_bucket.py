@@ -17,10 +17,10 @@ from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState,
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata, index_ledger_metadata
 from resources.object_store.store import ObjectStore
 from tests.support.fault_lab import framed
+from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records import keys, models
 from tiering_assets.records.writer import Writer
-from tiering_assets.steps.record_book import RecordBook
 
 WRITER = Writer(tool_version="0.1.0", host="h:1", run_id="run-1")
 ML_NAME = "public/default/persistent/audited"

@@ -19,11 +19,11 @@ from resources.metastore.offload_context import (
     publish_contexts,
 )
 from resources.pulsar.admin import TopicLoad
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.node_edit import edit_topic
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.keys import namespace_of
-from tiering_assets.steps.node_edit import edit_topic
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.stack import Stack
-from tiering_assets.steps.topic_evidence import topic_of
 
 
 @dataclass(frozen=True)

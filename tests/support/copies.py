@@ -7,8 +7,8 @@ from uuid import UUID
 
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.offload_format.keys import data_key, index_key
-from tiering_assets.steps.scrub_fleet import find_fleet
-from tiering_assets.tiering.scrub_plan import Candidate
+from tiering_assets.scrub.fleet import find_fleet
+from tiering_assets.scrub.plan import Candidate
 
 PAYLOADS = [bytes([65 + i]) * 260 for i in range(6)]  # each fills a block
 BLOCK_BYTES = 128 + 12 + 260

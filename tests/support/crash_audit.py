@@ -25,6 +25,8 @@ from tests.support.crash_scene import Scene
 from tests.support.crash_subject import Subject, bookie_entries
 from tests.support.tiered_cluster import BrokerObjects, object_entries
 from tests.support.two_checkers import tool
+from tiering_assets.batch.release_batch import release_records
+from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import (
@@ -38,8 +40,6 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.pause_models import PauseLift
 from tiering_assets.records.sweep_models import SweepIntent, Swept
-from tiering_assets.steps.release_batch import release_records
-from tiering_assets.steps.stack import Stack
 
 Anomalies = Iterator[str]
 

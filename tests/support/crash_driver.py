@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 
 class CrashDriver:
@@ -74,8 +74,8 @@ class CrashDriver:
 def _run_step(request: dict[str, Any]) -> int:
     from resources.settings_sources import load_settings
     from tests.support.sim_judge import judge, judge_ledgers
-    from tiering_assets.steps import crash_points
-    from tiering_assets.steps.stack import open_stack
+    from tiering_assets.ground import crash_points
+    from tiering_assets.ground.stack import open_stack
 
     crash_points._wanted = crash_points._Countdown(request["crash_at"])
     with open_stack(load_settings(environ=request["environment"]).settings) as stack:
@@ -84,50 +84,50 @@ def _run_step(request: dict[str, Any]) -> int:
 
 
 def _offload(stack: Stack, ledger_ids: list[int]) -> int:
-    from tiering_assets.steps.pipeline import offload_batch
+    from tiering_assets.batch.pipeline import offload_batch
 
     outcomes = offload_batch(stack, ledger_ids)
     return next((o.error.exit_code for o in outcomes if o.error is not None), 0)
 
 
 def _release(stack: Stack, ml_name: str, ledger_ids: list[int]) -> int:
-    from tiering_assets.steps.release import release_topic
-    from tiering_assets.steps.release_work import Released
+    from tiering_assets.release.release import release_topic
+    from tiering_assets.release.work import Released
 
     results = release_topic(stack, ml_name, ledger_ids)
     return 0 if all(isinstance(r, Released) for r in results.values()) else 1
 
 
 def _execute(stack: Stack, plan: str) -> int:
-    from tiering_assets.steps.release_plan import execute_plan, read_plan
-    from tiering_assets.steps.release_work import Released
+    from tiering_assets.batch.release_plan import execute_plan, read_plan
+    from tiering_assets.release.work import Released
 
     outcomes = execute_plan(stack, read_plan(Path(plan)))
     return 0 if all(isinstance(o.result, Released) for o in outcomes) else 1
 
 
 def _scrub(stack: Stack, ml_name: str) -> int:
-    from tiering_assets.steps.scrub import scrub
+    from tiering_assets.scrub.scrub import scrub
 
     scrub(stack, [ml_name], deep=True)
     return 0
 
 
 def _sweep(stack: Stack) -> int:
-    from tiering_assets.steps.clean_up import clean_up
+    from tiering_assets.clean.clean_up import clean_up
 
     return 1 if clean_up(stack, execute=True).errors else 0
 
 
 def _lift(stack: Stack, key: str) -> int:
-    from tiering_assets.steps.holds import lift_hold
+    from tiering_assets.look.brakes.holds import lift_hold
 
     lift_hold(stack, key, reason="the audit is over", author="ops")
     return 0
 
 
 def _resume(stack: Stack, ml_name: str) -> int:
-    from tiering_assets.steps.pauses import Scope, resume
+    from tiering_assets.look.brakes.pauses import Scope, resume
 
     resume(stack, Scope("topic", ml_name), reason="the audit is over", author="ops")
     return 0
@@ -149,13 +149,13 @@ _SHARED = (
     "kazoo.client",
     "resources.settings_sources",
     "tests.support.sim_judge",
-    "tiering_assets.steps.clean_up",
-    "tiering_assets.steps.holds",
-    "tiering_assets.steps.pauses",
-    "tiering_assets.steps.pipeline",
-    "tiering_assets.steps.release_plan",
-    "tiering_assets.steps.scrub",
-    "tiering_assets.steps.stack",
+    "tiering_assets.clean.clean_up",
+    "tiering_assets.look.brakes.holds",
+    "tiering_assets.look.brakes.pauses",
+    "tiering_assets.batch.pipeline",
+    "tiering_assets.batch.release_plan",
+    "tiering_assets.scrub.scrub",
+    "tiering_assets.ground.stack",
 )
 
 

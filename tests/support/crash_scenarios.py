@@ -17,16 +17,16 @@ from resources.metastore.offload_context import OffloadContext, publish_contexts
 from tests.support.crash_scene import Scene, Shop
 from tests.support.crash_subject import Subject
 from tests.support.http_proxy import Do, once
+from tiering_assets.batch.release_plan import make_plan, write_plan
+from tiering_assets.change.node_edit import edit_topic
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.ground.own_policy import TieringMode
+from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.pauses import Scope
+from tiering_assets.look.brakes.pauses import pause as set_pause
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.node_edit import edit_topic
-from tiering_assets.steps.pauses import Scope
-from tiering_assets.steps.pauses import pause as set_pause
-from tiering_assets.steps.release_plan import make_plan, write_plan
-from tiering_assets.tiering.own_policy import TieringMode
 
 
 def _offload(shop: Shop, subject: Subject, **values: Any) -> Scene:

@@ -18,9 +18,9 @@ from resources.settings import Settings
 from tests.support.crash_driver import CrashDriver
 from tests.support.crash_subject import Subject, Workshop
 from tests.support.http_proxy import Rule
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.pipeline import offload_batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

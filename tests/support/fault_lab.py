@@ -28,14 +28,14 @@ from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import Settings
 from tests.support.offload_policies import offload_policies
+from tiering_assets.batch.pipeline import LedgerOutcome
+from tiering_assets.clean.orphans import Sweep
+from tiering_assets.clean.sweep import Leaving, find_leavings, sweep
+from tiering_assets.copy.bucket_proof import require_proven
+from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
-from tiering_assets.steps.bucket_proof import require_proven
-from tiering_assets.steps.pipeline import LedgerOutcome
-from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.sweep import Leaving, find_leavings, sweep
-from tiering_assets.tiering.orphans import Sweep
-from tiering_assets.tiering.reasons import Wait
 
 YOUNGEST_S = 0.001  # guard age and claim life for tests: the store's clock counts whole seconds
 FIRST_OWN_LEDGER = 50_000_000  # far above what a broker gets in a test run

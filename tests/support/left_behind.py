@@ -8,9 +8,9 @@ from unittest.mock import patch
 from resources.errors import ObjectStoreError
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.ground.record_book import Stored
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.record_book import Stored
 
 PATH = managed_ledger_path(TOPIC)
 DAYS_S = 3 * 86400  # past the guard age
@@ -20,7 +20,7 @@ def leave_unproven(scene: Scene, ledger_id: int = 0) -> Stored[Attempt]:
     """Both objects of an attempt that nobody could prove, a guard age old; its record."""
     before = set(scene.stack.book.keys(keys.attempts_of(ledger_id)))
     away = {ledger_id: ObjectStoreError("the store is away")}
-    with patch("tiering_assets.steps.pipeline.verify_attempts", lambda *_a: away):
+    with patch("tiering_assets.batch.pipeline.verify_attempts", lambda *_a: away):
         assert scene.offload(ledger_id).error is not None
     [key] = set(scene.stack.book.keys(keys.attempts_of(ledger_id))) - before
     scene.wait(DAYS_S)

@@ -19,40 +19,38 @@ from resources.metastore import cas
 from resources.metastore.ledgers import LedgerDirectory
 from resources.object_store.records import RecordStore
 from resources.pulsar.admin import TopicLoad
+from tiering_assets.batch import pipeline
+from tiering_assets.change import (
+    confirm,
+    copies_now,
+    node_edit,
+    publication,
+    publish,
+    topic_change,
+    topic_edit,
+)
+from tiering_assets.clean import clean_up, leavings_evidence, leftovers, sweep
+from tiering_assets.clean.deleting import Going, delete_leavings
+from tiering_assets.clean.leavings_evidence import decide_leavings
+from tiering_assets.clean.leftovers_rules import decide_leftover
+from tiering_assets.clean.orphans import Sweep, decide_sweep
+from tiering_assets.ground import outcome
+from tiering_assets.ground.evidence import NEEDS, Effect
+from tiering_assets.ground.freshness import asking
+from tiering_assets.ground.record_book import RecordBook, Stored
+from tiering_assets.look.brakes.holds import Holds
+from tiering_assets.look.ledger import survey
+from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
-from tiering_assets.steps import (
-    clean_up,
-    confirm,
-    copies_now,
-    guarded_delete,
-    leavings_evidence,
-    leftovers,
-    node_edit,
-    outcome,
-    pipeline,
-    publish,
-    release,
-    release_finish,
-    release_look,
-    survey,
-    sweep,
-    topic_change,
-    verify,
-)
-from tiering_assets.steps.deleting import Going, delete_leavings
-from tiering_assets.steps.freshness import asking
-from tiering_assets.steps.holds import Holds
-from tiering_assets.steps.leavings_evidence import decide_leavings
-from tiering_assets.steps.record_book import RecordBook, Stored
-from tiering_assets.steps.topic_evidence import topic_of
+from tiering_assets.release import finish as release_finish
+from tiering_assets.release import gate as release_gate
+from tiering_assets.release import guarded_delete, release
+from tiering_assets.release import look as release_look
 from tiering_assets.tasks import copy
 from tiering_assets.tasks.descriptors import TaskKind
-from tiering_assets.tiering import publication, release_gate, topic_edit
-from tiering_assets.tiering.evidence import NEEDS, Effect
-from tiering_assets.tiering.leftovers import decide_leftover
-from tiering_assets.tiering.orphans import Sweep, decide_sweep
+from tiering_assets.verify import verify
 
 Change = tuple[Any, str, Any]
 

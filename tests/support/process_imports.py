@@ -52,7 +52,7 @@ HEAVY = [
     "sqlalchemy",
     "tomlkit",
 ]
-FOLLOWED = ("tiering_assets.cli", "tiering_assets.steps.doctor")
+FOLLOWED = ("tiering_assets.cli", "tiering_assets.doctor.doctor")
 Imports = set[tuple[str, str]]  # (module, name taken from it or "")
 
 
@@ -143,7 +143,7 @@ def definitions() -> None:
 def sensor_tick() -> None:
     definitions()
     do_imports(imported_inside("tiering_assets.defs.sensors"))
-    do_imports({("tiering_assets.steps.stack", "open_stack")})
+    do_imports({("tiering_assets.ground.stack", "open_stack")})
 
 
 def run() -> None:
@@ -196,11 +196,13 @@ def main() -> None:
     opening = {
         name
         for name, found in wanted.items()
-        if ["tiering_assets.steps.stack", "open_stack"] in found
+        if ["tiering_assets.ground.stack", "open_stack"] in found
     }
     for name in sorted(wanted.keys() - opening):
         said[name] = loaded(functools.partial(do_imports, wanted[name]))
-    importlib.import_module("tiering_assets.steps.stack")  # most of what these import, once for all
+    importlib.import_module(
+        "tiering_assets.ground.stack"
+    )  # most of what these import, once for all
     for name in sorted(opening):
         said[name] = loaded(functools.partial(do_imports, wanted[name]))
     sys.stdout.write(json.dumps(said) + "\n")

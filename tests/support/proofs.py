@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.support.crash_processes import KINDS
 from tests.support.killers import Killers
-from tiering_assets.steps.crash_points import POINTS
+from tiering_assets.ground.crash_points import POINTS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -30,9 +30,27 @@ _STEPS = (
     "resources/pulsar/*.py",
     "tiering_assets/offload_format/*.py",
     "tiering_assets/records/*.py",
-    "tiering_assets/steps/*.py",
     "tiering_assets/tasks/*.py",
-    "tiering_assets/tiering/*.py",
+    "tiering_assets/look/*/*.py",
+    *(
+        f"tiering_assets/{room}/*.py"
+        for room in (
+            "ground",
+            "policy",
+            "copy",
+            "verify",
+            "change",
+            "release",
+            "clean",
+            "retention",
+            "scrub",
+            "audit",
+            "explain",
+            "automation",
+            "batch",
+            "doctor",
+        )
+    ),
 )
 _ALL = ("resources/**/*.py", "tiering_assets/**/*.py")
 

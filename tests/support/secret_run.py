@@ -18,10 +18,10 @@ from resources.errors import PrerequisiteError
 from resources.settings_sources import describe, load_settings
 from resources.webhook import post_webhook
 from tiering_assets.definitions import defs
+from tiering_assets.doctor.workers import examine_workers
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.spark.session import open_session
 from tiering_assets.spark.worker_probes import probe_session
-from tiering_assets.steps.doctor_workers import examine_workers
 from tiering_assets.tasks.descriptors import decode_task
 
 NO_LEDGER = 999_999_999

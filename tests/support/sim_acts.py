@@ -7,21 +7,21 @@ plan that a person approves is made by one process and carried out by another, a
 from __future__ import annotations
 
 from tests.support.sim_clients import Process
-from tiering_assets.records.sweep_models import Swept
-from tiering_assets.steps import clean_up
-from tiering_assets.steps.choices import due_ledgers
-from tiering_assets.steps.expired import execute_expired, plan_expired
-from tiering_assets.steps.forget import execute_forget, plan_forget
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release_batch import (
+from tiering_assets.automation.choices import due_ledgers
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.batch.release_batch import (
     PublishedAlong,
     ReleaseOutcome,
     release_batch,
 )
-from tiering_assets.steps.release_plan import execute_plan, make_plan
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.scrub import scrub
+from tiering_assets.batch.release_plan import execute_plan, make_plan
+from tiering_assets.clean import clean_up
+from tiering_assets.records.sweep_models import Swept
+from tiering_assets.release.work import Released
+from tiering_assets.retention.expired import execute_expired, plan_expired
+from tiering_assets.retention.forget import execute_forget, plan_forget
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.scrub import scrub
 
 
 def sealed(process: Process) -> list[int]:

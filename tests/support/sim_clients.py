@@ -28,9 +28,9 @@ from tests.support.sim_evidence import Question
 from tests.support.sim_faults import Fate
 from tests.support.sim_judge import judge, judge_ledgers
 from tests.support.sim_scheduler import Actor
-from tiering_assets.steps.record_book import RecordBook
-from tiering_assets.steps.release_plan import Written
-from tiering_assets.steps.stack import Stack
+from tiering_assets.batch.release_plan import Written
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.ground.stack import Stack
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
 from tiering_assets.tasks.rates import Rates
 from tiering_assets.tasks.runner import LocalRunner, Progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from resources.settings import Settings
 from tiering_assets.defs.resources import TieringStack
-from tiering_assets.steps.stack import Stack
+from tiering_assets.ground.stack import Stack
 
 if TYPE_CHECKING:
     import pytest

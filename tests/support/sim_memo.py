@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from resources.object_store import records
 from resources.object_store.records import StoredRecord
-from tiering_assets.steps.record_book import RecordBook, Stored
+from tiering_assets.ground.record_book import RecordBook, Stored
 
 
 @contextmanager

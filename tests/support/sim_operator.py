@@ -17,11 +17,11 @@ from resources.metastore.ledger_info import decode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_clients import Process
 from tests.support.sim_truth import Rotted
+from tiering_assets.ground.own_policy import TieringMode
+from tiering_assets.look.brakes.pauses import EVERYTHING, pause, resume
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps.pauses import EVERYTHING, pause, resume
-from tiering_assets.tiering.own_policy import TieringMode
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site

@@ -13,15 +13,15 @@ from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
+from tiering_assets.ground.record_book import Stored
+from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo
 from tiering_assets.records.models import Canary, Publication, Quarantine
-from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
-from tiering_assets.steps.record_book import Stored
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released, ReleaseResult
-from tiering_assets.steps.stack import Stack
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released, ReleaseResult
 
 TOPIC = "t/ns/persistent/orders"
 

@@ -18,11 +18,11 @@ from tests.support.sim_faults import Fate, Faults
 from tests.support.sim_monitor import Monitor
 from tests.support.sim_scheduler import Killed, Scheduler
 from tests.support.sim_wire import Wire
+from tiering_assets.copy.bucket_promises import PROMISES
+from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_model import BucketProof
 from tiering_assets.records.writer import Writer
-from tiering_assets.steps.bucket_promises import PROMISES
-from tiering_assets.steps.record_book import RecordBook
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

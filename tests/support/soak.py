@@ -29,10 +29,10 @@ from resources.devstack.stack import DevStack
 from resources.settings_sources import load_settings
 from tests.support.soak_home import ROOT, Home
 from tests.support.soak_traffic import Producer, read_all
+from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records.models import Disturbance, Publication
-from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.survey import survey
-from tiering_assets.tiering.states import LedgerState
 
 TOPICS = 4
 PER_S = 40.0

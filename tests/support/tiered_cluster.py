@@ -35,17 +35,17 @@ from resources.devstack.traffic import (
 )
 from resources.errors import BookieError, LedgerNotOnBookieError
 from resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
+from tiering_assets.copy.bucket_proof import require_proven
+from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.offload_format.decoder import Index, block_lengths, decode_index
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.walker import iter_block_entries
-from tiering_assets.steps.bucket_proof import require_proven
-from tiering_assets.steps.pipeline import LedgerOutcome, offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.survey import LedgerView, survey
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 from tiering_assets.tasks.runner import LocalRunner
-from tiering_assets.tiering.release_gate import NotYet
 
 LAG_S = 1.0  # the shortest that still makes a release wait
 PATIENCE_S = 180.0

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.cli.main import run
 from tiering_assets.cli.session import Session
-from tiering_assets.steps.holds import hold_all
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
+from tiering_assets.look.brakes.holds import hold_all
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"
 DAY_S, HOUR_S = 86_400, 3_600

@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from resources.object_store.store import ObjectStore
+from tiering_assets.audit.object_audit import BlockAudit, judge_index
+from tiering_assets.audit.record_audit import judge_record
 from tiering_assets.records.models import Certificate
-from tiering_assets.tiering.object_audit import BlockAudit, judge_index
-from tiering_assets.tiering.record_audit import judge_record
 
 TOOL = Path(__file__).parents[2] / "tools" / "check_bucket.py"
 SKEW = timedelta(seconds=60)

@@ -36,8 +36,8 @@ from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
-from tiering_assets.steps.release import release_topic
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.release import release_topic
 
 UNTAME = StackOptions(
     bookies=8,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from resources import errors
 from resources.errors import TierkeeperError
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.ground.reasons import Reason
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "failure-scenarios.md"

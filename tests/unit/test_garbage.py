@@ -86,7 +86,7 @@ try:
     main()
 except SystemExit as done:
     assert not done.code
-import tiering_assets.steps.survey
+import tiering_assets.look.ledger.survey
 made = gc.get_stats()[0]["collections"] - before
 assert made < 15, made
 """

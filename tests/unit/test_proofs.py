@@ -18,7 +18,7 @@ from tests.support.proofs import (
     accept,
     outdated,
 )
-from tiering_assets.steps.crash_points import POINTS
+from tiering_assets.ground.crash_points import POINTS
 
 
 def _killed(names, **of_last):
@@ -91,9 +91,9 @@ def checkout(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     commit = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit"]
     subprocess.run([*commit, "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
-    (tmp_path / "tiering_assets" / "steps").mkdir(parents=True)
+    (tmp_path / "tiering_assets" / "clean").mkdir(parents=True)
     (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "tiering_assets" / "steps" / "sweep.py", tmp_path / "tiering_assets/steps")
+    shutil.copy(ROOT / "tiering_assets" / "clean" / "sweep.py", tmp_path / "tiering_assets/clean")
 
     def result(name, **changes):
         (tmp_path / "build").mkdir(exist_ok=True)
@@ -111,7 +111,7 @@ def test_a_change_of_what_it_exercised_makes_it_older(checkout):
     for name in PROOFS:
         accept(name, root=root)
     assert outdated(root) == []
-    with (root / "tiering_assets" / "steps" / "sweep.py").open("a") as file:
+    with (root / "tiering_assets" / "clean" / "sweep.py").open("a") as file:
         file.write("# changed\n")
     assert outdated(root) == again
 

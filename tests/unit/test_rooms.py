@@ -34,7 +34,7 @@ FRAMEWORKS = {
 SHARED = {"resources.devstack.prerequisites"}  # finds Java for Spark and doctor, too
 
 # Values in, values out.
-PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.tiering", "tiering_assets.records")
+PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     "resources": "errors plain_text proto_text settings settings_bounds settings_protocol",
     "resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata placement "
@@ -44,6 +44,25 @@ PURE = {
     "resources.object_store": "multipart records s3_errors store",
     "resources.pulsar": "activity offload_policies policy_levels retention topic",
     "resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
+    "tiering_assets.audit": "audit_findings chain_audit object_audit object_damage record_audit",
+    "tiering_assets.automation": "stuck_rules",
+    "tiering_assets.batch": "offload_estimate_rules offload_prefix_rules offload_status_rules "
+    "request_count",
+    "tiering_assets.change": "disturbance publication topic_edit",
+    "tiering_assets.clean": "expired_rules leftovers_rules orphans removal",
+    "tiering_assets.doctor": "lifecycle worker_check",
+    "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
+    "lag_figures objectives topic_counts",
+    "tiering_assets.ground": "damage_advice evidence finding own_policy reasons release_audit "
+    "run_memory",
+    "tiering_assets.look.brakes": "pauses_rules",
+    "tiering_assets.look.ledger": "certificate_check certificate_facts eligibility states storage_class "
+    "verification",
+    "tiering_assets.look.topic": "bookie_room broker_memory brokers lag publish_gate topic_policy",
+    "tiering_assets.policy": "admission_rules policy policy_rules selection",
+    "tiering_assets.release": "approval caps gate",
+    "tiering_assets.retention": "expiry_rules forget_rules retention_load",
+    "tiering_assets.scrub": "plan",
     "tiering_assets.tasks": "descriptors rate_budget worker_rows",  # rows that decisions judge; arithmetic
 }
 NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
@@ -57,7 +76,7 @@ OUTSIDE = set(FRAMEWORKS) | {
     "subprocess",
 }
 OUTSIDE -= {"cryptography"}  # bytes in, bytes out
-OUTSIDE |= {"sys", "tempfile", "threading", "time"}
+OUTSIDE |= {"pathlib", "sys", "tempfile", "threading", "time"}
 
 # Rooms that a room never imports. Everything may import the pure rooms.
 EDGES = (
@@ -66,13 +85,35 @@ EDGES = (
     "tiering_assets.definitions",
     "tiering_assets.demo",
 )
+# What one ledger's way is made of: a rule and its doer together, by what they do to a ledger.
+FEATURES = tuple(
+    f"tiering_assets.{room}"
+    for room in (
+        "policy",
+        "copy",
+        "verify",
+        "change",
+        "release",
+        "clean",
+        "retention",
+        "scrub",
+        "audit",
+        "explain",
+        "automation",
+        "batch",
+        "doctor",
+    )
+)
+GROUND = ("tiering_assets.ground", "tiering_assets.look")  # what all features stand on
 NEVER = {
     "resources": ("tiering_assets",),
-    "tiering_assets.tasks": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
-    "tiering_assets.quality": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
-    "tiering_assets.spark": (*EDGES, "tiering_assets.steps"),
-    "tiering_assets.steps": (*EDGES, "tiering_assets.spark", "tiering_assets.metrics"),
-    "tiering_assets.metrics": (*EDGES, "tiering_assets.steps", "tiering_assets.spark"),
+    "tiering_assets.tasks": (*EDGES, *FEATURES, *GROUND, "tiering_assets.spark"),
+    "tiering_assets.quality": (*EDGES, *FEATURES, *GROUND, "tiering_assets.spark"),
+    "tiering_assets.spark": (*EDGES, *FEATURES, *GROUND),
+    "tiering_assets.ground": (*EDGES, *FEATURES, "tiering_assets.look", "tiering_assets.spark"),
+    "tiering_assets.look": (*EDGES, *FEATURES, "tiering_assets.spark"),
+    **dict.fromkeys(FEATURES, (*EDGES, "tiering_assets.spark", "tiering_assets.metrics")),
+    "tiering_assets.metrics": (*EDGES, "tiering_assets.spark"),
     "tiering_assets.defs": ("tiering_assets.cli", "tiering_assets.demo"),
 }
 
@@ -83,7 +124,7 @@ LAZY = {
     "tiering_assets.quality": "importing Great Expectations takes seconds",
     "tiering_assets.spark": "workers and drivers import pyspark and pyarrow where they use them",
     "tiering_assets.tasks.worker": "the actions import the worker that they run in",
-    "tiering_assets.steps.doctor": "each probe is imported when it runs",
+    "tiering_assets.doctor.doctor": "each probe is imported when it runs",
     "resources.spark_session": "importing pyspark takes seconds",
     "resources.devstack.bucket": "boto3 is needed by one function of a development tool",
     "resources.devstack.traffic": "the Pulsar client is a development dependency",

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.support.two_checkers import TOOL, tool
 from tests.unit.records.examples import EXAMPLES
+from tiering_assets.audit.audit_findings import FindingKind
+from tiering_assets.audit.record_audit import FOLDERS
 from tiering_assets.records.codec import encode_record
-from tiering_assets.tiering.audit_findings import FindingKind
-from tiering_assets.tiering.record_audit import FOLDERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 

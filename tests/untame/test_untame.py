@@ -40,7 +40,7 @@ from tests.support.untame import (
     why_not_released,
     write_topic_of_many_ledgers,
 )
-from tiering_assets.steps.pipeline import offload_batch
+from tiering_assets.batch.pipeline import offload_batch
 
 pytestmark = [pytest.mark.untame, pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -11,7 +11,7 @@ from tiering_assets.cli.output import print_line
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 Plan = Annotated[
     bool,

@@ -14,7 +14,7 @@ from tiering_assets.cli.selection import LedgerIds, require_one_choice
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.tiering.audit_findings import AuditReport
+    from tiering_assets.audit.audit_findings import AuditReport
 
 app = typer.Typer(
     name="audit",
@@ -63,7 +63,7 @@ def verify(
     explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps its
     bookie copy, if the credentials may write; nothing else is written.
     """
-    from tiering_assets.steps.audit import audit_bucket
+    from tiering_assets.audit.audit import audit_bucket
 
     require_one_choice(LEDGER=ledger_ids, **{"--all": every})
 
@@ -93,14 +93,14 @@ def _record(
     session: Session, report: AuditReport, look_again: Callable[[list[int]], AuditReport]
 ) -> int:
     from resources.object_store.s3 import S3ObjectStore
-    from tiering_assets.steps.audit_damage import record_audited
+    from tiering_assets.audit.audit_damage import record_audited
 
     objects = S3ObjectStore(session.settings.store)
     return record_audited(objects, report, look_again, narrate=session.progress)
 
 
 def _print(report: AuditReport) -> None:
-    from tiering_assets.tiering.damage import next_step
+    from tiering_assets.ground.damage_advice import next_step
 
     for finding in report.findings:
         print_line(f"finding: {finding}")

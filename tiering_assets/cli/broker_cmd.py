@@ -32,7 +32,7 @@ def list_brokers(session: Session) -> None:
     While one that is neither registered nor answering is not said to be gone, no topic counts as
     not loaded, so idle topics are unloaded, too.
     """
-    from tiering_assets.steps.broker_list import list_brokers as read_brokers
+    from tiering_assets.look.topic.broker_list import list_brokers as read_brokers
 
     with session.stack() as stack:
         found = [
@@ -68,7 +68,7 @@ def gone(session: Session, *, broker: Broker, reason: Reason, author: Author = N
 
     Refused for one that is registered or answers. It holds until the broker is registered again.
     """
-    from tiering_assets.steps.broker_list import say_gone
+    from tiering_assets.look.topic.broker_list import say_gone
 
     with session.stack() as stack:
         say_gone(stack, broker, reason=reason, author=author_or_user(author))

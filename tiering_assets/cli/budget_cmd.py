@@ -13,7 +13,7 @@ from tiering_assets.cli.output import human_bytes, print_document, print_line, p
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.budget import BudgetLine, Wanted
+    from tiering_assets.look.brakes.budget import BudgetLine, Wanted
 
 app = typer.Typer(
     name="budget",
@@ -55,7 +55,7 @@ TopicRequests = Annotated[str | None, _option("--topic-requests", "Requests for 
 )
 def show_budget(session: Session) -> None:
     """Show every budget, where it comes from, and what one task gets of it."""
-    from tiering_assets.steps.budget import read_wanted
+    from tiering_assets.look.brakes.budget import read_wanted
 
     with session.stack() as stack:
         wanted = read_wanted(stack)
@@ -86,7 +86,7 @@ def set_budget(
 
     Budgets that are not named stay as they are. docs/budgets.md says how they are split.
     """
-    from tiering_assets.steps import budget
+    from tiering_assets.look.brakes import budget
 
     given = {
         "upload_bytes_per_s": ("--upload", upload, True),

@@ -92,7 +92,7 @@ def _range(name: str) -> str:
 
 
 def states_page(folder: Path = DOCS) -> str:
-    """The text of docs/states.md with its diagram as tiering/states.py has it."""
+    """The text of docs/states.md with its diagram as look/ledger/states.py has it."""
     return drawn_into((folder / "states.md").read_text(encoding="utf-8"))
 
 

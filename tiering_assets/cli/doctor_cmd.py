@@ -15,7 +15,7 @@ from tiering_assets.cli.output import print_document, print_line
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.finding import Finding
+    from tiering_assets.ground.finding import Finding
 
 
 def declare(app: typer.Typer) -> None:
@@ -75,8 +75,8 @@ def doctor(
         _ask_workers(session)
         return
     from resources.metastore.topic_names import parse_topic_name, with_scheme
-    from tiering_assets.steps.doctor import examine
-    from tiering_assets.steps.finding import Level
+    from tiering_assets.doctor.doctor import examine
+    from tiering_assets.ground.finding import Level
 
     names = None
     if topic:
@@ -98,8 +98,8 @@ def doctor(
 
 
 def _proofs(session: Session) -> Iterator[Finding]:
-    from tiering_assets.steps.bucket_proof import prove
-    from tiering_assets.steps.finding import asked
+    from tiering_assets.copy.bucket_proof import prove
+    from tiering_assets.ground.finding import asked
 
     def prove_it() -> Iterator[Finding]:
         with session.stack() as stack:
@@ -109,8 +109,8 @@ def _proofs(session: Session) -> Iterator[Finding]:
 
 
 def _ask_workers(session: Session) -> None:
+    from tiering_assets.doctor.workers import examine_workers
     from tiering_assets.spark.worker_probes import probe_workers
-    from tiering_assets.steps.doctor_workers import examine_workers
 
     session.progress("starting Spark")
     report = examine_workers(session.settings, partial(probe_workers, session.settings))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tiering_assets.cli.output import human_age, human_bytes, print_facts, print_table
 
 if TYPE_CHECKING:
-    from tiering_assets.tiering.offload_estimate import Estimate
-    from tiering_assets.tiering.request_count import RequestCount
+    from tiering_assets.batch.offload_estimate_rules import Estimate
+    from tiering_assets.batch.request_count import RequestCount
 
 
 def requests_document(requests: RequestCount) -> dict[str, int]:

@@ -13,7 +13,7 @@ from tiering_assets.cli.selection import Namespace, Topic, managed_ledgers, requ
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pauses import Scope
+    from tiering_assets.look.brakes.pauses import Scope
 
 app = typer.Typer(
     name="hold",
@@ -50,7 +50,7 @@ def set_hold(
     delete a topic's data is printed with it. A partitioned topic is held with all its partitions, those
     that it will have, too.
     """
-    from tiering_assets.steps import holds
+    from tiering_assets.look.brakes import holds
 
     _choose(ledger, topic, namespace, everything)
     who = {"reason": reason, "author": author_or_user(author)}
@@ -98,7 +98,7 @@ def lift_hold(
     Takes away the hold of exactly this ledger, topic, namespace or everything. What else still holds
     the topic, a wider hold or that of a partition, is printed.
     """
-    from tiering_assets.steps import holds, pauses
+    from tiering_assets.look.brakes import holds, pauses
 
     _choose(ledger, topic, namespace, everything)
     scope = None if topic is None else _topic(topic)
@@ -123,7 +123,7 @@ def lift_hold(
 )
 def list_holds(session: Session) -> None:
     """List every hold with its author and reason."""
-    from tiering_assets.steps import holds
+    from tiering_assets.look.brakes import holds
 
     with session.stack() as stack:
         found = [_document(one) for one in holds.list_holds(stack)]
@@ -151,7 +151,7 @@ def _choose(ledger: int | None, topic: str | None, namespace: str | None, everyt
 
 def _topic(topic: str) -> Scope:
     from resources.errors import FormatError
-    from tiering_assets.steps.pauses import topic_scope
+    from tiering_assets.look.brakes.pauses import topic_scope
 
     try:
         return topic_scope(topic)
@@ -160,8 +160,8 @@ def _topic(topic: str) -> Scope:
 
 
 def _key(ledger: int | None, topic: Scope | None, namespace: str | None) -> str:
+    from tiering_assets.look.brakes.holds import hold_key
     from tiering_assets.records import keys
-    from tiering_assets.steps.holds import hold_key
 
     if ledger is not None:
         return keys.hold(ledger)

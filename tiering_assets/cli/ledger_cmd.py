@@ -10,10 +10,10 @@ from tiering_assets.cli.command import ALWAYS, command
 from tiering_assets.cli.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.selection import AskTopics, Topic, managed_ledgers
 from tiering_assets.cli.session import Session
-from tiering_assets.tiering.states import LedgerState
+from tiering_assets.look.ledger.states import LedgerState
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.survey import LedgerView
+    from tiering_assets.look.ledger.survey import LedgerView
 
 app = typer.Typer(
     name="ledger", help="Ledgers: where they are, copy, verify, release.", no_args_is_help=True
@@ -39,7 +39,7 @@ def list_ledgers(
     ] = None,
 ) -> None:
     """List ledgers with their states. Reads metadata and records; loads no topic."""
-    from tiering_assets.steps.survey import survey
+    from tiering_assets.look.ledger.survey import survey
 
     with session.stack() as stack:
         names = None if topic is None else managed_ledgers(stack, topic)
@@ -83,7 +83,7 @@ def show(
     bundle.
     """
     from tiering_assets.cli.ledger_page import page_document, print_page
-    from tiering_assets.steps.ledger_report import report_ledger
+    from tiering_assets.explain.ledger_report import report_ledger
 
     with session.stack() as stack:
         report = report_ledger(stack, ledger_id, loads_nothing=not ask_topics)
@@ -111,7 +111,7 @@ def why(
     rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate are
     asked only where a broker owns the topic's bundle.
     """
-    from tiering_assets.steps.backlog import explain_ledger
+    from tiering_assets.explain.backlog import explain_ledger
 
     with session.stack() as stack:
         found = explain_ledger(stack, ledger_id, loads_nothing=not ask_topics)

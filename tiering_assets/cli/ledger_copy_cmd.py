@@ -28,10 +28,10 @@ from tiering_assets.cli.selection import (
 from tiering_assets.cli.session import Runner, Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.plan import LedgerPlan
-    from tiering_assets.steps.reverify import Reverified
-    from tiering_assets.steps.stack import Stack
-    from tiering_assets.tiering.reasons import Wait
+    from tiering_assets.ground.reasons import Wait
+    from tiering_assets.ground.stack import Stack
+    from tiering_assets.look.ledger.plan import LedgerPlan
+    from tiering_assets.verify.reverify import Reverified
 
 
 @command(
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 )
 def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
     """Dry run of the copy: what is eligible, its blocks, bytes and requests. Writes nothing."""
-    from tiering_assets.steps.plan import plan_ledger
-    from tiering_assets.steps.survey import ml_names_of
-    from tiering_assets.tiering.reasons import Wait
+    from tiering_assets.ground.reasons import Wait
+    from tiering_assets.look.ledger.plan import plan_ledger
+    from tiering_assets.look.ledger.survey import ml_names_of
 
     found: dict[int, LedgerPlan | Wait | TierkeeperError] = {}
     with session.stack() as stack:
@@ -73,8 +73,8 @@ def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
 def _plan_document(
     ledger_id: int, found: LedgerPlan | Wait | TierkeeperError, read_range: int
 ) -> dict[str, Any]:
-    from tiering_assets.tiering.reasons import Wait
-    from tiering_assets.tiering.request_count import count_requests
+    from tiering_assets.batch.request_count import count_requests
+    from tiering_assets.ground.reasons import Wait
 
     if isinstance(found, TierkeeperError):
         return {"ledger_id": ledger_id, "decision": "failed", "error": found}
@@ -95,7 +95,7 @@ def _plan_document(
 
 
 def _print_plan(found: LedgerPlan, read_range: int) -> None:
-    from tiering_assets.tiering.request_count import count_requests
+    from tiering_assets.batch.request_count import count_requests
 
     requests = count_requests(found.blocks, read_range_bytes=read_range)
     print_line(
@@ -157,7 +157,7 @@ def offload(
     failure; of several failures the worst decides the exit code.
     """
     require_one_choice(ID=ledger_ids, **{"--topic": topic, "--all": everything})
-    from tiering_assets.steps.pipeline import offload_batch
+    from tiering_assets.batch.pipeline import offload_batch
 
     with session.stack(runner) as stack:
         wanted = _sealed(stack, topic) if ledger_ids is None else ledger_ids
@@ -180,7 +180,7 @@ def offload(
 
 
 def _sealed(stack: Stack, topic: str | None) -> list[int]:
-    from tiering_assets.steps.choices import sealed_ledgers
+    from tiering_assets.automation.choices import sealed_ledgers
 
     names = None if topic is None else managed_ledgers(stack, topic)
     return sealed_ledgers(stack, names)
@@ -208,8 +208,8 @@ def verify(
     What differs twice in a row is recorded as damaged, which keeps the bookie copy; nothing else is
     written. Ends with 1 if anything differs; an outage is an error with its own code.
     """
-    from tiering_assets.steps.verify_again import verify_again
-    from tiering_assets.tiering.damage import next_step
+    from tiering_assets.ground.damage_advice import next_step
+    from tiering_assets.verify.verify_again import verify_again
 
     with session.stack(runner) as stack:
         results = verify_again(stack, ledger_ids, source=source, found_by="ledger verify")
@@ -247,7 +247,7 @@ def _verify_row(found: Reverified) -> tuple[object, ...]:
 
 def _missing(ledger_id: int, found: object) -> LedgerNotFoundError | None:
     """A ledger asked for by its id that does not exist: the one wait that is a mistake."""
-    from tiering_assets.tiering.reasons import Reason, Wait
+    from tiering_assets.ground.reasons import Reason, Wait
 
     if isinstance(found, Wait) and found.reason is Reason.MISSING:
         return LedgerNotFoundError(

@@ -31,7 +31,7 @@ def give_up(
     For a copy whose records can never pass the release gate, such as dates that contradict each
     other. Readers keep the old copy until then. Refused once the bookie copy is gone or marked.
     """
-    from tiering_assets.steps.give_up_copy import give_up_copy
+    from tiering_assets.scrub.give_up_copy import give_up_copy
 
     with session.stack() as stack:
         done = give_up_copy(stack, ledger_id, reason=reason, author=author_or_user(author))

@@ -13,8 +13,8 @@ from tiering_assets.cli.output import (
     print_line,
     print_table,
 )
+from tiering_assets.explain.ledger_report import AttemptReport, LedgerReport
 from tiering_assets.records.models import Publication, Quarantine
-from tiering_assets.steps.ledger_report import AttemptReport, LedgerReport
 
 
 def page_document(report: LedgerReport) -> dict[str, Any]:

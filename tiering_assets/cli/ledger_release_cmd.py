@@ -33,9 +33,9 @@ from tiering_assets.cli.selection import (
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.release_batch import ReleaseOutcome
-    from tiering_assets.steps.release_plan import Written
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.batch.release_batch import ReleaseOutcome
+    from tiering_assets.batch.release_plan import Written
+    from tiering_assets.ground.stack import Stack
 
 NOW = "now"
 
@@ -115,7 +115,7 @@ def release(
     if file is None:
         require_one_choice(ID=ledger_ids, **{"--topic": topic, "--due": due})
     with session.stack() as stack:
-        from tiering_assets.steps.release_plan import execute_plan, make_plan, read_plan, write_plan
+        from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan, write_plan
 
         if file is not None:
             written = read_plan(file)
@@ -135,7 +135,7 @@ def release(
 
 
 def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int]]:
-    from tiering_assets.steps.choices import due_by_topic, published_by_topic
+    from tiering_assets.automation.choices import due_by_topic, published_by_topic
 
     names = None if topic is None else managed_ledgers(stack, topic)
     return due_by_topic(stack, names) if due else published_by_topic(stack, names)
@@ -232,8 +232,8 @@ def _tell_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
 
 def _result(outcome: ReleaseOutcome) -> tuple[str, int | None, str]:
     """(result, bytes, detail)"""
-    from tiering_assets.steps.release_work import Released
-    from tiering_assets.tiering.release_gate import NotYet
+    from tiering_assets.release.gate import NotYet
+    from tiering_assets.release.work import Released
 
     match outcome.result:
         case Released(bytes_released=size, noop=noop):

@@ -12,8 +12,8 @@ from tiering_assets.cli.output import print_document
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.tiering.lag_figures import FleetFigures
-    from tiering_assets.tiering.objectives import Finding
+    from tiering_assets.explain.lag_figures import FleetFigures
+    from tiering_assets.explain.objectives import Finding
 
 app = typer.Typer(
     name="metrics",
@@ -92,8 +92,8 @@ def print_metrics(session: Session) -> None:
 
 def _survey(session: Session) -> tuple[FleetFigures, Sequence[Finding]]:
     """With connections of its own, so that no survey suffers from what happened to the last one."""
-    from tiering_assets.steps.fleet_figures import take_figures
-    from tiering_assets.tiering.objectives import decide_objectives
+    from tiering_assets.explain.fleet_figures import take_figures
+    from tiering_assets.explain.objectives import decide_objectives
 
     with session.stack() as stack:
         figures = take_figures(stack)

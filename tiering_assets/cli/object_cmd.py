@@ -21,7 +21,7 @@ from tiering_assets.cli.session import Session
 if TYPE_CHECKING:
     from resources.object_store.store import ObjectHead
     from tiering_assets.records.models import EntryRange
-    from tiering_assets.steps.object_check import ObjectSight
+    from tiering_assets.verify.object_check import ObjectSight
 
 app = typer.Typer(
     name="object", help="Objects in the bucket: what is in them.", no_args_is_help=True
@@ -44,7 +44,7 @@ _EXAMPLE_KEY = "3f1c9a52-5d6e-4a7b-8c9d-0e1f2a3b4c5d-ledger-12345"
 )
 def show(session: Session, *, key: Key) -> None:
     """Show both objects of an attempt: sizes, user metadata, and the decoded index table."""
-    from tiering_assets.steps.object_check import look_at_object
+    from tiering_assets.verify.object_check import look_at_object
 
     with session.stack() as stack:
         sight = look_at_object(stack, key)
@@ -115,10 +115,10 @@ def verify(session: Session, *, key: Key) -> None:
     index that describes fewer bytes than the object has. Ends with 1 if anything is wrong.
     """
     from tiering_assets.cli.scrub_cmd import spans
-    from tiering_assets.steps.entry_loss import lost_entries
-    from tiering_assets.steps.object_check import topic_spending
-    from tiering_assets.steps.verify_again import verify_object
-    from tiering_assets.tiering.damage import next_step
+    from tiering_assets.ground.damage_advice import next_step
+    from tiering_assets.verify.entry_loss import lost_entries
+    from tiering_assets.verify.object_check import topic_spending
+    from tiering_assets.verify.verify_again import verify_object
 
     with session.stack() as stack:
         check = verify_object(stack, key)

@@ -13,7 +13,7 @@ from tiering_assets.cli.output import human_bytes, print_document, print_facts, 
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.object_scan import Damage, ScanCounts
+    from tiering_assets.audit.object_scan import Damage, ScanCounts
 
 
 @command(
@@ -47,7 +47,7 @@ def scan(
     its block and reports success: such objects are named as truncated. Needs no cluster; without
     metadata.store it is unknown whether bookie copies live. Ends with 1 if anything is damaged or unread.
     """
-    from tiering_assets.steps.object_scan import ScanCounts, open_bucket, scan_objects
+    from tiering_assets.audit.object_scan import ScanCounts, open_bucket, scan_objects
 
     session.flags = session.flags | {"store.bucket": bucket}
     counts, found = ScanCounts(), []

@@ -12,7 +12,7 @@ from tiering_assets.cli.output import human_bytes, print_error
 from tiering_assets.cli.session import Runner, Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pipeline import LedgerOutcome
+    from tiering_assets.batch.pipeline import LedgerOutcome
 
 RunnerOption = Annotated[
     Runner, typer.Option("--runner", help="Where the tasks run: this process or Spark.")

@@ -11,10 +11,10 @@ from tiering_assets.cli.output import human_bytes, print_document, print_line, p
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.clean_up import CleanUp
-    from tiering_assets.steps.foreign import Foreign
-    from tiering_assets.steps.leftovers import BrokerLeaving
-    from tiering_assets.steps.sweep import Leaving
+    from tiering_assets.clean.clean_up import CleanUp
+    from tiering_assets.clean.foreign import Foreign
+    from tiering_assets.clean.leftovers import BrokerLeaving
+    from tiering_assets.clean.sweep import Leaving
 
 app = typer.Typer(
     name="orphan",
@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 def list_orphans(session: Session) -> None:
     """List what every attempt has in the bucket, and why it stays or may go. Changes nothing."""
-    from tiering_assets.steps.clean_up import clean_up
+    from tiering_assets.clean.clean_up import clean_up
 
     with session.stack() as stack:
         found = clean_up(stack, execute=False)
@@ -61,7 +61,7 @@ def sweep_orphans(
     of ours has been read in its place for as long. Objects of others are never touched.
     Refuses if the metadata store went back in time, or if too much of the fleet would go.
     """
-    from tiering_assets.steps.clean_up import clean_up
+    from tiering_assets.clean.clean_up import clean_up
 
     with session.stack() as stack:
         found = clean_up(stack, execute=execute)
@@ -87,7 +87,7 @@ def _document(found: CleanUp) -> dict[str, Any]:
 
 
 def _attempt(leaving: Leaving) -> dict[str, Any]:
-    from tiering_assets.tiering.orphans import Keep
+    from tiering_assets.clean.orphans import Keep
 
     decision = leaving.decision
     return {
@@ -103,7 +103,7 @@ def _attempt(leaving: Leaving) -> dict[str, Any]:
 
 
 def _leftover(leaving: BrokerLeaving) -> dict[str, Any]:
-    from tiering_assets.tiering.leftovers import Collect, Leave
+    from tiering_assets.clean.leftovers_rules import Collect, Leave
 
     decision = leaving.decision
     if isinstance(decision, Leave):

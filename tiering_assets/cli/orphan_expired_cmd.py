@@ -19,7 +19,7 @@ from tiering_assets.cli.output import human_bytes, print_document, print_table
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.expired import ExpiredCopy
+    from tiering_assets.retention.expired import ExpiredCopy
 
 
 @command(
@@ -39,7 +39,7 @@ def expired(session: Session, *, plan: Plan = False, execute: Execute = None) ->
     an hour after it was recorded, and proves each copy again. Records stay. docs/retention.md says
     what must hold. Ends with 1 when something could not be deleted.
     """
-    from tiering_assets.steps.expired import execute_expired, find_expired, plan_expired
+    from tiering_assets.retention.expired import execute_expired, find_expired, plan_expired
 
     digest, found = find_plan_or_execute(
         session,
@@ -75,7 +75,7 @@ def _print(found: Sequence[ExpiredCopy]) -> None:
 
 
 def _said(one: ExpiredCopy) -> tuple[str, str]:
-    from tiering_assets.tiering.orphans import Keep
+    from tiering_assets.clean.orphans import Keep
 
     if isinstance(one.decision, Keep):
         return "keep", one.decision.reason

@@ -18,7 +18,7 @@ from tiering_assets.cli.output import print_document, print_table
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.forget import GoneLedger
+    from tiering_assets.retention.forget import GoneLedger
 
 
 @command(
@@ -38,7 +38,7 @@ def records(session: Session, *, plan: Plan = False, execute: Execute = None) ->
     older than release.records_kept_s. A plan may be carried out an hour after it was recorded, and
     looks at each ledger again. The plan stays. Ends with 1 when something could not be deleted.
     """
-    from tiering_assets.steps.forget import execute_forget, find_gone, plan_forget
+    from tiering_assets.retention.forget import execute_forget, find_gone, plan_forget
 
     digest, found = find_plan_or_execute(
         session,

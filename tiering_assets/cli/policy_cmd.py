@@ -14,8 +14,8 @@ from tiering_assets.cli.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.policies import TopicPolicy
-    from tiering_assets.tiering.policy import EffectivePolicy
+    from tiering_assets.policy.policies import TopicPolicy
+    from tiering_assets.policy.policy import EffectivePolicy
 
 app = typer.Typer(
     name="policy",
@@ -50,7 +50,7 @@ def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -
     or released meanwhile. So it is where no broker owns the topic's bundle: asking would have it load
     topics, so it is left out unless --ask-topics is given.
     """
-    from tiering_assets.steps.policies import check_policies
+    from tiering_assets.policy.policies import check_policies
 
     with session.stack() as stack:
         names = managed_ledgers(stack, topic)
@@ -75,7 +75,7 @@ def check(session: Session, *, ask_topics: AskTopics = False) -> None:
     Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
     topics' own levels are asked only where a broker owns their bundle.
     """
-    from tiering_assets.steps.policies import check_policies, user_topics
+    from tiering_assets.policy.policies import check_policies, user_topics
 
     with session.stack() as stack:
         found = list(check_policies(stack, user_topics(stack), loads_nothing=not ask_topics))
@@ -115,7 +115,7 @@ def _lines(found: Sequence[TopicPolicy]) -> list[tuple[str, str, str, str]]:
 
 
 def _print(found: TopicPolicy) -> None:
-    from tiering_assets.tiering.policy import rows
+    from tiering_assets.policy.policy import rows
 
     print_line(found.topic)
     if found.policy is None:
@@ -136,7 +136,7 @@ def _print(found: TopicPolicy) -> None:
 
 
 def _document(found: TopicPolicy) -> dict[str, Any]:
-    from tiering_assets.tiering.policy import rows
+    from tiering_assets.policy.policy import rows
 
     policy: EffectivePolicy | None = found.policy
     return {

@@ -21,11 +21,11 @@ from tiering_assets.cli.selection import Topic, managed_ledgers
 from tiering_assets.cli.session import Runner, Session
 
 if TYPE_CHECKING:
+    from tiering_assets.ground.stack import Stack
     from tiering_assets.records.models import EntryRange
-    from tiering_assets.steps.heal import HealResult
-    from tiering_assets.steps.scrub import Looked, ScrubRun
-    from tiering_assets.steps.stack import Stack
-    from tiering_assets.tiering.scrub_plan import Candidate, ScrubPlan
+    from tiering_assets.scrub.heal import HealResult
+    from tiering_assets.scrub.plan import Candidate, ScrubPlan
+    from tiering_assets.scrub.scrub import Looked, ScrubRun
 
 app = typer.Typer(
     name="scrub", help="Verify again what brokers read, and heal it.", no_args_is_help=True
@@ -68,7 +68,7 @@ def run_scrub(
     gone from them, by which audits know that their objects may be missing. Ends with 1 if anything
     stays broken, or if too many ledgers are gone at once.
     """
-    from tiering_assets.steps.scrub import plan_run, scrub
+    from tiering_assets.scrub.scrub import plan_run, scrub
 
     with session.stack(runner) as stack:
         names = _names(stack, topic)
@@ -94,7 +94,7 @@ def status(session: Session, *, topic: Topic = None) -> None:
 
     Ends with 1 if one of them is known to be broken.
     """
-    from tiering_assets.steps.scrub_fleet import find_fleet
+    from tiering_assets.scrub.fleet import find_fleet
 
     with session.stack() as stack:
         fleet = find_fleet(stack, _names(stack, topic))
@@ -235,7 +235,7 @@ def _verdict(one: Looked) -> str:
 
 
 def _healed(ledger_id: int, result: HealResult) -> dict[str, Any]:
-    from tiering_assets.steps.heal import Healed
+    from tiering_assets.scrub.heal import Healed
 
     if isinstance(result, Healed):
         return {"ledger_id": ledger_id, "result": "healed", "uid": result.uid, "note": result.note}
@@ -286,7 +286,7 @@ def spans(lost: Sequence[EntryRange]) -> str:
 
 
 def _end(session: Session, run: ScrubRun) -> None:
-    from tiering_assets.steps.heal import Healed
+    from tiering_assets.scrub.heal import Healed
 
     errors = [one.error for one in run.looked if one.error is not None]
     errors += [one for one in run.healed.values() if isinstance(one, TierkeeperError)]

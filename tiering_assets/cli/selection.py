@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 LedgerIds = Annotated[list[int] | None, typer.Argument(metavar="ID", min=0, help="Ledger ids.")]
 SomeLedgerIds = Annotated[list[int], typer.Argument(metavar="ID", min=0, help="Ledger ids.")]
@@ -79,7 +79,7 @@ def managed_ledgers(stack: Stack, topic: str) -> list[str]:
 def by_topic(stack: Stack, ledger_ids: Sequence[int]) -> dict[str, list[int]]:
     """Ledgers grouped by their managed ledger. LedgerNotFoundError for one that nobody knows."""
     from resources.errors import LedgerNotFoundError
-    from tiering_assets.steps.survey import ml_names_of
+    from tiering_assets.look.ledger.survey import ml_names_of
 
     names = ml_names_of(stack, ledger_ids)
     unknown = sorted(set(ledger_ids) - set(names))

@@ -24,7 +24,7 @@ from resources.plain_text import plain
 if TYPE_CHECKING:
     from resources.settings import Settings
     from resources.settings_sources import LoadedSettings
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 
 class LogFormat(StrEnum):
@@ -65,7 +65,7 @@ class Session:
     @contextmanager
     def stack(self, runner: Runner = Runner.LOCAL) -> Iterator[Stack]:
         """Connect to everything the settings name."""
-        from tiering_assets.steps.stack import open_stack
+        from tiering_assets.ground.stack import open_stack
 
         run_id = uuid4().hex[:12]
         with ExitStack() as exits:

@@ -1,7 +1,7 @@
 """The diagram in docs/states.md, drawn from `decide_state`: which event takes a ledger from where to where.
 
 Owns: arrows are computed. What can happen is listed here as changes of evidence; what state that
-makes is asked of tiering/states.py, for everything that can follow from a ledger just created.
+makes is asked of look/ledger/states.py, for everything that can follow from a ledger just created.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
+from tiering_assets.look.ledger.states import LedgerState, StateEvidence, decide_state
 
 BEGIN, END = "<!-- states: generated -->", "<!-- /states -->"
 _CREATED = StateEvidence(

@@ -13,7 +13,7 @@ from tiering_assets.cli.selection import Namespace, Topic, require_one_choice
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pauses import Scope
+    from tiering_assets.look.brakes.pauses import Scope
 
 app = typer.Typer(
     name="tiering",
@@ -51,8 +51,8 @@ def pause_tiering(
     stays readable, is scrubbed and healed, and is released when it is due: `hold set` stops that.
     A partitioned topic is paused with all its partitions, those that it will have, too.
     """
-    from tiering_assets.steps import pauses
-    from tiering_assets.tiering.own_policy import TieringMode
+    from tiering_assets.ground.own_policy import TieringMode
+    from tiering_assets.look.brakes import pauses
 
     mode = TieringMode.DISABLED if disable else TieringMode.PAUSED
     scope = _scope(topic, namespace, everything)
@@ -87,7 +87,7 @@ def resume_tiering(
     Takes away the pause of exactly this topic, namespace or everything, paused or disabled. What
     else keeps a topic switched off, a wider pause or tiering.toml, is printed.
     """
-    from tiering_assets.steps import pauses
+    from tiering_assets.look.brakes import pauses
 
     scope = _scope(topic, namespace, everything)
     with session.stack() as stack:
@@ -110,7 +110,7 @@ def resume_tiering(
 )
 def list_pauses(session: Session) -> None:
     """List every pause with its author and reason. What tiering.toml says: `policy show`."""
-    from tiering_assets.steps import pauses
+    from tiering_assets.look.brakes import pauses
 
     with session.stack() as stack:
         found = [_document(one) for one in pauses.list_pauses(stack)]
@@ -126,7 +126,7 @@ def list_pauses(session: Session) -> None:
 
 def _scope(topic: str | None, namespace: str | None, everything: bool) -> Scope:
     from resources.errors import FormatError
-    from tiering_assets.steps import pauses
+    from tiering_assets.look.brakes import pauses
 
     require_one_choice(**{"--topic": topic, "--namespace": namespace, "--all": everything})
     try:

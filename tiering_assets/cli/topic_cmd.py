@@ -13,8 +13,8 @@ from tiering_assets.cli.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.backlog import ExplainedLedger
-    from tiering_assets.tiering.backlog_counts import ReasonCount
+    from tiering_assets.explain.backlog import ExplainedLedger
+    from tiering_assets.explain.backlog_counts import ReasonCount
 
 app = typer.Typer(
     name="topic", help="Topics: what is left to do, and why it is not done.", no_args_is_help=True
@@ -47,7 +47,7 @@ def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = 
     order. Loads no topic. Topics that are named are counted one by one, and their own policies are
     asked, too, where a broker owns their bundle: elsewhere asking would have it load topics.
     """
-    from tiering_assets.steps.backlog import count_backlog, explain_backlog
+    from tiering_assets.explain.backlog import count_backlog, explain_backlog
 
     with session.stack() as stack:
         names = None

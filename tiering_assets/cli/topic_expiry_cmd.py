@@ -21,8 +21,8 @@ from tiering_assets.cli.session import Session
 from tiering_assets.cli.topic_cmd import Topics, app
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.expiry import AgingTopic
-    from tiering_assets.tiering.policy import EffectivePolicy, Value
+    from tiering_assets.policy.policy import EffectivePolicy, Value
+    from tiering_assets.retention.expiry import AgingTopic
 
 
 @command(
@@ -42,7 +42,7 @@ def expiry(session: Session, *, topics: Topics = None, ask_topics: AskTopics = F
     too, where a broker owns their bundles; of the others the namespace's retention counts, and whether
     they are loaded is asked only where something is overdue. Ends with 1 when a topic could not be read.
     """
-    from tiering_assets.steps.expiry import survey_expiry
+    from tiering_assets.retention.expiry import survey_expiry
 
     with session.stack() as stack:
         names = None

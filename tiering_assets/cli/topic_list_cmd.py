@@ -14,7 +14,7 @@ from tiering_assets.cli.session import Session
 from tiering_assets.cli.topic_cmd import app
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.topic_list import ListedTopic
+    from tiering_assets.explain.topic_list import ListedTopic
 
 _COLUMNS = ("TOPIC", "LEDGERS", "SIZE", "SEALED", "OURS", "BROKER", "BOOKIES", "SIZE", "POLICY")
 
@@ -37,7 +37,7 @@ def list_topics(session: Session, *, namespace: Namespace = None) -> None:
     namespace, the broker or tiering.toml selects ledgers; a topic's own level is not asked. Ends
     with 1 if a topic's metadata could not be read; whether topics are loaded is not asked.
     """
-    from tiering_assets.steps.topic_list import list_topics as read_topics
+    from tiering_assets.explain.topic_list import list_topics as read_topics
 
     with session.stack() as stack:
         topics = list(read_topics(stack, namespace))

@@ -58,8 +58,8 @@ def load_overdue(
     At most disturb.loads_hour_max topics are loaded in any hour. Without --execute nothing is trimmed,
     but the own policies of overdue topics are asked, for which a broker may load them. Ends with 1 when a topic was asked for and still lists what is overdue.
     """
-    from tiering_assets.steps import load_overdue as step
-    from tiering_assets.tiering.retention_load import LoadState
+    from tiering_assets.retention import load_overdue as step
+    from tiering_assets.retention.retention_load import LoadState
 
     with session.stack() as stack:
         names = None

@@ -27,8 +27,8 @@ from tiering_assets.cli.session import Runner, Session
 from tiering_assets.cli.topic_cmd import app
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.offload_prefix import PrefixPlan, PrefixProgress
-    from tiering_assets.tiering.offload_prefix import Until
+    from tiering_assets.batch.offload_prefix import PrefixPlan, PrefixProgress
+    from tiering_assets.batch.offload_prefix_rules import Until
 
 TIMEOUT_S = 3600.0
 OneTopic = Annotated[
@@ -115,8 +115,8 @@ def offload(
     until = _until(before, keep_bytes)
     if timeout is not None and not wait:
         raise typer.BadParameter("--timeout says how long to --wait; give both")
-    from tiering_assets.steps.offload_estimate import estimate_topics
-    from tiering_assets.steps.offload_prefix import (
+    from tiering_assets.batch.offload_estimate import estimate_topics
+    from tiering_assets.batch.offload_prefix import (
         look_again,
         offload_prefix,
         offload_prefix_until,
@@ -170,7 +170,7 @@ def _dry_run_all(
         )
     if before is not None:
         raise typer.BadParameter("--before is a position of one topic; use --keep-bytes with --all")
-    from tiering_assets.steps.offload_estimate import estimate_topics
+    from tiering_assets.batch.offload_estimate import estimate_topics
 
     until = _until(None, keep_bytes or 0)
     with session.stack() as stack:
@@ -183,7 +183,7 @@ def _dry_run_all(
 
 
 def _until(before: str | None, keep_bytes: int | None) -> Until:
-    from tiering_assets.tiering.offload_prefix import parse_until
+    from tiering_assets.batch.offload_prefix_rules import parse_until
 
     try:
         until = parse_until(before, keep_bytes)
@@ -204,7 +204,7 @@ def _one(names: list[str], topic: str) -> list[str]:
 
 
 def _said(plan: PrefixPlan) -> str:
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     prefix = plan.prefix
     return (
@@ -214,7 +214,7 @@ def _said(plan: PrefixPlan) -> str:
 
 
 def _document(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> dict[str, Any]:
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     prefix = plan.prefix
     return {
@@ -235,7 +235,7 @@ def _document(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> d
 
 
 def _print(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> None:
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     if dry_run:
         rows = [

@@ -19,8 +19,8 @@ from tiering_assets.cli.session import Session
 from tiering_assets.cli.topic_cmd import app
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
-    from tiering_assets.tiering.offload_status import TopicStatus
+    from tiering_assets.batch.offload_status_rules import TopicStatus
+    from tiering_assets.ground.stack import Stack
 
 AnyTopic = Annotated[
     str,
@@ -46,9 +46,9 @@ def offload_status(session: Session, *, topic: AnyTopic) -> None:
     The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
     forgets nothing. Loads no topic; its own policy is asked where a broker owns its bundle.
     """
-    from tiering_assets.steps.offload_prefix import require_topic
-    from tiering_assets.steps.offload_status import offload_status as read_status
-    from tiering_assets.steps.topic_evidence import topic_of
+    from tiering_assets.batch.offload_prefix import require_topic
+    from tiering_assets.batch.offload_status import offload_status as read_status
+    from tiering_assets.look.topic.topic_evidence import topic_of
 
     with session.stack() as stack:
         names = managed_ledgers(stack, topic)
@@ -74,13 +74,13 @@ def offload_status(session: Session, *, topic: AnyTopic) -> None:
 
 def _unconfirmed(stack: Stack, ml_name: str) -> list[int]:
     """Ledgers that were taken back, and whose broker may not know."""
-    from tiering_assets.steps.undos import unconfirmed_of
+    from tiering_assets.change.undos import unconfirmed_of
 
     return sorted({i for one in unconfirmed_of(stack, ml_name) for i in one.record.ledger_ids})
 
 
 def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     return {
         "topic": topic,
@@ -97,7 +97,7 @@ def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
 
 
 def _print_status(topic: str, status: TopicStatus) -> None:
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     facts: dict[str, object] = {
         "topic": topic,

@@ -63,10 +63,10 @@ def discovered(
     context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
-    from tiering_assets.steps.backlog import count_backlog, explain_backlog
-    from tiering_assets.steps.fleet_figures import figures_now
-    from tiering_assets.steps.newest_releases import newest_releases
-    from tiering_assets.steps.survey import UNFINISHED
+    from tiering_assets.batch.newest_releases import newest_releases
+    from tiering_assets.explain.backlog import count_backlog, explain_backlog
+    from tiering_assets.explain.fleet_figures import figures_now
+    from tiering_assets.look.ledger.survey import UNFINISHED
 
     with tiering_stack.connect(context) as stack:
         explained = list(explain_backlog(stack, config.ml_names()))

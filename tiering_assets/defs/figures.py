@@ -20,13 +20,13 @@ from tiering_assets.defs.metadata import Metadata
 from tiering_assets.defs.partitions import TIERING_BACKLOG
 from tiering_assets.defs.preview_api import log_evaluation
 from tiering_assets.defs.resources import narrate
-from tiering_assets.tiering.objectives import Finding, Level, decide_objectives, worst_level
+from tiering_assets.explain.objectives import Finding, Level, decide_objectives, worst_level
 
 if TYPE_CHECKING:
     from resources.settings import ObjectiveSettings
-    from tiering_assets.steps.backlog import ExplainedLedger
-    from tiering_assets.steps.stack import Stack
-    from tiering_assets.tiering.lag_figures import Figures, FleetFigures
+    from tiering_assets.explain.backlog import ExplainedLedger
+    from tiering_assets.explain.lag_figures import Figures, FleetFigures
+    from tiering_assets.ground.stack import Stack
 
 OBJECTIVES_MET = dg.AssetCheckKey(TIERING_BACKLOG, "objectives_met")
 OBJECTIVES_SPEC = dg.AssetCheckSpec(
@@ -107,12 +107,12 @@ class BacklogAtEnd:
     @cached_property
     def explained(self) -> list[ExplainedLedger]:
         """Every ledger of the fleet: a few listings, and a read of each topic's node."""
-        from tiering_assets.steps.backlog import explain_backlog
+        from tiering_assets.explain.backlog import explain_backlog
 
         return list(explain_backlog(self._stack))
 
     def figures(self) -> FleetFigures:
-        from tiering_assets.steps.fleet_figures import figures_now
+        from tiering_assets.explain.fleet_figures import figures_now
 
         return figures_now(self._stack, self.explained)
 

@@ -39,8 +39,8 @@ from tiering_assets.defs.preview_api import tell_evaluation
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pipeline import LedgerOutcome
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.batch.pipeline import LedgerOutcome
+    from tiering_assets.ground.stack import Stack
 
 _SPECS = [
     asset_spec(
@@ -90,8 +90,8 @@ def offload_ledgers(
     context: dg.AssetExecutionContext, config: OffloadBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Offload a batch; without offload_contexts in the selection nothing is published."""
-    from tiering_assets.steps.choices import sealed_ledgers
-    from tiering_assets.steps.pipeline import offload_batch
+    from tiering_assets.automation.choices import sealed_ledgers
+    from tiering_assets.batch.pipeline import offload_batch
 
     publish = OFFLOAD_CONTEXTS in context.selected_asset_keys
     with (

@@ -18,8 +18,8 @@ from tiering_assets.defs.preview_api import Context
 from tiering_assets.defs.resources import narrate
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.offload_prefix import PrefixPlan
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.batch.offload_prefix import PrefixPlan
+    from tiering_assets.ground.stack import Stack
 
 
 def plan_of(stack: Stack, config: OffloadBatch, *, chosen: Sequence[int]) -> PrefixPlan | None:
@@ -27,8 +27,8 @@ def plan_of(stack: Stack, config: OffloadBatch, *, chosen: Sequence[int]) -> Pre
 
     `chosen` are the ledgers given by id or by a backfill. dg.Failure says what is wrong.
     """
-    from tiering_assets.steps.offload_prefix import plan_prefix
-    from tiering_assets.tiering.offload_prefix import parse_until
+    from tiering_assets.batch.offload_prefix import plan_prefix
+    from tiering_assets.batch.offload_prefix_rules import parse_until
 
     try:
         until = parse_until(config.before, config.keep_bytes)
@@ -58,7 +58,7 @@ def _refusal(text: str) -> dg.Failure:
 
 def tell_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
     """Say what was chosen, and what max_ledgers leaves for the next run."""
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     count = len(plan.prefix.to_offload)
     narrate(
@@ -73,8 +73,8 @@ def tell_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
 
 def tell_progress(context: Context, stack: Stack, plan: PrefixPlan) -> None:
     """Say where the topic stands after the run."""
-    from tiering_assets.steps.offload_prefix import look_again
-    from tiering_assets.tiering.offload_prefix import position_text
+    from tiering_assets.batch.offload_prefix import look_again
+    from tiering_assets.batch.offload_prefix_rules import position_text
 
     progress = look_again(stack, plan)
     narrate(

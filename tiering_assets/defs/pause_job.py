@@ -17,8 +17,8 @@ from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.run_history import JOB_TAG
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.pauses import Scope
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
+    from tiering_assets.look.brakes.pauses import Scope
 
 USER_TAGS = ("tierkeeper/author", "user", "dagster/user")  # the last two by a UI with a login
 NOBODY = "dagster"
@@ -96,8 +96,8 @@ def apply_pauses(stack: "Stack", config: PauseConfig, *, author: str) -> list[st
         dg.Failure: the config is wrong; the sentence names the field and what was found.
         RefusedError: nobody knows a topic that is to be paused.
     """
-    from tiering_assets.steps import pauses
-    from tiering_assets.tiering.own_policy import TieringMode
+    from tiering_assets.ground.own_policy import TieringMode
+    from tiering_assets.look.brakes import pauses
 
     modes = [mode.value for mode in TieringMode]
     if config.mode not in modes:
@@ -129,7 +129,7 @@ def apply_pauses(stack: "Stack", config: PauseConfig, *, author: str) -> list[st
 
 def _scopes(config: PauseConfig) -> "list[Scope]":
     from resources.errors import FormatError
-    from tiering_assets.steps import pauses
+    from tiering_assets.look.brakes import pauses
 
     named = len(config.topics) + len(config.namespaces)
     if config.all and named:

@@ -19,6 +19,15 @@ from datetime import datetime
 import dagster as dg
 
 from resources.errors import FormatError, RefusedError, SettingsError
+from tiering_assets.batch.recorded import (
+    WORKERS,
+    Fleet,
+    Proven,
+    Recorded,
+    find_recorded,
+    read_proofs,
+)
+from tiering_assets.batch.release_batch import ReleaseRecords
 from tiering_assets.defs.batches import add_partitions
 from tiering_assets.defs.checks import (
     INDEX_SUITE,
@@ -60,16 +69,7 @@ from tiering_assets.defs.preview_api import (
 )
 from tiering_assets.defs.preview_store import store_entries
 from tiering_assets.defs.run_history import UNFINISHED, is_ours
-from tiering_assets.steps.recorded import (
-    WORKERS,
-    Fleet,
-    Proven,
-    Recorded,
-    find_recorded,
-    read_proofs,
-)
-from tiering_assets.steps.release_batch import ReleaseRecords
-from tiering_assets.steps.stack import Stack
+from tiering_assets.ground.stack import Stack
 
 REBUILT = {"rebuilt": dg.MetadataValue.bool(True)}
 _CHUNK = 250  # ledgers whose certificates are in memory, and events of one transaction

@@ -1,6 +1,6 @@
 """Bookie copies deleted behind the release gate, and how much disk that gave back.
 
-The gate is steps/release.py and decides by itself; nothing of Dagster's state is evidence to it.
+The gate is release/release.py and decides by itself; nothing of Dagster's state is evidence to it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ from tiering_assets.defs.resources import TieringStack, narrate
 from tiering_assets.defs.rollups import NEWEST_SHOWN, released_metadata
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.release_batch import PublishedAlong, ReleaseOutcome
-    from tiering_assets.steps.release_plan import Written
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome
+    from tiering_assets.batch.release_plan import Written
+    from tiering_assets.ground.stack import Stack
 
 _SPECS = [
     asset_spec(
@@ -74,10 +74,10 @@ def release_ledgers(
     context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
-    from tiering_assets.steps.choices import due_ledgers
-    from tiering_assets.steps.newest_releases import newest_releases
-    from tiering_assets.steps.release_plan import execute_plan, planned_outcomes
-    from tiering_assets.steps.release_reread import reread_wanted
+    from tiering_assets.automation.choices import due_ledgers
+    from tiering_assets.batch.newest_releases import newest_releases
+    from tiering_assets.batch.release_plan import execute_plan, planned_outcomes
+    from tiering_assets.release.reread import reread_wanted
 
     dry_run = config.dry_run or DELETED_BOOKIE_LEDGERS not in context.selected_asset_keys
     tasks = not dry_run and reread_wanted(tiering_stack.load())
@@ -145,9 +145,9 @@ def _plan(
 ) -> "tuple[Written, list[ReleaseOutcome]]":
     """The plan, and an error for each ledger that nobody knows."""
     from resources.errors import LedgerNotFoundError
-    from tiering_assets.steps.release_batch import ReleaseOutcome
-    from tiering_assets.steps.release_plan import make_plan
-    from tiering_assets.steps.survey import ml_names_of
+    from tiering_assets.batch.release_batch import ReleaseOutcome
+    from tiering_assets.batch.release_plan import make_plan
+    from tiering_assets.look.ledger.survey import ml_names_of
 
     owners = ml_names_of(stack, ledger_ids)
     topics: dict[str, list[int]] = {}
@@ -222,7 +222,7 @@ def _log_published(
 
 def release_row(outcome: "ReleaseOutcome") -> Row:
     """What the summary says of one ledger. A plan has done nothing, so what would go waits."""
-    from tiering_assets.steps.release_work import Released
+    from tiering_assets.release.work import Released
 
     result, size = Result.WAITING, 0
     if isinstance(outcome.result, Released):
@@ -240,8 +240,8 @@ def release_row(outcome: "ReleaseOutcome") -> Row:
 
 
 def said_of(outcome: "ReleaseOutcome") -> str:
-    from tiering_assets.steps.release_work import Released
-    from tiering_assets.tiering.release_gate import NotYet, Release
+    from tiering_assets.release.gate import NotYet, Release
+    from tiering_assets.release.work import Released
 
     match outcome.result:
         case Released(bytes_released=size, noop=True):
@@ -259,7 +259,7 @@ def said_of(outcome: "ReleaseOutcome") -> str:
 def _log_released(
     context: dg.AssetExecutionContext, stack: "Stack", outcome: "ReleaseOutcome"
 ) -> None:
-    from tiering_assets.steps.release_work import Released
+    from tiering_assets.release.work import Released
 
     records, result = outcome.records, outcome.result
     if records is None or not isinstance(result, Released):

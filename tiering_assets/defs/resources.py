@@ -19,7 +19,7 @@ from tiering_assets.defs.partitions import CLUSTER
 from tiering_assets.defs.preview_api import Context
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Narrate, Stack
+    from tiering_assets.ground.stack import Narrate, Stack
     from tiering_assets.tasks.runner import TaskRunner
 
 
@@ -69,7 +69,7 @@ class TieringStack(TierkeeperSettings):
         runner: TaskRunner | None = None,
     ) -> Iterator[Stack]:
         """Open the stack of these settings; a test puts simulated servers here."""
-        from tiering_assets.steps.stack import open_stack
+        from tiering_assets.ground.stack import open_stack
 
         with open_stack(settings, runner=runner, run_id=run_id, narrate=narrate) as stack:
             yield stack

@@ -15,9 +15,9 @@ import dagster as dg
 from tiering_assets.defs.metadata import Metadata, bucket_uri, bytes_text, duration_text
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.newest_releases import ReleasedLedger
-    from tiering_assets.steps.survey import LedgerView
-    from tiering_assets.tiering.backlog_counts import ReasonCount
+    from tiering_assets.batch.newest_releases import ReleasedLedger
+    from tiering_assets.explain.backlog_counts import ReasonCount
+    from tiering_assets.look.ledger.survey import LedgerView
 
 _TOPICS_SHOWN = 50
 NEWEST_SHOWN = 50  # releases that are named; every one of them costs a read

@@ -14,7 +14,7 @@ from typing import Any
 import dagster as dg
 
 from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG, IS_FIRST, named
-from tiering_assets.tiering.admission import Batch, History
+from tiering_assets.policy.admission_rules import Batch, History
 
 JOB_TAG = "tierkeeper/job"
 RELEASE_TAG = "tierkeeper/release"  # the cluster: dagster.yaml lets one release of each run

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from resources.errors import SettingsError
-from tiering_assets.steps.budget import read_wanted
+from tiering_assets.look.brakes.budget import read_wanted
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 
 def require_room(instance: dg.DagsterInstance, stack: Stack) -> None:

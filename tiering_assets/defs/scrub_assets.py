@@ -1,6 +1,6 @@
 """Copies looked at again, and healed where bookies still can: one roll-up for the whole fleet.
 
-Which ledger is due, and what is read of it, is the plan of steps/scrub.py; nothing of Dagster's
+Which ledger is due, and what is read of it, is the plan of scrub/scrub.py; nothing of Dagster's
 state is evidence to it. A run fails by name where something stays broken.
 """
 
@@ -26,9 +26,9 @@ from tiering_assets.defs.preview_api import tell_evaluation
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.scrub import Looked, ScrubRun
-    from tiering_assets.steps.scrub_fleet import Fleet
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
+    from tiering_assets.scrub.fleet import Fleet
+    from tiering_assets.scrub.scrub import Looked, ScrubRun
 
 
 _TOLD_MAX = 200  # red checks that one run tells again; the table of the roll-up counts all
@@ -60,8 +60,8 @@ def scrubbed_ledgers(
     context: dg.AssetExecutionContext, config: ScrubChoice, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Scrub and heal; every ledger of every topic, or of the chosen ones."""
-    from tiering_assets.steps.scrub import scrub
-    from tiering_assets.steps.scrub_fleet import find_fleet
+    from tiering_assets.scrub.fleet import find_fleet
+    from tiering_assets.scrub.scrub import scrub
 
     with tiering_stack.connect(context, with_tasks=True) as stack:
         run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
@@ -97,7 +97,7 @@ def _tell_checks(
     """The check of each copy that is damaged says so, as long as it is, and of each healed one."""
     from tiering_assets.records import keys
     from tiering_assets.records.models import Certificate
-    from tiering_assets.steps.heal import Healed
+    from tiering_assets.scrub.heal import Healed
 
     damaged = sorted(c.ledger_id for c in fleet.candidates if c.failing)[:_TOLD_MAX]
     healed = {i: one for i, one in run.healed.items() if isinstance(one, Healed)}
@@ -140,7 +140,7 @@ def scrub_metadata(
 
 def _bad(run: "ScrubRun") -> dict[int, str]:
     """What stays broken after this run, in words."""
-    from tiering_assets.steps.heal import Healed
+    from tiering_assets.scrub.heal import Healed
 
     healed = {i for i, result in run.healed.items() if isinstance(result, Healed)}
     said = {i: f"not healed: {one}" for i, one in run.healed.items() if i not in healed}

@@ -1,6 +1,6 @@
 """What abandoned attempts left in the bucket: found, and deleted when told. One roll-up.
 
-The decisions are steps/clean_up.py's; nothing of Dagster's state is evidence to them.
+The decisions are clean/clean_up.py's; nothing of Dagster's state is evidence to them.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tiering_assets.defs.partitions import SWEPT_LEAVINGS
 from tiering_assets.defs.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.clean_up import CleanUp
+    from tiering_assets.clean.clean_up import CleanUp
 
 
 class SweepChoice(dg.Config):
@@ -41,7 +41,7 @@ def swept_leavings(
     context: dg.AssetExecutionContext, config: SweepChoice, tiering_stack: TieringStack
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Clean up, or with execute false (the default) say what a clean-up would delete."""
-    from tiering_assets.steps.clean_up import clean_up
+    from tiering_assets.clean.clean_up import clean_up
 
     with tiering_stack.connect(context) as stack:
         found = clean_up(stack, execute=config.execute)
@@ -73,8 +73,8 @@ def swept_leavings(
 
 def sweep_metadata(found: "CleanUp", *, execute: bool) -> Metadata:
     """What was deleted, what may go at the next executed run, and whose the rest is."""
-    from tiering_assets.tiering.leftovers import Leave
-    from tiering_assets.tiering.orphans import Keep
+    from tiering_assets.clean.leftovers_rules import Leave
+    from tiering_assets.clean.orphans import Keep
 
     done = list(found.done)
     kept = {

@@ -31,10 +31,10 @@ from tiering_assets.defs.checks import (
 from tiering_assets.defs.dressing import BOOKIE_READ_POOL
 from tiering_assets.defs.metadata import bucket_path, topic_text
 from tiering_assets.defs.resources import TieringStack
-from tiering_assets.tiering.damage import next_step
+from tiering_assets.ground.damage_advice import next_step
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 Context = dg.AssetCheckExecutionContext
 
@@ -88,8 +88,8 @@ def verify_ledgers(
 
 
 def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
-    from tiering_assets.steps.survey import survey
-    from tiering_assets.tiering.states import LedgerState
+    from tiering_assets.look.ledger.states import LedgerState
+    from tiering_assets.look.ledger.survey import survey
 
     found = [
         view.ledger_id
@@ -100,8 +100,8 @@ def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
 
 
 def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
-    from tiering_assets.steps.reverify import Reverified
-    from tiering_assets.steps.verify_again import verify_again
+    from tiering_assets.verify.reverify import Reverified
+    from tiering_assets.verify.verify_again import verify_again
 
     results = verify_again(stack, ledger_ids, source=True, found_by="verify")
     judged = {i: result for i, result in results.items() if isinstance(result, Reverified)}
@@ -138,7 +138,7 @@ def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) ->
 
 def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
     from tiering_assets.records.models import SuiteResult
-    from tiering_assets.steps.index_recheck import recheck_indexes
+    from tiering_assets.verify.index_recheck import recheck_indexes
 
     results = recheck_indexes(stack, ledger_ids)
     judged = {i: result for i, result in results.items() if isinstance(result, SuiteResult)}
@@ -152,7 +152,7 @@ def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Ju
 
 
 def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
-    from tiering_assets.steps.release_batch import release_records
+    from tiering_assets.batch.release_batch import release_records
 
     bad: dict[int, str] = {}
     passed = 0

@@ -20,11 +20,11 @@ from tiering_assets.demo.jobs import run_job
 from tiering_assets.demo.memory import PeakMemory
 from tiering_assets.demo.scenario import demo_topics
 from tiering_assets.demo.summary import DemoSummary, LedgerResult, TopicResult
+from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
-from tiering_assets.steps.stack import Stack, open_stack
-from tiering_assets.steps.survey import LedgerView, survey
-from tiering_assets.tiering.states import LedgerState
 
 LAG_S = 3.0
 Report = Callable[[str], None]

@@ -18,9 +18,9 @@ from prometheus_client import start_http_server
 from prometheus_client.registry import CollectorRegistry
 
 from resources.errors import SettingsError, TierkeeperError
+from tiering_assets.explain.lag_figures import FleetFigures
+from tiering_assets.explain.objectives import Finding
 from tiering_assets.metrics.collector import FleetCollector
-from tiering_assets.tiering.lag_figures import FleetFigures
-from tiering_assets.tiering.objectives import Finding
 
 Survey = Callable[[], tuple[FleetFigures, Sequence[Finding]]]
 Narrate = Callable[[str], None]

@@ -1,7 +1,7 @@
 """Verification tasks: walk the stored blocks with the independent decoder, or the source again.
 
 Owns: nothing that the encoder computed is trusted here. READ_BACK sees only the object's bytes;
-READ_SOURCE sees only the bookies. The driver compares the two (tiering/verification.py).
+READ_SOURCE sees only the bookies. The driver compares the two (look/ledger/verification.py).
 """
 
 from __future__ import annotations

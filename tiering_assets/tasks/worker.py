@@ -27,7 +27,7 @@ from tiering_assets.tasks.rates import Budget, Rates, parts_of
 class Worker:
     """Connections and settings of one worker; use as a context manager.
 
-    `reached` is told of the points where a test may kill the process (steps/crash_points.py). Every
+    `reached` is told of the points where a test may kill the process (ground/crash_points.py). Every
     worker is a spender of its own: its `rates` begin empty.
     """
 

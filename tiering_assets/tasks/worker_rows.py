@@ -1,7 +1,7 @@
 """What a probe asks of a worker and what it answers: an order in, one row out, both small JSON.
 
 Owns: an order holds no secret and an answer tells none. Of the ledger password it says whether
-there is one, of credentials where they were found. tiering/worker_check.py judges the rows.
+there is one, of credentials where they were found. doctor/worker_check.py judges the rows.
 """
 
 from __future__ import annotations

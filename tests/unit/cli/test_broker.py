@@ -9,14 +9,14 @@ import pytest
 from tests.support.sim_broker_memory import NAME
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.change.topic_edit import Copy, TopicChange
+from tiering_assets.change.undos import Noted
 from tiering_assets.cli.main import run
 from tiering_assets.cli.session import Session
+from tiering_assets.ground.run_memory import RunMemory
+from tiering_assets.look.topic.brokers_seen import known_brokers
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokerGone
-from tiering_assets.steps.brokers_seen import known_brokers
-from tiering_assets.steps.run_memory import RunMemory
-from tiering_assets.steps.undos import Noted
-from tiering_assets.tiering.topic_edit import Copy, TopicChange
 
 TOPIC = "t/ns/persistent/orders"
 OTHER = "10.0.0.2:8080"

@@ -7,7 +7,7 @@ import pytest
 import resources.errors as errors
 from tiering_assets.cli import docs
 from tiering_assets.cli.state_diagram import transitions
-from tiering_assets.tiering.states import LedgerState
+from tiering_assets.look.ledger.states import LedgerState
 
 RENEW = "run `python -m tiering_assets.cli.docs`"
 

@@ -7,12 +7,12 @@ import pytest
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support import trimmed_cluster as orphans
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, WRONG_PLANS, TrimmedCluster
+from tiering_assets.clean.sweep import sweep
 from tiering_assets.cli.main import run
+from tiering_assets.look.brakes.holds import hold_topic
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.records.sweep_models import ExpiredPlan, Swept
-from tiering_assets.steps.holds import hold_topic
-from tiering_assets.steps.sweep import sweep
 
 
 class Cluster(TrimmedCluster):

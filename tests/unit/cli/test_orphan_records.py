@@ -10,12 +10,12 @@ from resources.object_store.deletion import delete_object
 from tests.support import trimmed_cluster as orphans
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, WRONG_PLANS, TrimmedCluster
 from tests.support.two_checkers import kinds, second_opinion
+from tiering_assets.audit.audit import audit_store
 from tiering_assets.cli.main import run
+from tiering_assets.look.brakes.holds import hold_topic
+from tiering_assets.look.ledger.failures import Failed, settle_failures
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import ForgetPlan
-from tiering_assets.steps.audit import audit_store
-from tiering_assets.steps.failures import Failed, settle_failures
-from tiering_assets.steps.holds import hold_topic
 
 
 class Cluster(TrimmedCluster):
@@ -142,7 +142,7 @@ def test_a_run_that_died_between_its_deletes_is_finished_by_the_next(
         return delete_object(objects, key, allowed=allowed)
 
     with monkeypatch.context() as patch:
-        patch.setattr("tiering_assets.steps.forget.delete_object", dying)
+        patch.setattr("tiering_assets.retention.forget.delete_object", dying)
         [failed] = document(capsys, "--execute", plan, code=1)["ledgers"]
     assert (failed["decision"], failed["reason"]) == ("failed", "the store is away")
     assert cluster.audited() == (set(), 1)

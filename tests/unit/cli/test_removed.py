@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TrimmedCluster, document
 from tests.support.two_checkers import kinds, second_opinion
+from tiering_assets.audit.audit import audit_store
+from tiering_assets.clean import removal
 from tiering_assets.cli.main import run
-from tiering_assets.steps.audit import audit_store
-from tiering_assets.tiering import removal
 
 COMMANDS = (["scrub", "run"], ["orphan", "sweep", "--execute"])
 

@@ -11,9 +11,9 @@ from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.cli.main import run
 from tiering_assets.cli.session import Session
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
 
 TOPIC = "t/ns/persistent/orders"
 NAME = "t/ns/orders"

@@ -13,8 +13,8 @@ from dagster_pipes import encode_param
 
 from resources.errors import EntryUnavailableError
 from resources.spark_master import MIB, memory_overhead_mib
-from tiering_assets.steps.pipeline import LedgerOutcome
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.batch.pipeline import LedgerOutcome
+from tiering_assets.ground.reasons import Reason, Wait
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "spark"
 OUTCOMES = [

@@ -4,13 +4,13 @@ import pytest
 
 from resources.errors import CopyChangedError, MetadataError
 from tests.support.sim_scene import TOPIC
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.copies_now import look_at_copies, quarantine_changed
+from tiering_assets.change.publish import publish_topic
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.copies_now import look_at_copies, quarantine_changed
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.publish import publish_topic
-from tiering_assets.tiering.orphans import Keep, Sweep
 
 
 @pytest.fixture

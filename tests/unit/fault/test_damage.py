@@ -6,18 +6,18 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from tests.support.sim_scene import TOPIC, Scene, flip_reads, reasons_of
+from tiering_assets.audit.audit import audit_store
+from tiering_assets.audit.audit_damage import record_audited
+from tiering_assets.explain.backlog import explain_backlog, explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.fleet_figures import take_figures
+from tiering_assets.look.brakes.holds import hold_ledger
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, Quarantine
-from tiering_assets.steps.audit import audit_store
-from tiering_assets.steps.audit_damage import record_audited
-from tiering_assets.steps.backlog import explain_backlog, explain_ledger
-from tiering_assets.steps.fleet_figures import take_figures
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.steps.scrub_fleet import find_fleet
-from tiering_assets.steps.verify_again import verify_again, verify_object
-from tiering_assets.tiering.backlog_reason import BacklogReason
+from tiering_assets.scrub.fleet import find_fleet
+from tiering_assets.scrub.scrub import scrub
+from tiering_assets.verify.verify_again import verify_again, verify_object
 
 
 def verify(scene):

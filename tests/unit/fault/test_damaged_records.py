@@ -11,29 +11,29 @@ import pytest
 from resources.errors import FormatError
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released
+from tiering_assets.automation.choices import due_by_topic, sealed_ledgers
+from tiering_assets.automation.rounds import walk
+from tiering_assets.automation.stuck import dead_claims
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.batch.release_batch import release_batch
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.orphans import Sweep
+from tiering_assets.explain.backlog import explain_backlog
+from tiering_assets.explain.fleet_figures import take_figures
+from tiering_assets.ground.own_policy import TieringMode
+from tiering_assets.look.brakes import pauses
+from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.resume import attempts_of, is_proven
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records import keys
 from tiering_assets.records.key_kinds import FOLDERS
-from tiering_assets.steps import pauses
-from tiering_assets.steps.backlog import explain_backlog
-from tiering_assets.steps.choices import due_by_topic, sealed_ledgers
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.damage import Broken, record_damage
-from tiering_assets.steps.expired import find_expired
-from tiering_assets.steps.fleet_figures import take_figures
-from tiering_assets.steps.forget import find_gone
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.release_batch import release_batch
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.resume import attempts_of, is_proven
-from tiering_assets.steps.rounds import walk
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.steps.stuck import dead_claims
-from tiering_assets.steps.survey import survey
-from tiering_assets.tiering.orphans import Sweep
-from tiering_assets.tiering.own_policy import TieringMode
-from tiering_assets.tiering.states import LedgerState
+from tiering_assets.release.work import Released
+from tiering_assets.retention.expired import find_expired
+from tiering_assets.retention.forget import find_gone
+from tiering_assets.scrub.scrub import scrub
+from tiering_assets.verify.damage import Broken, record_damage
 
 OTHER = "t/ns/persistent/other"
 WHO = {"reason": "x", "author": "ops"}

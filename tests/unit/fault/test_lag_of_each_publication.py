@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
-from tiering_assets.steps.topic_change import undo
-from tiering_assets.tiering.lag import counts_for
-from tiering_assets.tiering.topic_edit import Copy, TopicChange
+from tiering_assets.change.topic_change import undo
+from tiering_assets.change.topic_edit import Copy, TopicChange
+from tiering_assets.look.topic.lag import counts_for
 
 
 def withdraw(scene, certificate):

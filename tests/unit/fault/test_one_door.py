@@ -25,10 +25,10 @@ def callers(name):
     ("inner", "only"),
     [
         ("execute_plan", {"cli.ledger_release_cmd", "defs.release_assets", "demo.jobs"}),
-        ("release_batch", {"steps.release_plan"}),
-        ("release_topic", {"steps.release_batch"}),
-        ("tier_topic", {"steps.release_batch"}),
-        ("delete_ledgers", {"steps.release_finish"}),
+        ("release_batch", {"batch.release_plan"}),
+        ("release_topic", {"batch.release_batch"}),
+        ("tier_topic", {"batch.release_batch"}),
+        ("delete_ledgers", {"release.finish"}),
     ],
 )
 def test_nothing_but_the_plan_releases(inner, only):

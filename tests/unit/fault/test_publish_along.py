@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.sim_scene import TOPIC, is_released
-from tiering_assets.steps.release_batch import release_batch
+from tiering_assets.batch.release_batch import release_batch
 
 
 @pytest.fixture

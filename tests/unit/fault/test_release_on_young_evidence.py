@@ -6,12 +6,16 @@ import pytest
 
 from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
+from tiering_assets.change import topic_change
+from tiering_assets.look.brakes import holds
+from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
-from tiering_assets.steps import holds, release, release_reread, release_work, topic_change
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_reread import Reread
+from tiering_assets.release import release
+from tiering_assets.release import reread as release_reread
+from tiering_assets.release import work as release_work
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.reread import Reread
 
 
 @pytest.fixture
@@ -202,7 +206,7 @@ def test_too_old_after_the_reload_is_asked_again_without_a_second_unload(
             scene.wait(stack.settings.evidence.age_max_s + 1)
         return found
 
-    monkeypatch.setattr("tiering_assets.steps.release_surroundings.read_holds", slow)
+    monkeypatch.setattr("tiering_assets.release.surroundings.read_holds", slow)
     after_the_reload(monkeypatch, lambda: looks.extend([None] * slow_looks))
     before = len(reloads(scene))
     result = scene.release()

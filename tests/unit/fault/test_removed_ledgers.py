@@ -9,16 +9,15 @@ from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.two_checkers import kinds, second_opinion
+from tiering_assets.audit.audit import audit_store
+from tiering_assets.clean import removal, removals
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.removals import Removals, observe_removals
+from tiering_assets.look.topic.contexts import read_contexts
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Removal
-from tiering_assets.steps import removals
-from tiering_assets.steps.audit import audit_store
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.contexts import read_contexts
-from tiering_assets.steps.removals import Removals, observe_removals
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.tiering import removal
+from tiering_assets.scrub.scrub import scrub
 
 PATH = managed_ledger_path(TOPIC)
 YOUNGER = 2  # 1 was the open one when its topic was unloaded, and empty

@@ -6,13 +6,13 @@ import pytest
 
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.leftovers_rules import Collect, Leave
+from tiering_assets.clean.orphans import REPLACED_KEPT
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.tiering.leftovers import Collect, Leave
-from tiering_assets.tiering.orphans import REPLACED_KEPT
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.scrub import scrub
 
 DAY = 86400.0
 
@@ -140,7 +140,7 @@ def test_what_changes_between_intent_and_delete_keeps_what_was_replaced(
             for change in changes:
                 change(scene)
 
-    monkeypatch.setattr("tiering_assets.steps.leftovers.reach", struck)
+    monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     [leaving] = clean_up(scene.process(), execute=True).leftovers
     assert isinstance(leaving.decision, Leave)
     assert len(left(scene, uid)) == 2

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.sim_scene import TOPIC, flip_reads
 from tiering_assets.offload_format.keys import data_key
-from tiering_assets.steps.scrub import scrub
+from tiering_assets.scrub.scrub import scrub
 
 
 @pytest.fixture(params=["ours", "a broker's"])

@@ -9,12 +9,12 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.leftovers_rules import Leave
+from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Swept
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.expired import execute_expired, plan_expired
-from tiering_assets.tiering.leftovers import Leave
-from tiering_assets.tiering.orphans import Keep, Sweep
+from tiering_assets.retention.expired import execute_expired, plan_expired
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
     path = managed_ledger_path(TOPIC)
 
     def restored(*_args):
-        from tiering_assets.steps.topic_change import contexts_for
+        from tiering_assets.change.topic_change import contexts_for
 
         found = scene.stack.topics.read(TOPIC)
         context = contexts_for(scene.stack, {0: record.uid})
@@ -140,7 +140,7 @@ def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
         scene.cluster.metadata.put(path, encode_managed_ledger(publish_contexts(found[0], context)))
         scene.broker.restart()
 
-    monkeypatch.setattr("tiering_assets.steps.sweep.refuse_mass_delete", lambda *a, **k: restored())
+    monkeypatch.setattr("tiering_assets.clean.sweep.refuse_mass_delete", lambda *a, **k: restored())
     [kept] = clean_up(scene.process(), execute=True).attempts
     assert isinstance(kept.decision, Keep)
     assert kept.decision.reason == "an offload context names it"
@@ -164,7 +164,7 @@ def test_of_several_proven_copies_the_newest_waits(scene, monkeypatch):
     older = scene.certify().certificate.record
     scene.wait(5)
     with monkeypatch.context() as patch:
-        patch.setattr("tiering_assets.steps.pipeline.find_resumable", lambda *_a: None)
+        patch.setattr("tiering_assets.batch.pipeline.find_resumable", lambda *_a: None)
         newer = scene.certify().certificate.record
     assert newer.uid != older.uid
     scene.wait(10 * 86400)
@@ -187,7 +187,7 @@ def test_a_proven_copy_that_cannot_be_published_any_more_goes_after_the_guard_ag
         scene.broker.delete_topic(TOPIC)
         scene.broker.create_topic(TOPIC)
     else:
-        from tiering_assets.steps.quarantine import quarantine
+        from tiering_assets.look.ledger.quarantine import quarantine
 
         quarantine(
             scene.stack, 0, record.uid, ml_name=TOPIC, reason="rot", previous=record.previous
@@ -246,7 +246,7 @@ def test_what_comes_to_be_listed_between_two_decisions_stays_until_bookies_were_
             scene.cluster.metadata.nodes = dict(backup)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tiering_assets.steps.sweep.reach", restored)
+        patch.setattr("tiering_assets.clean.sweep.reach", restored)
         clean_up(scene.process(), execute=True)
     assert scene.world.objects.peek(record.data_key) is not None
 

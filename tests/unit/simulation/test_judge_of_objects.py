@@ -5,7 +5,7 @@ import pytest
 from tests.support.copies import Copy
 from tests.support.sim_scene import TOPIC
 from tiering_assets.offload_format.keys import data_key
-from tiering_assets.steps.scrub import scrub
+from tiering_assets.scrub.scrub import scrub
 
 
 def healed():

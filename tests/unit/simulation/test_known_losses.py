@@ -20,7 +20,7 @@ from tests.support.sim_acts import (
 from tests.support.sim_faults import Fate
 from tests.support.sim_offloader import DRIVER, Place
 from tests.support.sim_run import run_world
-from tiering_assets.steps.disturb import see
+from tiering_assets.change.disturb import see
 
 TOPIC = "t/ns0/persistent/orders"
 UNDATED = ("I21",)  # looked at by the tests of dated evidence alone

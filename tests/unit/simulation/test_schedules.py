@@ -5,8 +5,8 @@ import pytest
 from resources.errors import MetadataUnknownError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.reasons import Reason
 
 TOPIC = "t/ns/persistent/orders"
 

@@ -17,10 +17,10 @@ from resources.errors import ObjectStoreError
 from resources.settings import BookieSettings, Settings
 from resources.settings import StoreSettings as Store
 from tests.support.object_store_sim import SimulatedObjectStore
+from tiering_assets.doctor.worker_check import Expected, Grade, judge_workers
 from tiering_assets.spark.probe import probe, probe_worker, run_probes, this_software
 from tiering_assets.spark.worker_main import plain_settings
 from tiering_assets.tasks.worker_rows import WorkerOrder, WorkerRow, decode_row, encode_order
-from tiering_assets.tiering.worker_check import Expected, Grade, judge_workers
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MARKER = "what the driver wrote"

@@ -4,9 +4,9 @@ import pytest
 
 from resources.errors import BrokerError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.explain.ledger_report import report_ledger
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.ledger_report import report_ledger
-from tiering_assets.steps.pipeline import offload_batch
 
 
 @pytest.fixture

@@ -20,22 +20,23 @@ from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.automation.admission import Offloads
+from tiering_assets.automation.rounds import walk
+from tiering_assets.automation.tick_memory import TickMemory
+from tiering_assets.batch import pipeline
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.disturb import record_disturbance
+from tiering_assets.copy.offload import give_up
+from tiering_assets.explain import backlog_evidence
+from tiering_assets.explain.backlog import count_backlog, explain_backlog, explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.ledger.resume import attempts_of
+from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Outcome, Quarantine
-from tiering_assets.steps import backlog_evidence, pipeline
-from tiering_assets.steps.admission import Offloads
-from tiering_assets.steps.backlog import count_backlog, explain_backlog, explain_ledger
-from tiering_assets.steps.disturb import record_disturbance
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.offload import give_up
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.resume import attempts_of
-from tiering_assets.steps.rounds import walk
-from tiering_assets.steps.tick_memory import TickMemory
-from tiering_assets.tiering.backlog_reason import BacklogReason
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.release.release import release_topic
 
 TOPIC = "t/ns/persistent/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"

@@ -12,14 +12,14 @@ from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.left_behind import PATH, leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.explain import backlog, backlog_evidence
+from tiering_assets.explain.backlog import explain_backlog, explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
+from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
-from tiering_assets.steps import backlog, backlog_evidence
-from tiering_assets.steps.backlog import explain_backlog, explain_ledger
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.tiering.backlog_reason import BacklogReason
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy
 
 R = BacklogReason
 DIED = "its run ended without certificate and recorded no error"
@@ -109,8 +109,8 @@ def die(scene, times):
     """So many runs were killed, each at an attempt of its own."""
     for _ in range(times):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tiering_assets.steps.pipeline.find_resumable", lambda *_a: None)
-            patch.setattr("tiering_assets.steps.offload.find_unfinished", lambda *_a: None)
+            patch.setattr("tiering_assets.batch.pipeline.find_resumable", lambda *_a: None)
+            patch.setattr("tiering_assets.copy.offload.find_unfinished", lambda *_a: None)
             died(scene)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.copies import Copy
 from tests.support.sim_scene import TOPIC
-from tiering_assets.steps.bookie_copy import why_only_copy
+from tiering_assets.look.ledger.bookie_copy import why_only_copy
 
 
 @pytest.fixture

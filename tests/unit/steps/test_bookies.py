@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps.bookies import why_not_reloadable
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.look.topic.bookies import why_not_reloadable
 
 FIRST, SECOND = "10.0.0.1:8080", "10.0.0.2:8080"
 

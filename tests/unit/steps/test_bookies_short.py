@@ -9,20 +9,20 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change import confirm
+from tiering_assets.change.confirm import reload_topic
+from tiering_assets.change.undos import list_unconfirmed
+from tiering_assets.clean.deleting import Going, delete_leavings
+from tiering_assets.ground.evidence import Effect, Kind
+from tiering_assets.ground.freshness import asking
+from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps import confirm
-from tiering_assets.steps.confirm import reload_topic
-from tiering_assets.steps.deleting import Going, delete_leavings
-from tiering_assets.steps.freshness import asking
-from tiering_assets.steps.guarded_delete import delete_ledgers
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_preview import plan_release
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.undos import list_unconfirmed
-from tiering_assets.tiering.evidence import Effect, Kind
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.release.guarded_delete import delete_ledgers
+from tiering_assets.release.preview import plan_release
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"
 CANARY = "t/ns/persistent/canary"

@@ -13,7 +13,7 @@ from resources.settings import BookieSettings, Settings
 from tests.support.metastore_sim import Cluster
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import IDS, PASSWORD, SimBookies, SimLedger
-from tiering_assets.steps.plan import lay_out, resolve_all
+from tiering_assets.look.ledger.plan import lay_out, resolve_all
 from tiering_assets.tasks.descriptors import LedgerSource, TaskKind, decode_task, encode_task
 from tiering_assets.tasks.lengths import stored_lengths
 from tiering_assets.tasks.runner import LocalRunner

@@ -11,14 +11,14 @@ from resources.errors import ObjectStoreError, RefusedError
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.change.confirm import NOT_LOADED, reload_topic
+from tiering_assets.change.disturb import see
+from tiering_assets.doctor.brokers import check_away
+from tiering_assets.ground.run_memory import RunMemory
+from tiering_assets.look.topic import brokers_seen
+from tiering_assets.look.topic.broker_list import list_brokers, say_gone
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokersSeen
-from tiering_assets.steps import brokers_seen
-from tiering_assets.steps.broker_list import list_brokers, say_gone
-from tiering_assets.steps.confirm import NOT_LOADED, reload_topic
-from tiering_assets.steps.disturb import see
-from tiering_assets.steps.doctor_brokers import check_away
-from tiering_assets.steps.run_memory import RunMemory
 
 TOPIC = "t/ns/persistent/orders"
 FIRST, SECOND = "10.0.0.1:8080", "10.0.0.2:8080"

@@ -6,14 +6,14 @@ import pytest
 
 from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.copy.bucket_promises import PROMISES
+from tiering_assets.copy.bucket_proof import prove, require_proven
+from tiering_assets.ground.finding import Level
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_model import BucketProof
-from tiering_assets.steps.bucket_promises import PROMISES
-from tiering_assets.steps.bucket_proof import prove, require_proven
-from tiering_assets.steps.finding import Level
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.scrub import scrub
+from tiering_assets.scrub.scrub import scrub
 
 
 class Tried(Scene):

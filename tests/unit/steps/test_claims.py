@@ -6,8 +6,8 @@ import pytest
 
 from resources.errors import ObjectExistsError
 from tests.support.sim_scene import Scene
+from tiering_assets.look.ledger.claims import claim_ledger, drop_claim, read_claim
 from tiering_assets.records import keys
-from tiering_assets.steps.claims import claim_ledger, drop_claim, read_claim
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 
 from resources.errors import CopyChangedError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import copies_now
-from tiering_assets.steps.copies_now import look_at_copies, quarantine_changed
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.quarantine import quarantine
+from tiering_assets.change import copies_now
+from tiering_assets.change.copies_now import look_at_copies, quarantine_changed
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.ledger.quarantine import quarantine
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
+from tiering_assets.ground.evidence import Effect, Kind
+from tiering_assets.ground.freshness import asking
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
-from tiering_assets.steps.deleting import Going, delete_leavings, record_swept
-from tiering_assets.steps.freshness import asking
-from tiering_assets.tiering.evidence import Effect, Kind
 
 UID = UUID(int=9)
 DATA, INDEX = data_key(UID, 7), index_key(UID, 7)  # of a ledger that nothing knows

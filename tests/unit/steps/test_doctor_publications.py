@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps.doctor_publications import check_stamps
+from tiering_assets.doctor.publications import check_stamps
 
 
 def test_records_of_an_earlier_version_are_named_with_their_ledgers():

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.support.sim_scene import Scene
+from tiering_assets.doctor import records as doctor_records
+from tiering_assets.doctor.records import check_records
+from tiering_assets.ground.finding import Level
+from tiering_assets.look.brakes.holds import hold_ledger
 from tiering_assets.records import keys
-from tiering_assets.steps import doctor_records
-from tiering_assets.steps.doctor_records import check_records
-from tiering_assets.steps.finding import Level
-from tiering_assets.steps.holds import hold_ledger
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from resources.metastore.identity import Identity, identity_of
 from resources.pulsar.admin import BrokerAdmin
 from resources.settings import MetadataSettings, Settings
 from tests.support.metastore_sim import Cluster
-from tiering_assets.steps import doctor_stores
-from tiering_assets.steps.doctor_stores import check_stores
-from tiering_assets.steps.finding import Level
+from tiering_assets.doctor import stores as doctor_stores
+from tiering_assets.doctor.stores import check_stores
+from tiering_assets.ground.finding import Level
 
 BROKER = "b1:8080"
 OURS = "zk:z1:2181,z2:2181"

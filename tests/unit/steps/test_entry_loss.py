@@ -7,8 +7,8 @@ import pytest
 from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, Copy
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.records.models import EntryRange
-from tiering_assets.steps.entry_loss import lost_entries
-from tiering_assets.steps.object_check import look_at_object
+from tiering_assets.verify.entry_loss import lost_entries
+from tiering_assets.verify.object_check import look_at_object
 
 ALL = (EntryRange(0, 5),)
 

@@ -8,15 +8,15 @@ import pytest
 from tests.support.left_behind import DAYS_S, leave_unproven
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean.expired_rules import Expired, Fate
+from tiering_assets.clean.orphans import Keep
+from tiering_assets.clean.sweep import refuse_mass_delete
+from tiering_assets.ground.outcome import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
 from tiering_assets.records.sweep_models import ExpiredPlan, Swept
-from tiering_assets.steps import expired
-from tiering_assets.steps.expired import execute_expired, find_expired, plan_expired
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.sweep import refuse_mass_delete
-from tiering_assets.tiering.expired import Expired, Fate
-from tiering_assets.tiering.orphans import Keep
+from tiering_assets.retention import expired
+from tiering_assets.retention.expired import execute_expired, find_expired, plan_expired
 
 
 class Trimmed:

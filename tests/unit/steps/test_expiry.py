@@ -10,8 +10,8 @@ from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
-from tiering_assets.steps.expiry import AgingTopic, judge_by, read_node, survey_expiry
-from tiering_assets.tiering.expiry import Kept
+from tiering_assets.retention.expiry import AgingTopic, judge_by, read_node, survey_expiry
+from tiering_assets.retention.expiry_rules import Kept
 
 PATH = managed_ledger_path(ORDERS)
 

@@ -22,17 +22,18 @@ from tests.support.sim_clients import Process
 from tests.support.sim_faults import Fate
 from tests.support.sim_world import World
 from tests.support.two_checkers import kinds, second_opinion
+from tiering_assets.audit.audit import audit_store
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.explain import backlog_evidence
+from tiering_assets.explain.backlog import explain_backlog, explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.look.ledger import failures
+from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.look.ledger.resume import attempts_of
+from tiering_assets.policy.admission_rules import retry_after
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.spark.runner import open_spark_runner
-from tiering_assets.steps import backlog_evidence, failures
-from tiering_assets.steps.audit import audit_store
-from tiering_assets.steps.backlog import explain_backlog, explain_ledger
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.resume import attempts_of
-from tiering_assets.tiering.admission import retry_after
-from tiering_assets.tiering.backlog_reason import BacklogReason
 
 TOPIC = "t/ns/persistent/orders"
 AUTO = AutoSettings(enabled=True, retry_first_s=60)

@@ -5,10 +5,10 @@ from uuid import UUID
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean import foreign
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.foreign import Owner
 from tiering_assets.offload_format.keys import INSTANCE_KEY, data_key, index_key
-from tiering_assets.steps import foreign
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.steps.foreign import Owner
 
 UIDS = [UUID(int=number) for number in range(1, 4)]
 

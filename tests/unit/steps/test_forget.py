@@ -7,14 +7,15 @@ import pytest
 
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean import sweep
+from tiering_assets.clean.sweep import refuse_mass_delete
+from tiering_assets.look.brakes.holds import hold_topic
+from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps import forget, sweep
-from tiering_assets.steps.forget import execute_forget, find_gone, plan_forget
-from tiering_assets.steps.holds import hold_topic
-from tiering_assets.steps.resume import attempts_of
-from tiering_assets.steps.sweep import refuse_mass_delete
+from tiering_assets.retention import forget
+from tiering_assets.retention.forget import execute_forget, find_gone, plan_forget
 
 MONTH_S = 31 * 86400
 OTHER = "t/ns/persistent/other"

@@ -10,7 +10,7 @@ from tests.support.copies import BROKERS, OURS, Copy
 from tests.support.left_behind import PATH
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine
-from tiering_assets.steps.give_up_copy import GivenUp, give_up_copy
+from tiering_assets.scrub.give_up_copy import GivenUp, give_up_copy
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from resources.metastore.topic_names import managed_ledger_path
 from resources.metastore.topics import TopicDirectory
 from tests.support.sim_broker_memory import complete, halves
 from tests.support.sim_scene import Scene
+from tiering_assets.clean.expired_rules import Expired
+from tiering_assets.clean.orphans import Keep
+from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.expired import plan_expired
-from tiering_assets.tiering.expired import Expired
-from tiering_assets.tiering.orphans import Keep
+from tiering_assets.retention.expired import plan_expired
 
 OTHER = "t/ns/persistent/other"
 

@@ -11,14 +11,16 @@ from tests.support.copies import BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_scene import TOPIC
+from tiering_assets.batch import pipeline
+from tiering_assets.change import publish
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
-from tiering_assets.steps import heal, pipeline, publish
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.heal import OFFSETS_MOVED, Healed, finish_replacement, heal_topic
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.resume import attempts_of
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.scrub import heal
+from tiering_assets.scrub.heal import OFFSETS_MOVED, Healed, finish_replacement, heal_topic
 
 
 class Broken(Copy):

@@ -5,9 +5,9 @@ from hashlib import sha256
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import heal
-from tiering_assets.steps.heal import Healed, heal_topic
-from tiering_assets.steps.quarantine import quarantine
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.scrub import heal
+from tiering_assets.scrub.heal import Healed, heal_topic
 
 
 class _KilledError(Exception):

@@ -4,8 +4,7 @@ import pytest
 
 from resources.errors import LedgerNotFoundError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
-from tiering_assets.records import keys
-from tiering_assets.steps.holds import (
+from tiering_assets.look.brakes.holds import (
     hold_all,
     hold_keys_of,
     hold_namespace,
@@ -14,6 +13,7 @@ from tiering_assets.steps.holds import (
     read_holds,
     still_held,
 )
+from tiering_assets.records import keys
 
 WHO = {"reason": "court", "author": "ops"}
 WHOLE = "t/ns/persistent/orders"

@@ -10,18 +10,18 @@ from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_scene import TAIL, TOPIC, scene_with_a_tail
+from tiering_assets.automation import admission
+from tiering_assets.automation.admission import AWAKE_S, Offloads
+from tiering_assets.automation.rounds import walk
+from tiering_assets.automation.tick_memory import TickMemory
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.disturb import not_due, pending_due_at
+from tiering_assets.explain.backlog import explain_backlog, explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
+from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
-from tiering_assets.steps import admission
-from tiering_assets.steps.admission import AWAKE_S, Offloads
-from tiering_assets.steps.backlog import explain_backlog, explain_ledger
-from tiering_assets.steps.disturb import not_due, pending_due_at
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.rounds import walk
-from tiering_assets.steps.tick_memory import TickMemory
-from tiering_assets.tiering.backlog_reason import BacklogReason
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy
 
 DAY = 86400.0
 

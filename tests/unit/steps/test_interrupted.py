@@ -6,14 +6,14 @@ import pytest
 
 from resources.errors import IntegrityError
 from tests.support.sim_scene import Scene
-from tiering_assets.steps import pipeline
-from tiering_assets.steps.backlog import explain_ledger
-from tiering_assets.steps.claims import claim_ledger, live_claims
-from tiering_assets.steps.failures import list_failures, read_failure
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.plan import plan_ledger
-from tiering_assets.steps.publish import publish_topic
-from tiering_assets.tiering.backlog_reason import BacklogReason
+from tiering_assets.batch import pipeline
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.publish import publish_topic
+from tiering_assets.explain.backlog import explain_ledger
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.look.ledger.claims import claim_ledger, live_claims
+from tiering_assets.look.ledger.failures import list_failures, read_failure
+from tiering_assets.look.ledger.plan import plan_ledger
 
 OTHER = "t/ns/persistent/others"
 

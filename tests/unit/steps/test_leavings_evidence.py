@@ -4,14 +4,14 @@ import pytest
 
 from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean.leavings_evidence import decide_leavings
+from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.leavings_evidence import decide_leavings
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.tiering.orphans import Keep, Sweep
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_newer_proven_one_that_a_listing_leaves_out_waits_for_its_publication(
     older = scene.certify().certificate.record.uid
     scene.wait(5)
     with monkeypatch.context() as patch:
-        patch.setattr("tiering_assets.steps.pipeline.find_resumable", lambda *_a: None)
+        patch.setattr("tiering_assets.batch.pipeline.find_resumable", lambda *_a: None)
         newer = scene.certify().certificate.record.uid
     scene.wait(10 * 86400)
     attempt, key = attempt_of(scene, newer), keys.attempt(0, newer)

@@ -11,10 +11,10 @@ from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
 from resources.pulsar.activity import TopicActivity
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean.clean_up import clean_up
+from tiering_assets.clean.leftovers_rules import Collect, Leave
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage
-from tiering_assets.steps.clean_up import clean_up
-from tiering_assets.tiering.leftovers import Collect, Leave
 
 PATH = managed_ledger_path(TOPIC)
 
@@ -77,7 +77,7 @@ def test_what_changes_between_intent_and_delete_keeps_it(scene, change, monkeypa
         if point == "sweep.intended":
             change(scene)
 
-    monkeypatch.setattr("tiering_assets.steps.leftovers.reach", struck)
+    monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
     assert isinstance(leaving.decision, Leave)
     assert there == [*leaving.objects]
@@ -135,7 +135,7 @@ def test_a_run_that_died_before_the_reload_is_gone_on_with_by_a_reload(scene, mo
             raise BrokerError("and this process, too")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tiering_assets.steps.leftovers.reach", dies)
+        patch.setattr("tiering_assets.clean.leftovers.reach", dies)
         leaving, there = clean(scene)
     assert (leaving.error, len(there)) == ("and this process, too", 2)
     told = unloads(scene)
@@ -160,7 +160,7 @@ def test_bookies_that_run_short_before_the_reload_keep_it(scene, monkeypatch):
         if point == "sweep.taken_out":
             scene.cluster.be_short(True)
 
-    monkeypatch.setattr("tiering_assets.steps.leftovers.reach", struck)
+    monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
     assert isinstance(leaving.decision, Leave)
     assert len(there) == 2
@@ -194,7 +194,7 @@ def test_what_the_node_says_after_the_reload_keeps_it(scene, change, monkeypatch
         if point == "sweep.reloaded":
             change(scene)
 
-    monkeypatch.setattr("tiering_assets.steps.leftovers.reach", struck)
+    monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
     assert isinstance(leaving.decision, Leave)
     assert "its topic changed meanwhile" in leaving.decision.reason

@@ -12,9 +12,9 @@ from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Disturbance
-from tiering_assets.steps import load_overdue as loading
-from tiering_assets.steps.load_overdue import load_overdue
-from tiering_assets.tiering.retention_load import LoadState
+from tiering_assets.retention import load_overdue as loading
+from tiering_assets.retention.load_overdue import load_overdue
+from tiering_assets.retention.retention_load import LoadState
 
 TOPIC = "persistent://t/ns/orders"
 BROKER = "127.0.0.1:8080"

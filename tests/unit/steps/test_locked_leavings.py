@@ -7,11 +7,11 @@ import pytest
 from resources.errors import ObjectStoreError
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import Scene
+from tiering_assets.clean.locked_leavings import named_versions, retry_locked_leavings
+from tiering_assets.clean.orphans import Keep
+from tiering_assets.clean.sweep import sweep
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
-from tiering_assets.steps.locked_leavings import named_versions, retry_locked_leavings
-from tiering_assets.steps.sweep import sweep
-from tiering_assets.tiering.orphans import Keep
 
 
 class Locked:
@@ -135,7 +135,7 @@ def test_what_a_broker_left_is_told_and_stays(locked, monkeypatch):
 def test_what_may_not_go_any_more_is_told_and_stays(locked, monkeypatch):
     kept = Keep(0, locked.attempt.uid, "it may be the only copy")
     monkeypatch.setattr(
-        "tiering_assets.steps.locked_leavings.decide_after_reading", lambda *_a: (kept, None)
+        "tiering_assets.clean.locked_leavings.decide_after_reading", lambda *_a: (kept, None)
     )
     assert locked.retry() == []
     assert locked.bodies()

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.automation.stuck import dead_claims
+from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.stuck import dead_claims
-from tiering_assets.steps.survey import survey
-from tiering_assets.tiering.states import LedgerState
 
 DAY_S = 86400
 

@@ -6,7 +6,7 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from tests.support.copies import Copy
-from tiering_assets.steps.object_class import can_be_read, read_unless_archived
+from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
 
 
 @pytest.fixture

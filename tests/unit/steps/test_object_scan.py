@@ -10,6 +10,7 @@ from resources.errors import MetadataError, ObjectStoreError
 from tests.support.golden_objects import golden_ledgers
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.audit.object_scan import ScanCounts, scan_objects
 from tiering_assets.offload_format.keys import (
     FORMAT_VERSION,
     FORMAT_VERSION_KEY,
@@ -17,7 +18,6 @@ from tiering_assets.offload_format.keys import (
     ML_NAME_KEY,
 )
 from tiering_assets.records.models import EntryRange
-from tiering_assets.steps.object_scan import ScanCounts, scan_objects
 
 TOPIC = "t/ns/persistent/orders"
 META = {FORMAT_VERSION_KEY: FORMAT_VERSION, ML_NAME_KEY: TOPIC}

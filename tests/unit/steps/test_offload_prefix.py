@@ -8,17 +8,17 @@ from resources.errors import IntegrityError, MetadataConflictError, RefusedError
 from resources.metastore.ledger_info import Position, decode_managed_ledger
 from tests.support.left_behind import PATH
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import offload_prefix as prefixes
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.offload_prefix import (
+from tiering_assets.batch import offload_prefix as prefixes
+from tiering_assets.batch.offload_prefix import (
     look_again,
     offload_prefix,
     offload_prefix_until,
     plan_prefix,
     require_topic,
 )
-from tiering_assets.steps.pipeline import LedgerOutcome
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.batch.pipeline import LedgerOutcome
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger.claims import claim_ledger
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 from resources.errors import LedgerNotFoundError, TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps.backlog import explain_ledger
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.ledger_report import report_ledger
-from tiering_assets.steps.plan import plan_ledger
-from tiering_assets.steps.survey import survey
-from tiering_assets.tiering.states import LedgerState
+from tiering_assets.explain.backlog import explain_ledger
+from tiering_assets.explain.ledger_report import report_ledger
+from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.ledger.plan import plan_ledger
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import survey
 
 CALLS_MAX = 15
 

@@ -9,19 +9,19 @@ from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.explain.backlog import explain_ledger
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.look.brakes import pauses
+from tiering_assets.look.brakes.pauses import EVERYTHING, Scope, namespace_scope, topic_scope
+from tiering_assets.policy.policies import check_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.pause_models import Pause, PauseLift
-from tiering_assets.steps import pauses
-from tiering_assets.steps.backlog import explain_ledger
-from tiering_assets.steps.pauses import EVERYTHING, Scope, namespace_scope, topic_scope
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.policies import check_policies
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.verify import verify_attempts
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
+from tiering_assets.verify.verify import verify_attempts
 
 TOPIC = "t/ns/persistent/orders"
 PART = "t/ns/persistent/parts-partition-3"
@@ -116,7 +116,7 @@ def test_a_pause_set_while_a_batch_is_copied_stops_its_publication(stack, monkey
         pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
         return verify(*args)
 
-    monkeypatch.setattr("tiering_assets.steps.pipeline.verify_attempts", paused_meanwhile)
+    monkeypatch.setattr("tiering_assets.batch.pipeline.verify_attempts", paused_meanwhile)
     outcome = offload(stack)
     assert outcome.certificate is not None
     assert outcome.wait.reason is Reason.PAUSED

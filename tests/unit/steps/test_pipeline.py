@@ -6,15 +6,16 @@ import pytest
 
 from resources.errors import IntegrityError, ObjectStoreError, PrerequisiteError
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.batch import pipeline
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.copy import offload
+from tiering_assets.ground.own_policy import TieringMode
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.look.brakes.pauses import EVERYTHING, pause
+from tiering_assets.look.ledger.failures import list_failures, read_failure
+from tiering_assets.look.ledger.plan import plan_ledger
+from tiering_assets.look.ledger.resume import find_certified
 from tiering_assets.records import keys
-from tiering_assets.steps import offload, pipeline
-from tiering_assets.steps.failures import list_failures, read_failure
-from tiering_assets.steps.pauses import EVERYTHING, pause
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.plan import plan_ledger
-from tiering_assets.steps.resume import find_certified
-from tiering_assets.tiering.own_policy import TieringMode
-from tiering_assets.tiering.reasons import Reason
 
 
 @pytest.fixture

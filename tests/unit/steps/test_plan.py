@@ -9,11 +9,11 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
 from tests.support.sim_cluster import SimCluster
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import plan
-from tiering_assets.steps.ledger_report import report_ledger
-from tiering_assets.steps.plan import decide_sight, look_at, plan_ledger
-from tiering_assets.tiering.eligibility import Copy
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.explain.ledger_report import report_ledger
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger import plan
+from tiering_assets.look.ledger.eligibility import Copy
+from tiering_assets.look.ledger.plan import decide_sight, look_at, plan_ledger
 
 PATH = managed_ledger_path(TOPIC)
 

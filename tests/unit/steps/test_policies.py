@@ -18,18 +18,18 @@ from resources.settings import BrokerSettings, PolicySettings, ReleaseSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.steps.own_policies import read_own_policies
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.policies import (
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.own_policies import read_own_policies
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
+from tiering_assets.policy.policies import (
     check_policies,
     select_from_topic,
     user_topics,
 )
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy
-from tiering_assets.tiering.policy import Origin, effective_policy
-from tiering_assets.tiering.selection import NotSelected, selected_ids
+from tiering_assets.policy.policy import Origin, effective_policy
+from tiering_assets.policy.selection import NotSelected, selected_ids
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"
 GOLDEN = Path(__file__).parents[2] / "golden" / "terminated"

@@ -7,12 +7,12 @@ from uuid import UUID
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.records.models import Publication
-from tiering_assets.steps.publications import (
+from tiering_assets.look.topic.publications import (
     Publications,
     publication_of,
     recorded_publications,
 )
+from tiering_assets.records.models import Publication
 
 OURS, OTHER = UUID(int=1), UUID(int=2)
 

@@ -7,18 +7,19 @@ import pytest
 
 from resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.change import publish as publish_steps
+from tiering_assets.change import topic_change
+from tiering_assets.change.publish import Published, publish_topic
+from tiering_assets.change.topic_edit import TopicChange
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.ground.own_policy import TieringMode
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.brakes.pauses import EVERYTHING, pause
+from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
-from tiering_assets.steps import heal, topic_change
-from tiering_assets.steps import publish as publish_steps
-from tiering_assets.steps.heal import heal_topic
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.pauses import EVERYTHING, pause
-from tiering_assets.steps.publish import Published, publish_topic
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.tiering.own_policy import TieringMode
-from tiering_assets.tiering.reasons import Reason, Wait
-from tiering_assets.tiering.topic_edit import TopicChange
+from tiering_assets.scrub import heal
+from tiering_assets.scrub.heal import heal_topic
 
 
 @pytest.fixture

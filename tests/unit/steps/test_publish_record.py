@@ -6,14 +6,14 @@ import pytest
 
 from resources.errors import ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import withdrawn
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.publish import change_for, prepare_publication
-from tiering_assets.steps.publish_record import canary_stands, record_publication
-from tiering_assets.steps.release_reread import Reread
-from tiering_assets.steps.topic_change import Confirmed
-from tiering_assets.steps.withdrawn import read_withdrawn
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.batch import withdrawn
+from tiering_assets.batch.withdrawn import read_withdrawn
+from tiering_assets.change.publish import change_for, prepare_publication
+from tiering_assets.change.publish_record import canary_stands, record_publication
+from tiering_assets.change.topic_change import Confirmed
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.reread import Reread
 
 
 @pytest.fixture

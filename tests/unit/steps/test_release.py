@@ -8,17 +8,18 @@ from resources.errors import RefusedError
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change import topic_change
+from tiering_assets.change.topic_change import undo
+from tiering_assets.change.topic_edit import Copy, TopicChange
+from tiering_assets.look.brakes.holds import hold_all
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome, Release, ReleaseIntent
-from tiering_assets.steps import release, topic_change
-from tiering_assets.steps.holds import hold_all
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release import release_topic
-from tiering_assets.steps.release_work import Released
-from tiering_assets.steps.topic_change import undo
-from tiering_assets.tiering.approval import Approval
-from tiering_assets.tiering.release_gate import Release as ToRelease
-from tiering_assets.tiering.topic_edit import Copy, TopicChange
+from tiering_assets.release import release
+from tiering_assets.release.approval import Approval
+from tiering_assets.release.gate import Release as ToRelease
+from tiering_assets.release.release import release_topic
+from tiering_assets.release.work import Released
 
 PATH = managed_ledger_path(TOPIC)
 

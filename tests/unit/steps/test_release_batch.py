@@ -8,18 +8,18 @@ import pytest
 from resources.errors import LedgerNotFoundError
 from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
-from tiering_assets.records import keys
-from tiering_assets.records.models import Claim
-from tiering_assets.steps import release_batch as steps
-from tiering_assets.steps.publish import Published
-from tiering_assets.steps.release_batch import (
+from tiering_assets.batch import release_batch as steps
+from tiering_assets.batch.release_batch import (
     PublishedAlong,
     release_batch,
     release_records,
     waiting_certificates,
 )
-from tiering_assets.steps.release_work import Released
-from tiering_assets.tiering.release_gate import NotYet
+from tiering_assets.change.publish import Published
+from tiering_assets.records import keys
+from tiering_assets.records.models import Claim
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.work import Released
 
 
 @pytest.fixture

@@ -11,13 +11,15 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.activity import TopicActivity
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import release_evidence, release_look, suite_evidence
-from tiering_assets.steps.disturb import see
-from tiering_assets.steps.pipeline import offload_batch
-from tiering_assets.steps.release_evidence import Looked, gather, judge_all, look_at_ledgers
-from tiering_assets.steps.release_surroundings import gather_topic
-from tiering_assets.steps.shadows import find_shadows
-from tiering_assets.tiering.release_gate import ObjectNow
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.change.disturb import see
+from tiering_assets.look.topic.shadows import find_shadows
+from tiering_assets.release import evidence as release_evidence
+from tiering_assets.release import look as release_look
+from tiering_assets.release import suite_evidence
+from tiering_assets.release.evidence import Looked, gather, judge_all, look_at_ledgers
+from tiering_assets.release.gate import ObjectNow
+from tiering_assets.release.surroundings import gather_topic
 
 PATH = managed_ledger_path(TOPIC)
 OTHER = UUID(int=7)

@@ -8,15 +8,17 @@ import pytest
 
 from resources.errors import MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
+from tiering_assets.batch import release_plan
+from tiering_assets.batch.release_plan import execute_plan, make_plan, planned_outcomes
+from tiering_assets.change import disturb
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps import disturb, release_plan, release_preview
-from tiering_assets.steps.release_plan import execute_plan, make_plan, planned_outcomes
-from tiering_assets.steps.release_preview import plan_release
-from tiering_assets.steps.release_work import Released
-from tiering_assets.tiering import release_caps
-from tiering_assets.tiering.release_gate import NotYet
-from tiering_assets.tiering.release_gate import Release as ToRelease
+from tiering_assets.release import caps as release_caps
+from tiering_assets.release import preview as release_preview
+from tiering_assets.release.gate import NotYet
+from tiering_assets.release.gate import Release as ToRelease
+from tiering_assets.release.preview import plan_release
+from tiering_assets.release.work import Released
 
 LOST = "t/ns/persistent/lost"
 

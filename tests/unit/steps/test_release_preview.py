@@ -5,9 +5,9 @@ import pytest
 from resources.errors import MetadataError
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_scene import TOPIC, Scene, is_released
-from tiering_assets.steps.release_preview import plan_release, plan_releases
-from tiering_assets.steps.shadows import UnknownShadows, find_shadows
-from tiering_assets.tiering.release_gate import NotYet, Release
+from tiering_assets.look.topic.shadows import UnknownShadows, find_shadows
+from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.preview import plan_release, plan_releases
 
 GONE = "t/ns/persistent/gone"
 
@@ -67,7 +67,7 @@ def test_a_topic_that_cannot_be_looked_at_is_an_error(scene, due):
         raise MetadataError("no answer")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tiering_assets.steps.release_preview.see", fail)
+        patch.setattr("tiering_assets.release.preview.see", fail)
         with pytest.raises(MetadataError):
             plan_release(stack, TOPIC, [0])
 

@@ -6,8 +6,8 @@ import pytest
 
 from resources.errors import MetadataError
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import release_reread
-from tiering_assets.steps.release_reread import reread_before_release
+from tiering_assets.release import reread as release_reread
+from tiering_assets.release.reread import reread_before_release
 from tiering_assets.tasks.descriptors import TaskKind
 
 BACK, SOURCE = TaskKind.READ_BACK, TaskKind.READ_SOURCE

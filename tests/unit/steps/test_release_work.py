@@ -13,20 +13,17 @@ from resources.errors import (
 )
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
+from tiering_assets.change import topic_change
+from tiering_assets.look.brakes import holds
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
-from tiering_assets.steps import (
-    guarded_delete,
-    holds,
-    release,
-    release_finish,
-    release_surroundings,
-    release_work,
-    topic_change,
-)
-from tiering_assets.steps.release import prepare_release, release_topic
-from tiering_assets.steps.release_reread import Reread
-from tiering_assets.steps.release_work import gate_again, refuse_old_metadata
+from tiering_assets.release import finish as release_finish
+from tiering_assets.release import guarded_delete, release
+from tiering_assets.release import surroundings as release_surroundings
+from tiering_assets.release import work as release_work
+from tiering_assets.release.release import prepare_release, release_topic
+from tiering_assets.release.reread import Reread
+from tiering_assets.release.work import gate_again, refuse_old_metadata
 
 PATH = managed_ledger_path(TOPIC)
 

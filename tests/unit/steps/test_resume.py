@@ -8,12 +8,9 @@ import pytest
 
 from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.offload_format.keys import data_key, index_key
-from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.resume import (
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.resume import (
     Certified,
     Complete,
     Work,
@@ -21,6 +18,9 @@ from tiering_assets.steps.resume import (
     find_resumable,
     find_unfinished,
 )
+from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt
 
 OTHER = UUID(int=7)
 

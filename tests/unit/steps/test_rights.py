@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps import rights
-from tiering_assets.steps.rights import Rights
+from tiering_assets.copy import rights
+from tiering_assets.copy.rights import Rights
 
 
 @pytest.fixture

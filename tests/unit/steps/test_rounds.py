@@ -8,7 +8,7 @@ from resources.errors import BrokerError, TierkeeperError
 from resources.metastore.store import Node
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.steps.rounds import walk
+from tiering_assets.automation.rounds import walk
 
 
 def a_stack(topics):

@@ -10,17 +10,17 @@ from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_scene import TOPIC
+from tiering_assets.change import publish
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, EntryRange, Scrub
-from tiering_assets.steps import publish
-from tiering_assets.steps import scrub as scrubbing
-from tiering_assets.steps.damage import Broken, record_damage
-from tiering_assets.steps.heal import Healed
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.steps.scrub_check import check_copy
-from tiering_assets.steps.scrub_fleet import find_fleet
-from tiering_assets.tiering.scrub_plan import LOOK_REQUESTS, Depth
+from tiering_assets.scrub import scrub as scrubbing
+from tiering_assets.scrub.check import check_copy
+from tiering_assets.scrub.fleet import find_fleet
+from tiering_assets.scrub.heal import Healed
+from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth
+from tiering_assets.scrub.scrub import scrub
+from tiering_assets.verify.damage import Broken, record_damage
 
 ALL = len(PAYLOADS) * BLOCK_BYTES
 

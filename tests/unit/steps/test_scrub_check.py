@@ -8,9 +8,9 @@ from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, PAYLOADS, Copy
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records.models import Scrub
-from tiering_assets.steps.scrub_check import check_copy
+from tiering_assets.scrub.check import check_copy
+from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, Look
 from tiering_assets.tasks.descriptors import TaskKind
-from tiering_assets.tiering.scrub_plan import LOOK_REQUESTS, Depth, Look
 
 ALL = len(PAYLOADS) * BLOCK_BYTES
 

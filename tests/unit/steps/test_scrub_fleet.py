@@ -9,10 +9,10 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_scene import TOPIC
-from tiering_assets.steps.heal import Healed, heal_topic
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.scrub import scrub
-from tiering_assets.steps.scrub_fleet import find_fleet
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.scrub.fleet import find_fleet
+from tiering_assets.scrub.heal import Healed, heal_topic
+from tiering_assets.scrub.scrub import scrub
 
 
 def find(copy, ml_names=None):

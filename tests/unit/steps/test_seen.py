@@ -10,8 +10,8 @@ from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.sim_broker_memory import NAME
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps.disturb import Seen, must_wait, record_disturbance, see
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.change.disturb import Seen, must_wait, record_disturbance, see
+from tiering_assets.ground.reasons import Reason
 
 PATH = managed_ledger_path(TOPIC)
 HOUR = 3600.0

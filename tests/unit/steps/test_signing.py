@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from resources.errors import SettingsError
 from resources.settings import Settings
+from tiering_assets.ground.signing import has_public_keys, load_public_keys, load_signer
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import Hold
-from tiering_assets.steps.release_reread import reread_wanted
-from tiering_assets.steps.signing import has_public_keys, load_public_keys, load_signer
+from tiering_assets.release.reread import reread_wanted
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 

@@ -9,10 +9,10 @@ from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, IdleTopics
-from tiering_assets.steps.policies import open_policies
-from tiering_assets.steps.stuck import StuckTopics
-from tiering_assets.steps.user_topics import Topic
-from tiering_assets.tiering.stuck import Kind
+from tiering_assets.automation.stuck import StuckTopics
+from tiering_assets.automation.stuck_rules import Kind
+from tiering_assets.look.topic.user_topics import Topic
+from tiering_assets.policy.policies import open_policies
 
 PATH = managed_ledger_path(ORDERS)
 HOUR_S = 3600

@@ -8,16 +8,16 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.topics import TopicDirectory
 from tests.support.left_behind import PATH, leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.look.ledger.one_ledger import look_at_one
+from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.resume import attempts_of
+from tiering_assets.look.ledger.states import LedgerState, StateEvidence
+from tiering_assets.look.ledger.survey import ml_names_of, survey_topics
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.damage import Broken, record_damage
-from tiering_assets.steps.holds import hold_ledger
-from tiering_assets.steps.one_ledger import look_at_one
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.resume import attempts_of
-from tiering_assets.steps.survey import ml_names_of, survey_topics
-from tiering_assets.tiering.states import LedgerState, StateEvidence
+from tiering_assets.verify.damage import Broken, record_damage
 
 S = LedgerState
 NONE = {one.name: False for one in fields(StateEvidence)} | {"listed": True, "in_bookkeeper": True}
@@ -227,8 +227,8 @@ def test_of_several_attempts_the_newest_is_told():
     older = leave_unproven(scene).record.uid
     scene.wait(60)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tiering_assets.steps.pipeline.find_resumable", lambda *_a: None)
-        patch.setattr("tiering_assets.steps.offload.find_unfinished", lambda *_a: None)
+        patch.setattr("tiering_assets.batch.pipeline.find_resumable", lambda *_a: None)
+        patch.setattr("tiering_assets.copy.offload.find_unfinished", lambda *_a: None)
         assert scene.certify().copied
     newer = attempts_of(scene.stack, 0)[-1].record.uid
     found = surveyed(scene)

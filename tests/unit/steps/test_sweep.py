@@ -7,15 +7,15 @@ import pytest
 from resources.errors import RefusedError
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.clean import sweep as sweeping
+from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.sweep import find_leavings, refuse_mass_delete, sweep
+from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.brakes.holds import hold_all
+from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.records.sweep_models import Swept
-from tiering_assets.steps import sweep as sweeping
-from tiering_assets.steps.claims import claim_ledger
-from tiering_assets.steps.holds import hold_all
-from tiering_assets.steps.outcome import win_outcome
-from tiering_assets.steps.sweep import find_leavings, refuse_mass_delete, sweep
-from tiering_assets.tiering.orphans import Keep, Sweep
 
 
 @pytest.fixture

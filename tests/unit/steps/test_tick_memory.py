@@ -6,9 +6,9 @@ import pytest
 
 from resources.errors import FormatError
 from tests.support.sim_scene import Scene
+from tiering_assets.automation import tick_memory
+from tiering_assets.automation.tick_memory import Certified, TickMemory
 from tiering_assets.records import keys
-from tiering_assets.steps import tick_memory
-from tiering_assets.steps.tick_memory import Certified, TickMemory
 
 
 def pair(number):

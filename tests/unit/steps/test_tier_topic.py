@@ -4,14 +4,14 @@ import pytest
 
 from resources.errors import RefusedError, StaleEvidenceError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
+from tiering_assets.change import confirm, topic_change
+from tiering_assets.change.publish import Published
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.steps import confirm, topic_change
-from tiering_assets.steps import tier_topic as module
-from tiering_assets.steps.publish import Published
-from tiering_assets.steps.quarantine import quarantine
-from tiering_assets.steps.tier_topic import tier_topic
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.release import tier_topic as module
+from tiering_assets.release.tier_topic import tier_topic
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.offload_context import mark_bookkeeper_deleted
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.records import keys
-from tiering_assets.records.models import Disturbance
-from tiering_assets.steps import topic_change
-from tiering_assets.steps.publish import Published, prepare_publication, publish_topic
-from tiering_assets.steps.topic_change import (
+from tiering_assets.change import topic_change
+from tiering_assets.change.publish import Published, prepare_publication, publish_topic
+from tiering_assets.change.topic_change import (
     Confirmed,
     make_change,
     undo,
     withdraw_standing,
 )
-from tiering_assets.tiering.reasons import Reason, Wait
-from tiering_assets.tiering.topic_edit import Copy, TopicChange
+from tiering_assets.change.topic_edit import Copy, TopicChange
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.records import keys
+from tiering_assets.records.models import Disturbance
 
 PATH = managed_ledger_path(TOPIC)
 CANARY = "t/ns/persistent/canary"

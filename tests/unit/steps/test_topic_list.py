@@ -10,7 +10,7 @@ from resources.metastore.topics import TopicDirectory
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.steps.topic_list import list_topics
+from tiering_assets.explain.topic_list import list_topics
 
 TOPIC = "t/ns/persistent/orders"
 MANY = 10_000

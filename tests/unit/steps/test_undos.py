@@ -4,11 +4,11 @@ import pytest
 
 from resources.errors import BrokerError, ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps.confirm import reload_topic
-from tiering_assets.steps.topic_change import undo
-from tiering_assets.steps.undos import list_unconfirmed, require_confirmed
-from tiering_assets.tiering.reasons import Reason
-from tiering_assets.tiering.topic_edit import Copy, TopicChange
+from tiering_assets.change.confirm import reload_topic
+from tiering_assets.change.topic_change import undo
+from tiering_assets.change.topic_edit import Copy, TopicChange
+from tiering_assets.change.undos import list_unconfirmed, require_confirmed
+from tiering_assets.ground.reasons import Reason
 
 
 @pytest.fixture

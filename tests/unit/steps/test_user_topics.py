@@ -9,8 +9,8 @@ from resources.errors import FormatError, MetadataError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.metastore.topics import TopicDirectory
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.steps.choices import due_by_topic
-from tiering_assets.steps.user_topics import (
+from tiering_assets.automation.choices import due_by_topic
+from tiering_assets.look.topic.user_topics import (
     Topic,
     read_topics,
     readable_topics,

@@ -4,9 +4,9 @@ import pytest
 
 from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
-from tiering_assets.steps.ledger_report import report_ledger
-from tiering_assets.steps.plan import plan_ledger
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.explain.ledger_report import report_ledger
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger.plan import plan_ledger
 
 
 @pytest.fixture

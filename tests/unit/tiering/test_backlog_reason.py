@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tiering_assets.tiering.backlog_counts import Explained, count_reasons
-from tiering_assets.tiering.backlog_reason import (
+from tiering_assets.explain.backlog_counts import Explained, count_reasons
+from tiering_assets.explain.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
     Failure,
     TopicFacts,
     of_wait,
 )
-from tiering_assets.tiering.backlog_rules import RULES, decide_backlog_reason
-from tiering_assets.tiering.reasons import Reason, Wait
-from tiering_assets.tiering.selection import NotSelected
-from tiering_assets.tiering.states import LedgerState
+from tiering_assets.explain.backlog_rules import RULES, decide_backlog_reason
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.policy.selection import NotSelected
 
 STATES_PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tiering_assets.tiering.bookie_room import (
+from tiering_assets.ground.reasons import Reason
+from tiering_assets.look.topic.bookie_room import (
     BookieSight,
     Placement,
     placement_of,
     why_bookies_short,
 )
-from tiering_assets.tiering.reasons import Reason
 
 THREE = ("b1:3181", "b2:3181", "b3:3181")
 SIGHT = BookieSight(writable=THREE, readonly=(), cookies=THREE, placement=Placement(ensemble=3))

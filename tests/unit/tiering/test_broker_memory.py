@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tiering_assets.look.topic.broker_memory import remember, to_ask
 from tiering_assets.records.broker_models import SeenBroker
-from tiering_assets.tiering.broker_memory import remember, to_ask
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 MEMORY = timedelta(days=7)

@@ -8,13 +8,13 @@ import pytest
 from resources.object_store.store import StoredObject
 from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
-from tiering_assets.steps.record_book import RecordBook
-from tiering_assets.tasks.descriptors import BlockRow, TaskKind
-from tiering_assets.tiering.certificate_check import (
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.look.ledger.certificate_check import (
     certificate_differences,
     head_differences,
     object_differences,
 )
+from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 
 STORE = SimulatedObjectStore()
 CERTIFICATE = put_chain(STORE, RecordBook(STORE, "inst"), 41).certificate

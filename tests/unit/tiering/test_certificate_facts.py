@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.two_checkers import tool
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.look.ledger.certificate_facts import gate_faults, inconsistencies
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.records.codec import encode_record
-from tiering_assets.steps.record_book import RecordBook
-from tiering_assets.tiering.certificate_facts import gate_faults, inconsistencies
 
 STORE = SimulatedObjectStore()
 CERTIFICATE = put_chain(STORE, RecordBook(STORE, "inst"), 41).certificate

@@ -14,10 +14,10 @@ from resources.settings import Settings
 from tests.support.audited_bucket import Chain, put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.two_checkers import kinds, of_block, of_index, of_record, places
+from tiering_assets.audit.audit import audit_store, find_instance
+from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys, models
 from tiering_assets.records.signature import record_digest
-from tiering_assets.steps.audit import audit_store, find_instance
-from tiering_assets.steps.record_book import RecordBook
 
 KINDS = (
     models.Attempt,

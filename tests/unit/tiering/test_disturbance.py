@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from resources.pulsar.activity import TopicActivity
 from resources.settings import DisturbSettings
-from tiering_assets.tiering.disturbance import (
+from tiering_assets.change.disturbance import (
     Patience,
     Pending,
     Recent,
@@ -15,7 +15,7 @@ from tiering_assets.tiering.disturbance import (
     sealed_by_us,
     why_left_alone,
 )
-from tiering_assets.tiering.reasons import Reason
+from tiering_assets.ground.reasons import Reason
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)

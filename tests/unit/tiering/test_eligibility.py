@@ -6,8 +6,8 @@ import pytest
 from resources.bookkeeper.ledger import LedgerMetadata, LedgerState, Segment
 from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.offload_context import OffloadContext
-from tiering_assets.tiering.eligibility import Copy, OffloadEvidence, decide_offload, owner_of
-from tiering_assets.tiering.reasons import Reason, Wait
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.ledger.eligibility import Copy, OffloadEvidence, decide_offload, owner_of
 
 ML_NAME = "public/default/persistent/orders"
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiering_assets.tiering.evidence import (
+from tiering_assets.ground.evidence import (
     NEEDS,
     SLOW,
     Bounds,

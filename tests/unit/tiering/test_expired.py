@@ -6,14 +6,14 @@ from uuid import UUID
 
 import pytest
 
-from tiering_assets.tiering.expired import (
+from tiering_assets.clean.expired_rules import (
     KEPT,
     Expired,
     ExpiredEvidence,
     Fate,
     decide_expired,
 )
-from tiering_assets.tiering.orphans import Keep
+from tiering_assets.clean.orphans import Keep
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 UID = UUID(int=7)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.metastore.ledger_info import Position
-from tiering_assets.tiering.expiry import (
+from tiering_assets.retention.expiry_rules import (
     AgingLedger,
     DurableCursor,
     Kept,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tiering_assets.tiering.forget import RecordsEvidence, why_records_stay
+from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 KEPT = timedelta(days=30)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.tiering.backlog_counts import Explained, count_reasons
-from tiering_assets.tiering.backlog_reason import BacklogReason
-from tiering_assets.tiering.backlog_reason import BacklogReason as R
-from tiering_assets.tiering.lag_figures import PLACES, Counted, count_figures
-from tiering_assets.tiering.states import LedgerState
-from tiering_assets.tiering.states import LedgerState as S
+from tiering_assets.explain.backlog_counts import Explained, count_reasons
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.backlog_reason import BacklogReason as R
+from tiering_assets.explain.lag_figures import PLACES, Counted, count_figures
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.states import LedgerState as S
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from resources._proto import MLDataFormats_pb2 as ml_pb2
 from resources.metastore.ledger_info import decode_managed_ledger
-from tiering_assets.tiering.leftovers import (
+from tiering_assets.clean.leftovers_rules import (
     Collect,
     Leave,
     LeftoverEvidence,
@@ -17,7 +17,7 @@ from tiering_assets.tiering.leftovers import (
     decide_leftover,
     take_out_unfinished,
 )
-from tiering_assets.tiering.orphans import REPLACED_KEPT
+from tiering_assets.clean.orphans import REPLACED_KEPT
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 GUARD = timedelta(hours=24)

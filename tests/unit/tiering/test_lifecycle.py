@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiering_assets.tiering.lifecycle import lifecycle_dangers
+from tiering_assets.doctor.lifecycle import lifecycle_dangers
 
 
 def rule(**changes):

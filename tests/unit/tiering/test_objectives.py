@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.settings import ObjectiveSettings
-from tiering_assets.tiering.backlog_reason import BacklogReason as R
-from tiering_assets.tiering.lag_figures import Counted, count_figures
-from tiering_assets.tiering.objectives import Level, decide_objectives, worst_level
-from tiering_assets.tiering.states import LedgerState as S
+from tiering_assets.explain.backlog_reason import BacklogReason as R
+from tiering_assets.explain.lag_figures import Counted, count_figures
+from tiering_assets.explain.objectives import Level, decide_objectives, worst_level
+from tiering_assets.look.ledger.states import LedgerState as S
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

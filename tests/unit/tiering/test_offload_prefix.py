@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from resources.errors import FormatError, RefusedError
 from resources.metastore.ledger_info import LedgerInfo, Position
 from resources.metastore.offload_context import OffloadContext
-from tiering_assets.tiering.offload_prefix import (
+from tiering_assets.batch.offload_prefix_rules import (
     LONG_MAX,
     KeepBytes,
     choose_prefix,

@@ -6,8 +6,8 @@ import pytest
 
 from resources.metastore.ledger_info import LedgerInfo, Position
 from resources.metastore.offload_context import OffloadContext
-from tiering_assets.tiering.backlog_reason import BacklogReason, Because
-from tiering_assets.tiering.offload_status import Amount, OffloadState, decide_status
+from tiering_assets.batch.offload_status_rules import Amount, OffloadState, decide_status
+from tiering_assets.explain.backlog_reason import BacklogReason, Because
 
 R = BacklogReason
 DONE = OffloadContext(uid=UUID(int=1), complete=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.tiering.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
+from tiering_assets.clean.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 GUARD = timedelta(hours=24)

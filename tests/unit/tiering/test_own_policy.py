@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.errors import SettingsError
-from tiering_assets.tiering.own_policy import (
+from tiering_assets.ground.own_policy import (
     OwnPolicies,
     OwnPolicy,
     TieringMode,
     parse_own_policies,
 )
-from tiering_assets.tiering.pauses import switched_off
+from tiering_assets.look.brakes.pauses_rules import switched_off
 
 FILE = """
 [default]

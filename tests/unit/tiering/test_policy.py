@@ -12,9 +12,9 @@ from resources.pulsar.policy_levels import (
     parse_broker,
     parse_namespace,
 )
-from tiering_assets.tiering.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.tiering.policy import Origin, Value, effective_policy, rows
-from tiering_assets.tiering.policy_rules import check_policy, refusals
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.policy.policy import Origin, Value, effective_policy, rows
+from tiering_assets.policy.policy_rules import check_policy, refusals
 
 TOPIC = "persistent://public/default/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from tiering_assets.ground.release_audit import find_release_faults
 from tiering_assets.records.models import (
     Certificate,
     LedgerFacts,
@@ -12,7 +13,6 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.writer import Writer
-from tiering_assets.tiering.release_audit import find_release_faults
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 UID = UUID(int=7)

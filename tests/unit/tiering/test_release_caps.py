@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.tiering.release_caps import Candidate, Caps, apply_caps, tripwire
+from tiering_assets.release.caps import Candidate, Caps, apply_caps, tripwire
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WIDE = Caps(per_run=99, per_hour=99, per_topic=99, per_bookie=99)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiering_assets.records.models import LedgerFacts
-from tiering_assets.tiering.release_gate import (
+from tiering_assets.release.gate import (
     NotYet,
     ObjectNow,
     Release,

@@ -6,7 +6,7 @@ import pytest
 
 from resources.errors import BrokerError
 from resources.pulsar.retention import Inactivity, parse_inactivity
-from tiering_assets.tiering.retention_load import (
+from tiering_assets.retention.retention_load import (
     LoadGuards,
     over_load_budget,
     why_guarded,

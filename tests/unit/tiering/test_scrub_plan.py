@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.tiering.scrub_plan import (
+from tiering_assets.scrub.plan import (
     BLOCK_BYTES_LEAST,
     LOOK_REQUESTS,
     Budget,

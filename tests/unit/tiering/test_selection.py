@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.tiering.selection import (
+from tiering_assets.policy.selection import (
     BROKERS_RULES,
     ListedLedger,
     NotSelected,

@@ -3,7 +3,7 @@ from itertools import product
 
 import pytest
 
-from tiering_assets.tiering.states import LedgerState, StateEvidence, decide_state
+from tiering_assets.look.ledger.states import LedgerState, StateEvidence, decide_state
 
 NAMES = [field.name for field in fields(StateEvidence)]
 NOTHING = StateEvidence(**dict.fromkeys(NAMES, False))

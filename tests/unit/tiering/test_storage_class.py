@@ -3,7 +3,7 @@
 import botocore.session
 import pytest
 
-from tiering_assets.tiering.storage_class import CLASSES, class_reads
+from tiering_assets.look.ledger.storage_class import CLASSES, class_reads
 
 # No class that a rule moves an object of ours to: unknown, so asked by reading.
 ELSEWHERE = {

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tiering_assets.tiering.stuck import (
+from tiering_assets.automation.stuck_rules import (
     DEAD_CLAIM_MAX,
     Rollover,
     dead_claim,

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from resources._proto import MLDataFormats_pb2 as ml_pb2
 from resources.metastore.ledger_info import decode_managed_ledger
-from tiering_assets.tiering.topic_counts import Amount, count_topic
+from tiering_assets.explain.topic_counts import Amount, count_topic
 
 OURS, THEIRS, BEGUN = UUID(int=1), UUID(int=2), UUID(int=3)
 

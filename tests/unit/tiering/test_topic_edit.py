@@ -10,7 +10,7 @@ from resources._proto import MLDataFormats_pb2 as ml_pb2
 from resources.errors import MetadataConflictError
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.offload_context import OffloadContext
-from tiering_assets.tiering.topic_edit import (
+from tiering_assets.change.topic_edit import (
     Copy,
     TopicChange,
     apply_change,

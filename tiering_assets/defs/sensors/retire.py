@@ -24,7 +24,7 @@ _LOOKED_MAX = 500  # a request or two each
 
 def retire_partitions(tick: Tick) -> Result:
     """Look at some partitions, from where the last tick stopped, and delete those not needed."""
-    from tiering_assets.steps.retirable import find_retirable
+    from tiering_assets.automation.retirable import find_retirable
 
     live = sorted(map(ledger_id_of, tick.instance.get_dynamic_partitions(PARTITION_SET)))
     if not live:

@@ -19,7 +19,7 @@ from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
 
 if TYPE_CHECKING:
     from resources.metastore.ledger_info import LedgerInfo
-    from tiering_assets.steps.user_topics import Topic
+    from tiering_assets.look.topic.user_topics import Topic
 
 OVERLAP_MS = 120_000
 _TOLD_MAX = 5000
@@ -27,7 +27,7 @@ _TOLD_MAX = 5000
 
 def ledger_rollover(tick: Tick) -> Result:
     """Tell of newly closed ledgers, oldest topic names first, two hundred a tick."""
-    from tiering_assets.steps.rounds import walk
+    from tiering_assets.automation.rounds import walk
 
     now_ms = int(tick.now.timestamp() * 1000)
     since = tick.cursor.number("since_ms") or now_ms
@@ -74,7 +74,7 @@ def ledger_rollover(tick: Tick) -> Result:
 
 
 def _observation(topic: Topic, listed: LedgerInfo) -> dg.AssetObservation:
-    from tiering_assets.steps.topic_evidence import topic_of
+    from tiering_assets.look.topic.topic_evidence import topic_of
 
     name = topic_of(topic.ml_name)
     return dg.AssetObservation(

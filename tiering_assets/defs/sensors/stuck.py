@@ -18,7 +18,7 @@ from tiering_assets.defs.sensors.cursor import write_cursor
 from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
 
 if TYPE_CHECKING:
-    from tiering_assets.tiering.stuck import Stuck
+    from tiering_assets.automation.stuck_rules import Stuck
 
 _REMEMBERED_MAX = 2000
 _SHOWN_MAX = 50
@@ -28,9 +28,9 @@ SCHEMA = "tierkeeper/stuck/1"
 def stuck(tick: Tick) -> Result:
     """Look for dead claims, ledgers open too long and topics whose retention nobody applies."""
     from resources.webhook import post_webhook
-    from tiering_assets.steps.policies import open_policies
-    from tiering_assets.steps.rounds import walk
-    from tiering_assets.steps.stuck import StuckTopics, dead_claims
+    from tiering_assets.automation.rounds import walk
+    from tiering_assets.automation.stuck import StuckTopics, dead_claims
+    from tiering_assets.policy.policies import open_policies
 
     with open_policies(tick.stack) as policies:
         looked = walk(

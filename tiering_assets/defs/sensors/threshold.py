@@ -1,7 +1,7 @@
 """`offload_threshold` and `release_due`: ledgers that a policy or the lag has made due, in batches.
 
 Owns: a tick asks for as many runs as it may and goes on with the next topic in the next tick; what
-unfinished runs have is left to them. Runs get ids in their config. Which ledgers: steps/admission.py.
+unfinished runs have is left to them. Runs get ids in their config. Which ledgers: automation/admission.py.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tiering_assets.defs.partitions import PARTITION_SET, partition_key
 from tiering_assets.defs.run_history import request_of
 from tiering_assets.defs.sensors.cursor import write_cursor
 from tiering_assets.defs.sensors.tick import RUN_REQUESTS_MAX, Result, Tick
-from tiering_assets.tiering.admission import Batch, History, Ready, pack, worth_asking
+from tiering_assets.policy.admission_rules import Batch, History, Ready, pack, worth_asking
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.rounds import Round
-    from tiering_assets.steps.tick_memory import TickMemory
+    from tiering_assets.automation.rounds import Round
+    from tiering_assets.automation.tick_memory import TickMemory
 
 _TOLD_MAX = 5
 
@@ -39,16 +39,16 @@ class Ask:
 @cache
 def memory() -> TickMemory:
     """Of this process, which serves one cluster."""
-    from tiering_assets.steps.tick_memory import TickMemory
+    from tiering_assets.automation.tick_memory import TickMemory
 
     return TickMemory()
 
 
 def offload_threshold(tick: Tick) -> Result:
     """Admit what is above a threshold to be copied, and what waits long enough to be published."""
-    from tiering_assets.steps.admission import Offloads
-    from tiering_assets.steps.policies import open_policies
-    from tiering_assets.steps.rounds import walk
+    from tiering_assets.automation.admission import Offloads
+    from tiering_assets.automation.rounds import walk
+    from tiering_assets.policy.policies import open_policies
 
     history = tick.history("offload")
     runs = _runs_free(tick, history)
@@ -94,8 +94,8 @@ def offload_threshold(tick: Tick) -> Result:
 
 def release_due(tick: Tick) -> Result:
     """Ask for releases of bookie copies whose lag has passed. The gate is the run's."""
-    from tiering_assets.steps.admission import Releases
-    from tiering_assets.steps.rounds import walk
+    from tiering_assets.automation.admission import Releases
+    from tiering_assets.automation.rounds import walk
 
     history = tick.history("release")
     runs = _runs_free(tick, history)

@@ -23,10 +23,10 @@ from tiering_assets.defs.resources import TieringStack
 from tiering_assets.defs.run_history import read_history
 from tiering_assets.defs.sensors.cursor import Read, read_cursor
 from tiering_assets.defs.sensors.wake import TICK_S, WAKE
-from tiering_assets.tiering.admission import History
+from tiering_assets.policy.admission_rules import History
 
 if TYPE_CHECKING:
-    from tiering_assets.steps.stack import Stack
+    from tiering_assets.ground.stack import Stack
 
 Result = dg.SensorResult | dg.SkipReason
 RUN_REQUESTS_MAX = 10  # a request costs 0.2 s of the tick

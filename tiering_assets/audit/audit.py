@@ -1,0 +1,374 @@
+"""Check records and objects again from the bucket alone: no cluster, no broker, no Dagster. Reads only.
+
+Owns: what cannot be read is a finding, and the audit goes on; only a bucket that cannot be listed
+stops it. Memory is bounded by the keys, one attempt's records and one range of a data object.
+
+The order is the contract: records are listed before they are read and objects looked at last, so
+that work under way shows as work under way.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from itertools import chain
+from uuid import UUID
+
+from resources.errors import ObjectStoreError, RefusedError
+from resources.garbage import no_collection
+from resources.object_store.records import RECORD_BYTES_MAX
+from resources.object_store.s3 import S3ObjectStore
+from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
+from resources.settings import Settings
+from resources.settings_sources import require_store
+from tiering_assets.audit.audit_findings import About, AuditReport, Finding, FindingKind
+from tiering_assets.audit.chain_audit import History, judge_history, judge_ledger
+from tiering_assets.audit.object_audit import BlockAudit, judge_head, judge_index
+from tiering_assets.audit.record_audit import FOLDERS, Read, judge_record, parse_place
+from tiering_assets.ground.signing import load_public_keys
+from tiering_assets.look.ledger.certificate_facts import inconsistencies
+from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
+from tiering_assets.records import keys
+from tiering_assets.records.failure_model import LedgerFailure
+from tiering_assets.records.key_kinds import is_record_key, what_a_stray_may_be
+from tiering_assets.records.models import (
+    Attempt,
+    BlockFacts,
+    Certificate,
+    Outcome,
+    Publication,
+    PublishedLedger,
+    Quarantine,
+    Release,
+    ReleaseIntent,
+)
+from tiering_assets.records.sweep_models import Removal
+
+ROOT = "tierkeeper/"
+IN_FLIGHT_S = 3600.0
+_PROGRESS_S = 5.0
+_INSTANCE = re.compile(r"[A-Za-z0-9._=+@-]+")
+
+
+def audit_bucket(
+    settings: Settings,
+    *,
+    ledger_ids: Iterable[int] | None = None,
+    instance: str = "",
+    deep: bool = False,
+    in_flight_s: float = IN_FLIGHT_S,
+    narrate: Callable[[str], None] = lambda _line: None,
+) -> AuditReport:
+    """Audit these ledgers, or with None all of the instance; an empty instance is looked for.
+
+    Raises:
+        RefusedError: no instance was named, and the bucket has none or several.
+        ObjectStoreError: the bucket cannot be listed.
+    """
+    require_store(settings)
+    return audit_store(
+        S3ObjectStore(settings.store),
+        settings,
+        ledger_ids=ledger_ids,
+        instance=instance,
+        deep=deep,
+        in_flight_s=in_flight_s,
+        narrate=narrate,
+    )
+
+
+def audit_store(
+    objects: ObjectStore,
+    settings: Settings,
+    *,
+    ledger_ids: Iterable[int] | None = None,
+    instance: str = "",
+    deep: bool = False,
+    in_flight_s: float = IN_FLIGHT_S,
+    narrate: Callable[[str], None] = lambda _line: None,
+) -> AuditReport:
+    """The same over any object store."""
+    name = instance or find_instance(objects)
+    if _INSTANCE.fullmatch(name) is None:
+        raise RefusedError(f"{name!r} is not the name of an instance")
+    run = _Run(settings, objects, name, deep=deep, in_flight_s=in_flight_s, narrate=narrate)
+    return run.all() if ledger_ids is None else run.some(sorted(set(ledger_ids)))
+
+
+def find_instance(objects: ObjectStore) -> str:
+    """The one instance that has records in the bucket. RefusedError for none or several."""
+    found: set[str] = set()
+    for summary in objects.list_objects(ROOT):
+        if summary.key.startswith(keys.PROBES):
+            continue  # a doctor tries the store just now
+        found.add(summary.key.removeprefix(ROOT).partition("/")[0])
+        if len(found) > 1:
+            break
+    if len(found) == 1:
+        return found.pop()
+    said = "several instances" if found else "no records of tierkeeper"
+    raise RefusedError(f"bucket {objects.bucket!r} has {said} below {ROOT}: name one by --instance")
+
+
+Attempts = dict[UUID, list[ObjectSummary]]
+
+
+class _Run:
+    """One audit. Publications are kept by the (ledger, attempt) that they name."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        objects: ObjectStore,
+        instance: str,
+        *,
+        deep: bool,
+        in_flight_s: float,
+        narrate: Callable[[str], None],
+    ) -> None:
+        self._objects, self._prefix = objects, f"{ROOT}{instance}/"
+        self._keys = load_public_keys(settings)
+        self._skew = timedelta(seconds=settings.publish.clock_skew_max_s)
+        self._range = settings.offload.read_range_bytes
+        self._in_flight = timedelta(seconds=in_flight_s)
+        self._share_max = settings.release.fleet_share_max
+        self._narrate = narrate
+        self._report = AuditReport(instance=instance, deep=deep)
+        self._published: dict[tuple[int, UUID], list[tuple[Read, PublishedLedger]]] = {}
+        self._topics: set[str] = set()
+        self._forgotten: set[tuple[int, UUID]] = set()
+        self._started = self._told = time.monotonic()
+
+    def all(self) -> AuditReport:
+        self._read_forget_plans()
+        self._report.forgotten = len(self._forgotten)
+        found: dict[int, Attempts] = {}
+        for summary in chain.from_iterable(self._list(f"{folder}/") for folder in FOLDERS):
+            self._file(found, summary)
+        self._read_failures(keys.FAILURES)
+        self._find_strays("holds/")
+        return self._audit(found, whole=True)
+
+    def some(self, ledger_ids: list[int]) -> AuditReport:
+        self._read_forget_plans()
+        gone = {ledger_id for ledger_id, _uid in self._forgotten}
+        self._report.forgotten = sum(ledger_id in ledger_ids for ledger_id, _uid in self._forgotten)
+        found: dict[int, Attempts] = {i: {} for i in ledger_ids}
+        for ledger_id in ledger_ids:
+            for folder in FOLDERS[:-1]:
+                for summary in self._list(f"{folder}/{ledger_id}/"):
+                    self._file(found, summary)
+            self._read_failures(keys.failure(ledger_id))
+            if not found[ledger_id] and ledger_id not in gone:
+                self._report.findings.append(
+                    About(ledger_id, None).finding(
+                        FindingKind.RECORD_MISSING,
+                        keys.attempts_of(ledger_id),
+                        "records of this ledger",
+                        "some",
+                        "none",
+                    )
+                )
+        return self._audit(found, whole=False)
+
+    def _read_forget_plans(self) -> None:
+        for summary in self._list(keys.FORGET_PLANS):
+            read = self._read(summary)
+            for ledger in () if read is None else read.record.ledgers:
+                self._forgotten.update((ledger.ledger_id, uid) for uid in ledger.uids)
+
+    def _read_failures(self, prefix: str) -> None:
+        """Each is judged by itself: it proves nothing, so no chain has it."""
+        for summary in self._list(prefix):
+            self._read(summary)
+
+    def _find_strays(self, prefix: str) -> None:
+        """Where a stray may be a person's wish that has no effect, it is told."""
+        for summary in self._list(prefix):
+            key = summary.key.removeprefix(self._prefix)
+            if not is_record_key(key):
+                found = f"another: {what_a_stray_may_be(key)}"
+                about = About(None, None)
+                kind = FindingKind.RECORD_MISPLACED
+                self._report.findings.append(
+                    about.finding(kind, key, "key", "one of a record's", found)
+                )
+
+    def _list(self, prefix: str) -> Iterator[ObjectSummary]:
+        return self._objects.list_objects(self._prefix + prefix)
+
+    def _file(self, found: dict[int, Attempts], summary: ObjectSummary) -> None:
+        place = parse_place(summary.key.removeprefix(self._prefix))
+        if place is None or place.about.ledger_id is None or place.about.uid is None:
+            read = self._read(summary)  # a publication, or a key that no record has
+            if read is not None:
+                self._remember(read)
+        else:
+            attempts = found.setdefault(place.about.ledger_id, {})
+            attempts.setdefault(place.about.uid, []).append(summary)
+
+    def _remember(self, read: Read) -> None:
+        for entry in read.record.ledgers:
+            self._published.setdefault((entry.ledger_id, entry.uid), []).append((read, entry))
+
+    def _audit(self, found: dict[int, Attempts], *, whole: bool) -> AuditReport:
+        report = self._report
+        store_now = self._objects.server_time()
+        for ledger_id, uid in self._published:  # published, and all of its own records gone
+            if whole or ledger_id in found:
+                found.setdefault(ledger_id, {}).setdefault(uid, [])
+        for number, (ledger_id, attempts) in enumerate(sorted(found.items()), start=1):
+            certificates = []
+            for uid, summaries in sorted(attempts.items()):
+                if (ledger_id, uid) in self._forgotten:
+                    continue
+                history = self._history(ledger_id, uid, summaries)
+                report.attempts += 1
+                report.findings += judge_history(
+                    history,
+                    store_now=store_now,
+                    in_flight=self._in_flight,
+                    public_keys=self._keys,
+                )
+                if history.certificate is not None:
+                    certificates.append(history.certificate)
+                if history.certificate is not None and history.objects_expected:
+                    missed = history.why_missed(self._share_max)
+                    report.removed += missed is None
+                    self._look_at_objects(history.certificate.record, missed)
+            report.findings += judge_ledger(certificates)
+            report.ledgers += 1
+            self._tell(f"{number} of {len(found)} ledgers")
+        report.seconds = round(time.monotonic() - self._started, 3)
+        return report
+
+    def _history(self, ledger_id: int, uid: UUID, summaries: list[ObjectSummary]) -> History:
+        reads: dict[type, Read] = {}
+        unreadable = set()
+        for summary in summaries:
+            read = self._read(summary)
+            if read is None:
+                unreadable.add(summary.key.removeprefix(self._prefix))
+                continue
+            reads[type(read.record)] = read
+            name = getattr(read.record, "ml_name", None)
+            if isinstance(name, str):
+                self._read_publications(name)
+        return History(
+            ledger_id=ledger_id,
+            about=About(ledger_id, uid),
+            attempt=reads.get(Attempt),
+            certificate=reads.get(Certificate),
+            quarantine=reads.get(Quarantine),
+            outcome=reads.get(Outcome),
+            published=tuple(self._published.get((ledger_id, uid), ())),
+            intent=reads.get(ReleaseIntent),
+            release=reads.get(Release),
+            removal=reads.get(Removal),
+            unreadable=frozenset(unreadable),
+        )
+
+    def _read_publications(self, ml_name: str) -> None:
+        """Of one topic, once; in an audit of all ledgers they are read already."""
+        prefix = keys.publications_of(ml_name)
+        if prefix in self._topics:
+            return
+        self._topics.add(prefix)
+        for summary in self._list(prefix):
+            read = self._read(summary)
+            if read is not None and isinstance(read.record, Publication):
+                self._remember(read)
+
+    def _read(self, summary: ObjectSummary) -> Read | None:
+        key = summary.key.removeprefix(self._prefix)
+        place = parse_place(key)
+        about = About(None, None) if place is None else place.about
+        self._report.records += 1
+        if place is not None and place.topic is not None:
+            self._topics.add(f"{key.rpartition('/')[0]}/")
+        if summary.size > RECORD_BYTES_MAX:
+            self._say(about, FindingKind.RECORD_DAMAGED, key, RECORD_BYTES_MAX, summary.size)
+            return None
+        try:
+            stored = self._objects.get(summary.key)
+        except ObjectStoreError as error:
+            self._say(about, FindingKind.UNREADABLE, key, "bytes", error)
+            return None
+        if stored is None:
+            if place is None or place.record_type is not LedgerFailure:  # its ledger moved on
+                self._say(about, FindingKind.UNREADABLE, key, "a record, as listed", "nothing")
+            return None
+        read, findings = judge_record(
+            key, stored.body, stored_at=stored.head.last_modified, skew=self._skew
+        )
+        self._report.findings += findings
+        return read
+
+    def _look_at_objects(self, certificate: Certificate, missed: str | None) -> None:
+        about = About(certificate.ledger.ledger_id, certificate.uid)
+        heads: dict[str, ObjectHead] = {}
+        for facts in (certificate.data, certificate.index):
+            self._report.objects += 1
+            try:
+                head = self._objects.head(facts.key)
+            except ObjectStoreError as error:
+                self._say(about, FindingKind.UNREADABLE, facts.key, "an answer", error)
+                continue
+            self._report.findings += judge_head(certificate, facts, head, missed=missed)
+            if head is not None:
+                heads[facts.key] = head
+        if not self._report.deep or inconsistencies(certificate):
+            return
+        try:
+            if certificate.index.key in heads:
+                self._read_index(certificate)
+            if certificate.data.key in heads:
+                self._read_data(certificate, heads[certificate.data.key])
+        except ObjectStoreError as error:
+            self._say(about, FindingKind.UNREADABLE, certificate.data.key, "bytes", error)
+
+    def _read_index(self, certificate: Certificate) -> None:
+        stored = self._objects.get(certificate.index.key, bytes_max=INDEX_BYTES_MAX)
+        if stored is not None:
+            self._report.bytes_read += len(stored.body)
+            self._report.findings += judge_index(certificate, stored.body)
+
+    def _read_data(self, certificate: Certificate, head: ObjectHead) -> None:
+        """Every byte that is there, by ranges; blocks that all fit make the whole's digest fit."""
+        for block in certificate.blocks:
+            self._report.findings += self._read_block(certificate, block, head)
+
+    @no_collection()
+    def _read_block(
+        self, certificate: Certificate, block: BlockFacts, head: ObjectHead
+    ) -> list[Finding]:
+        audit = BlockAudit(certificate, block)
+        end = min(block.offset + block.block_length, head.size)
+        for start in range(block.offset, end, self._range):
+            length = min(self._range, end - start)
+            audit.feed(
+                self._objects.get_range(
+                    head.key, start=start, length=length, version_id=head.version_id
+                )
+            )
+            self._report.bytes_read += length
+            self._tell(f"{head.key}: block {block.part_number} of {len(certificate.blocks)}")
+        return audit.finish()
+
+    def _say(
+        self, about: About, kind: FindingKind, key: str, expected: object, found: object
+    ) -> None:
+        self._report.findings.append(about.finding(kind, key, "reading it", expected, found))
+
+    def _tell(self, where: str) -> None:
+        now = time.monotonic()
+        if now - self._told < _PROGRESS_S:
+            return
+        self._told = now
+        report = self._report
+        self._narrate(
+            f"{where}; {report.records} records, {report.bytes_read} bytes read, "
+            f"{len(report.findings)} findings"
+        )

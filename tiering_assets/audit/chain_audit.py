@@ -1,0 +1,320 @@
+"""Do the records of one attempt follow from each other? Judged from what lies in the bucket alone.
+
+Owns: attempt -> certificate -> outcome -> publication entry -> release intent -> release, and outcome ->
+removal, each naming the digest of the one before it and repeating its facts. A record that is there but not
+readable is a finding of record_audit.py, and its links are not judged a second time here.
+
+What is under way is no fault: a record that only its successor would prove missing is not missed,
+and a release may lack its record for `in_flight`, by the store's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from tiering_assets.audit.audit_findings import About, Finding, FindingKind
+from tiering_assets.audit.record_audit import Read
+from tiering_assets.clean.removal import removal_faults, too_many_gone
+from tiering_assets.ground.release_audit import find_release_faults
+from tiering_assets.look.ledger.certificate_facts import inconsistencies
+from tiering_assets.records import keys
+from tiering_assets.records.models import PublishedLedger
+from tiering_assets.records.signature import PublicKeys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """All readable records of one attempt. `unreadable` are keys where a bad record lies."""
+
+    ledger_id: int
+    about: About
+    attempt: Read | None = None
+    certificate: Read | None = None
+    quarantine: Read | None = None
+    outcome: Read | None = None
+    published: Sequence[tuple[Read, PublishedLedger]] = ()
+    intent: Read | None = None
+    release: Read | None = None
+    removal: Read | None = None
+    unreadable: frozenset[str] = frozenset()
+
+    @property
+    def objects_expected(self) -> bool:
+        """Whether both certified objects must be in the bucket: clean-up takes abandoned ones."""
+        if self.certificate is None:
+            return False
+        abandoned = self.outcome is not None and self.outcome.record.outcome == "abandon"
+        return not abandoned or bool(self.published) or self.intent is not None
+
+    def why_missed(self, share_max: float) -> str | None:
+        """Why objects that are not there are missed; None where they went with their ledger.
+
+        `share_max` is the share of all attempts that may have gone at once.
+        """
+        if self.removal is None:
+            return "no record says that its ledger was removed from its topic"
+        if [*_removal(self)]:
+            return f"{self.removal.key} does not fit the other records"
+        record = self.removal.record
+        many = too_many_gone(record.gone, fleet=record.fleet, share_max=share_max)
+        return many and f"{self.removal.key} was written for {many}"
+
+
+def judge_history(
+    history: History, *, store_now: datetime, in_flight: timedelta, public_keys: PublicKeys
+) -> list[Finding]:
+    """Every broken link and contradiction of one attempt."""
+    return [
+        *_certificate(history, public_keys),
+        *_quarantine(history),
+        *_outcome(history),
+        *_published(history),
+        *_intent(history),
+        *_release(history, store_now, in_flight),
+        *_removal(history),
+    ]
+
+
+def judge_ledger(certificates: Sequence[Read]) -> list[Finding]:
+    """All certificates of one ledger must agree about it, unless it was made again meanwhile."""
+    findings = []
+    first: dict[int, Read] = {}
+    for read in sorted(certificates, key=lambda one: one.key):
+        facts = read.record.ledger
+        known = first.setdefault(facts.czxid, read)
+        if known.record.ledger != facts:
+            findings.append(
+                About(facts.ledger_id, read.record.uid).finding(
+                    FindingKind.FACTS_DIFFER,
+                    read.key,
+                    f"ledger, as {known.key} certifies it",
+                    known.record.ledger,
+                    facts,
+                )
+            )
+    return findings
+
+
+def _certificate(history: History, public_keys: PublicKeys) -> Iterator[Finding]:
+    found, attempt, about = history.certificate, history.attempt, history.about
+    if found is None:
+        return
+    record = found.record
+    for said in inconsistencies(record):
+        yield about.finding(
+            FindingKind.CERTIFICATE_INCONSISTENT, found.key, "certificate", "no contradiction", said
+        )
+    unsigned = public_keys.problem(found.body)
+    if unsigned is not None:
+        yield about.finding(
+            FindingKind.UNSIGNED, found.key, "signature", "of an accepted key", unsigned
+        )
+    if attempt is None:
+        yield from _missing(history, keys.attempt(history.ledger_id, record.uid))
+        return
+    yield from _link(about, found.key, "previous (attempt)", attempt.sha256, record.previous)
+    planned = attempt.record
+    yield from _differ(
+        about,
+        found.key,
+        ("ledger", planned.ledger, record.ledger),
+        ("ml_name", planned.ml_name, record.ml_name),
+        ("bucket", planned.bucket, record.bucket),
+        ("data key", planned.data_key, record.data.key),
+        ("index key", planned.index_key, record.index.key),
+        ("data object size", planned.object_bytes, record.data.size),
+        ("blocks", planned.blocks, len(record.blocks)),
+    )
+
+
+def _quarantine(history: History) -> Iterator[Finding]:
+    found, about = history.quarantine, history.about
+    if found is None or about.uid is None:
+        return
+    yield from _after_attempt(history, found)
+    intent = history.intent
+    if intent is not None and found.record.found_at < intent.record.intended_at:
+        yield about.finding(
+            FindingKind.RELEASED_QUARANTINED,
+            intent.key,
+            "release of an attempt whose check had failed",
+            f"none after {found.record.found_at.isoformat()}",
+            f"intended at {intent.record.intended_at.isoformat()}",
+        )
+
+
+def _outcome(history: History) -> Iterator[Finding]:
+    found, about = history.outcome, history.about
+    if found is None or about.uid is None:
+        return
+    if found.record.outcome == "abandon":
+        yield from _after_attempt(history, found)
+    elif history.certificate is None:
+        yield from _missing(history, keys.certificate(history.ledger_id, about.uid))
+    else:
+        yield from _link(
+            about,
+            found.key,
+            "previous (certificate)",
+            history.certificate.sha256,
+            found.record.previous,
+        )
+
+
+def _after_attempt(history: History, found: Read) -> Iterator[Finding]:
+    """A record that may follow the attempt or its certificate."""
+    about, before = history.about, [history.attempt, history.certificate]
+    if history.attempt is None and about.uid is not None:
+        yield from _missing(history, keys.attempt(history.ledger_id, about.uid))
+    digests = [read.sha256 for read in before if read is not None]
+    known = not any(one.startswith(("attempts/", "certificates/")) for one in history.unreadable)
+    if digests and known and found.record.previous not in digests:
+        yield from _link(about, found.key, "previous", " or ".join(digests), found.record.previous)
+
+
+def _published(history: History) -> Iterator[Finding]:
+    about, outcome, certificate = history.about, history.outcome, history.certificate
+    for read, entry in history.published:
+        if outcome is None:
+            yield from _missing(history, keys.outcome(history.ledger_id, entry.uid))
+        else:
+            if outcome.record.outcome != "publish":
+                yield about.finding(
+                    FindingKind.OUTCOME_CONFLICT,
+                    outcome.key,
+                    f"outcome of an attempt that {read.key} publishes",
+                    "publish",
+                    outcome.record.outcome,
+                )
+            yield from _link(about, read.key, "previous (outcome)", outcome.sha256, entry.previous)
+        if certificate is not None:
+            yield from _link(
+                about,
+                read.key,
+                "certificate_sha256",
+                certificate.sha256,
+                entry.certificate_sha256,
+            )
+            named = ("ml_name", certificate.record.ml_name, read.record.ml_name)
+            yield from _differ(about, read.key, named)
+        if history.attempt is not None:
+            made = ("node_czxid", history.attempt.record.ml_czxid, read.record.node_czxid)
+            yield from _differ(about, read.key, made)
+
+
+def _intent(history: History) -> Iterator[Finding]:
+    found, about, certificate = history.intent, history.about, history.certificate
+    if found is None or about.uid is None:
+        return
+    record = found.record
+    if history.outcome is not None and history.outcome.record.outcome != "publish":
+        yield about.finding(
+            FindingKind.OUTCOME_CONFLICT,
+            history.outcome.key,
+            f"outcome of an attempt that {found.key} releases",
+            "publish",
+            history.outcome.record.outcome,
+        )
+    if certificate is None:
+        yield from _missing(history, keys.certificate(history.ledger_id, about.uid))
+    else:
+        named = record.certificate_sha256
+        yield from _link(about, found.key, "certificate_sha256", certificate.sha256, named)
+        yield from _differ(about, found.key, ("ledger", certificate.record.ledger, record.ledger))
+    if not history.published:
+        yield about.finding(
+            FindingKind.RECORD_MISSING,
+            keys.publications_of(record.ml_name),
+            f"publication that {found.key} relies on",
+            "a record",
+            "none",
+        )
+        return
+    outcomes = {entry.previous for _read, entry in history.published}
+    if record.previous not in outcomes:
+        yield from _link(
+            about, found.key, "previous", " or ".join(sorted(outcomes)), record.previous
+        )
+    times = {read.record.confirmed_at for read, _entry in history.published}
+    if record.published_at not in times:
+        said = " or ".join(sorted(time.isoformat() for time in times))
+        yield from _differ(
+            about, found.key, ("published_at", said, record.published_at.isoformat())
+        )
+
+
+def _release(history: History, store_now: datetime, in_flight: timedelta) -> Iterator[Finding]:
+    found, about, intent = history.release, history.about, history.intent
+    if about.uid is None:
+        return
+    release_key = keys.release(history.ledger_id, about.uid)
+    if found is None:
+        late = intent is not None and store_now - intent.stored_at >= in_flight
+        if intent is not None and late and release_key not in history.unreadable:
+            yield about.finding(
+                FindingKind.RELEASE_UNFINISHED,
+                release_key,
+                "release record",
+                f"one, {in_flight.total_seconds():g} s after its intent",
+                "none",
+            )
+        return
+    if history.unreadable:
+        return  # what cannot be read is said already; the rest would only follow from it
+    certificate = history.certificate
+    faults = find_release_faults(
+        None if certificate is None else certificate.record,
+        None if certificate is None else certificate.sha256,
+        None if intent is None else intent.record,
+        None if intent is None else intent.sha256,
+        found.record,
+    )
+    for fault in faults:
+        yield about.finding(FindingKind.RELEASE_BROKEN, found.key, "release", "by the rules", fault)
+    if intent is not None:
+        yield from _differ(
+            about,
+            found.key,
+            ("ml_name", intent.record.ml_name, found.record.ml_name),
+            ("ml_version", intent.record.ml_version, found.record.ml_version),
+            ("bytes_released", intent.record.ledger.length, found.record.bytes_released),
+        )
+
+
+def _removal(history: History) -> Iterator[Finding]:
+    found, about = history.removal, history.about
+    if found is None or about.uid is None:
+        return
+    outcome = history.outcome
+    if outcome is None:
+        yield from _missing(history, keys.outcome(history.ledger_id, about.uid))
+    if history.certificate is not None:
+        named = ("ml_name", history.certificate.record.ml_name, found.record.ml_name)
+        yield from _differ(about, found.key, named)
+    for what, expected, said in removal_faults(
+        found.record,
+        outcome_sha256=None if outcome is None else outcome.sha256,
+        published_czxids={read.record.node_czxid for read, _entry in history.published},
+    ):
+        kind = FindingKind.CHAIN_BROKEN if what.startswith("previous") else FindingKind.FACTS_DIFFER
+        yield about.finding(kind, found.key, what, expected, said)
+
+
+def _missing(history: History, key: str) -> Iterator[Finding]:
+    if key not in history.unreadable:
+        yield history.about.finding(
+            FindingKind.RECORD_MISSING, key, "record that later ones name", "a record", "none"
+        )
+
+
+def _link(about: About, key: str, what: str, expected: str, found: str) -> Iterator[Finding]:
+    if expected != found:
+        yield about.finding(FindingKind.CHAIN_BROKEN, key, what, expected, found)
+
+
+def _differ(about: About, key: str, *facts: tuple[str, object, object]) -> Iterator[Finding]:
+    for what, expected, found in facts:
+        if expected != found:
+            yield about.finding(FindingKind.FACTS_DIFFER, key, what, expected, found)

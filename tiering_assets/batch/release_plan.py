@@ -1,0 +1,249 @@
+"""Plan a release for people to read, and carry out exactly such a plan. design section 6.3.
+
+Owns: a plan lists everything it would delete with its proof, and everything it would not with the
+reasons; carrying one out proves each ledger again from scratch and skips, with the reason, whatever
+moved since. Nothing outside the plan is released, and no plan that was edited, is of another
+cluster, too old, or trips the mass-delete tripwire without an acknowledgement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from resources.errors import FormatError, RefusedError, SettingsError, TierkeeperError
+from tiering_assets.automation.choices import count_closed
+from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome, release_batch
+from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.topic.shadows import find_shadows
+from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.records import keys
+from tiering_assets.records.codec import decode_record, encode_record
+from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
+from tiering_assets.records.signature import digest_problem, record_digest, with_digest
+from tiering_assets.release.approval import Approval
+from tiering_assets.release.caps import Candidate, Caps, apply_caps, tripwire
+from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.preview import ReleasePlanItem, plan_releases
+from tiering_assets.release.release import recently_begun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A plan and the digest of exactly its bytes, which names it.
+
+    `finished` are ledgers that an earlier run released, and `errors` those of topics that could not
+    be looked at; both are among the plan's `not_released`. `suites` is what the expectation suites
+    said of the others while it was made.
+    """
+
+    plan: ReleasePlan
+    digest: str
+    finished: tuple[int, ...] = ()
+    errors: Mapping[int, TierkeeperError] = field(default_factory=dict)
+    suites: Mapping[int, tuple[SuiteResult, ...]] = field(default_factory=dict)
+
+
+def make_plan(
+    stack: Stack, topics: Mapping[str, Iterable[int]], *, acknowledged: str | None = None
+) -> Written:
+    """Decide about ledgers of these managed ledgers, as a release would. Writes nothing.
+
+    `acknowledged` is who accepts a plan that trips the mass-delete tripwire, and why.
+    """
+    items: list[ReleasePlanItem] = []
+    errors: dict[int, TierkeeperError] = {}
+    wanted = {ml_name: sorted(ids) for ml_name, ids in sorted(topics.items())}
+    planned = plan_releases(stack, wanted, shadows=find_shadows(stack))
+    for ml_name, ledger_ids in wanted.items():
+        found = planned[ml_name]
+        if isinstance(found, TierkeeperError):
+            errors.update(dict.fromkeys(ledger_ids, found))
+            items += [_unknown(ml_name, ledger_id, found) for ledger_id in ledger_ids]
+        else:
+            items += found
+    capped = apply_caps(
+        filter(None, map(_candidate, items)),
+        Caps.of(stack.settings.release),
+        last_hour=recently_begun(stack),
+    )
+    going = [item for item in items if item.goes and item.ledger_id not in capped]
+    staying = [item for item in items if not item.goes or item.ledger_id in capped]
+    fleet = count_closed(stack)
+    plan = ReleasePlan(
+        instance=stack.instance,
+        bucket=stack.settings.store.bucket,
+        planned_at=stack.now(),
+        release=tuple(_planned(stack, item) for item in going),
+        not_released=tuple(_not_released(item, capped) for item in staying),
+        fleet=fleet,
+        tripwire=tripwire(
+            len(going), fleet=fleet, share_max=stack.settings.release.fleet_share_max
+        ),
+        acknowledged=acknowledged,
+        writer=stack.writer,
+    )
+    return Written(
+        plan=plan,
+        digest=record_digest(encode_record(plan)),
+        finished=tuple(item.ledger_id for item in staying if item.finished),
+        errors=errors,
+        suites={item.ledger_id: item.suites for item in items if item.suites},
+    )
+
+
+def _unknown(ml_name: str, ledger_id: int, error: TierkeeperError) -> ReleasePlanItem:
+    reason = NotYet((f"could not be looked at: {error}",))
+    return ReleasePlanItem(ledger_id=ledger_id, ml_name=ml_name, decision=reason, bytes=0)
+
+
+def write_plan(written: Written, path: Path) -> None:
+    """Write a plan to a new file, readable by people and by `read_plan`."""
+    body = with_digest(encode_record(written.plan))
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            json.dump(body, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+    except OSError as error:
+        raise SettingsError(f"{path}: the plan cannot be written: {error.strerror}") from error
+
+
+def read_plan(path: Path) -> Written:
+    """Read a plan file. FormatError when it is none, or was edited since it was written."""
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: the plan cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise FormatError(f"{path}: not JSON: {error}") from error
+    if not isinstance(body, dict) or "digest" not in body:
+        raise FormatError(f"{path}: not a release plan: it has no digest")
+    problem = digest_problem(body)
+    if problem is not None:
+        raise FormatError(f"{path}: the plan was edited, make a new one: {problem}")
+    digest = str(body["digest"])
+    plan = {name: value for name, value in body.items() if name != "digest"}
+    return Written(plan=decode_record(ReleasePlan, plan, key=str(path)), digest=digest)
+
+
+def execute_plan(
+    stack: Stack,
+    written: Written,
+    *,
+    publish_waiting: bool = False,
+    along: dict[int, PublishedAlong] | None = None,
+) -> list[ReleaseOutcome]:
+    """Release exactly what the plan lists, each ledger proven again; one outcome per ledger of it.
+
+    Safe to run twice: what an earlier run released is told again, and finished where it broke off.
+    `along` gets the waiting ledgers that `publish_waiting` published with it.
+
+    Raises:
+        RefusedError: the plan as a whole may not be carried out; nothing was deleted.
+    """
+    plan = written.plan
+    _refuse_whole(stack, plan)
+    if plan.release:
+        stack.book.create_or_read(keys.release_plan(written.digest), plan)
+        reach("release.planned")
+    approval = Approval(
+        plan=written.digest,
+        ledgers={p.ledger_id: (p.uid, p.certificate_sha256) for p in plan.release},
+    )
+    outcomes = release_batch(
+        stack,
+        [*approval.ledgers, *written.finished],
+        approval=approval,
+        publish_waiting=publish_waiting,
+        along=along,
+    )
+    left = _left(written, {outcome.ledger_id for outcome in outcomes})
+    return sorted([*outcomes, *left], key=lambda outcome: outcome.ledger_id)
+
+
+def planned_outcomes(written: Written) -> list[ReleaseOutcome]:
+    """What carrying the plan out would come to, if nothing moved."""
+    plan = written.plan
+    going = [
+        ReleaseOutcome(ledger_id=p.ledger_id, ml_name=p.ml_name, result=Release(p.uid))
+        for p in plan.release
+    ]
+    return sorted([*going, *_left(written, ())], key=lambda outcome: outcome.ledger_id)
+
+
+def _left(written: Written, done: Collection[int]) -> list[ReleaseOutcome]:
+    return [
+        ReleaseOutcome(
+            ledger_id=one.ledger_id,
+            ml_name=one.ml_name,
+            result=written.errors.get(one.ledger_id) or NotYet(one.reasons),
+        )
+        for one in written.plan.not_released
+        if one.ledger_id not in done
+    ]
+
+
+def _refuse_whole(stack: Stack, plan: ReleasePlan) -> None:
+    place = (plan.instance, plan.bucket)
+    ours = (stack.instance, stack.settings.store.bucket)
+    if place != ours:
+        raise RefusedError(
+            f"the plan is of instance {place[0]} and bucket {place[1]}, "
+            f"these are {ours[0]} and {ours[1]}; make a plan here"
+        )
+    age, valid = stack.now() - plan.planned_at, stack.settings.release.plan_valid_s
+    if age > timedelta(seconds=valid):
+        raise RefusedError(
+            f"the plan was made {age.total_seconds():.0f} s ago, release.plan_valid_s is {valid:g}; "
+            f"make a new one"
+        )
+    if age < -timedelta(seconds=stack.settings.publish.clock_skew_max_s):
+        raise RefusedError(f"the plan is dated in the future, {plan.planned_at}; check the clocks")
+    share = stack.settings.release.fleet_share_max
+    tripped = tripwire(len(plan.release), fleet=plan.fleet, share_max=share)
+    if tripped is not None and not plan.acknowledged:
+        raise RefusedError(
+            f"{tripped}. Look at the plan and acknowledge it: --plan FILE --acknowledge WHY, then "
+            f"--execute FILE"
+        )
+
+
+def _candidate(item: ReleasePlanItem) -> Candidate | None:
+    if not item.goes or item.published_at is None:
+        return None
+    return Candidate(
+        ledger_id=item.ledger_id,
+        ml_name=item.ml_name,
+        published_at=item.published_at,
+        bookies=item.bookies,
+    )
+
+
+def _planned(stack: Stack, item: ReleasePlanItem) -> PlannedRelease:
+    certificate, published_at = item.certificate, item.published_at
+    if certificate is None or published_at is None:
+        raise RefusedError(f"ledger {item.ledger_id}: planned for release without its proof")
+    lag = stack.settings.release.deletion_lag_s
+    return PlannedRelease(
+        ledger_id=item.ledger_id,
+        ml_name=item.ml_name,
+        topic=topic_of(item.ml_name),
+        bytes=item.bytes,
+        age_s=(stack.now() - published_at).total_seconds(),
+        uid=certificate.record.uid,
+        certificate=stack.book.prefix + certificate.key,
+        certificate_sha256=certificate.sha256,
+        allowed_by=f"release.deletion_lag_s = {lag:g}, counted from {published_at:%Y-%m-%dT%H:%M:%SZ}",
+    )
+
+
+def _not_released(item: ReleasePlanItem, capped: Mapping[int, str]) -> NotReleased:
+    decision = item.decision
+    reasons = decision.reasons if isinstance(decision, NotYet) else (capped[item.ledger_id],)
+    return NotReleased(
+        ledger_id=item.ledger_id, ml_name=item.ml_name, bytes=item.bytes, reasons=reasons
+    )

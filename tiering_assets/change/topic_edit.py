@@ -1,0 +1,121 @@
+"""What one compare-and-set does to a topic's node: new contexts and marks, or their undoing.
+
+Owns: contexts to publish and `bookkeeperDeleted` marks of due ledgers go out together, because each
+write costs the topic a reload. Undoing touches only what is still ours: a context of the same
+attempt, a mark of a ledger in the same change. Pure: every call judges a fresh read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.offload_context import (
+    OffloadContext,
+    mark_bookkeeper_deleted,
+    publish_contexts,
+    remove_contexts,
+    unmark_bookkeeper_deleted,
+)
+from tiering_assets.change.publication import plan_publication
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A certified copy of a ledger: its attempt and the ledger's last entry."""
+
+    uid: UUID
+    last_entry_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicChange:
+    """Ledgers to publish and ledgers to mark, by id.
+
+    `replacing` names the broken attempts whose contexts may be overwritten. Undoing takes the new
+    context out and never puts a broken one back: without a context readers are on the bookies.
+    """
+
+    contexts: Mapping[int, Copy] = field(default_factory=dict)
+    marks: Mapping[int, Copy] = field(default_factory=dict)
+    replacing: Mapping[int, UUID] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.contexts or self.marks)
+
+    @property
+    def wanted(self) -> dict[int, UUID]:
+        return {i: copy.uid for i, copy in self.contexts.items()}
+
+    @property
+    def last_entry_ids(self) -> dict[int, int]:
+        return {i: copy.last_entry_id for i, copy in (*self.contexts.items(), *self.marks.items())}
+
+    def only(self, ledger_ids: Container[int]) -> TopicChange:
+        """The part of the change that is about these ledgers."""
+        return TopicChange(
+            contexts={i: copy for i, copy in self.contexts.items() if i in ledger_ids},
+            marks={i: copy for i, copy in self.marks.items() if i in ledger_ids},
+            replacing=self.replacing,
+        )
+
+    def without(self, ledger_ids: Mapping[int, object]) -> TopicChange:
+        """The change without some of its ledgers to publish."""
+        kept = {i: copy for i, copy in self.contexts.items() if i not in ledger_ids}
+        return TopicChange(contexts=kept, marks=self.marks, replacing=self.replacing)
+
+
+def apply_change(
+    topic: ManagedLedger, change: TopicChange, contexts: Mapping[int, OffloadContext]
+) -> ManagedLedger | None:
+    """The edited topic, or None when nothing is left to do. Raises as the edits do."""
+    write = plan_publication(topic, change.wanted, change.replacing).write
+    missing = _missing_marks(topic, change)
+    if not write and not missing:
+        return None
+    published = (
+        publish_contexts(topic, {i: contexts[i] for i in write}, replacing=change.replacing)
+        if write
+        else topic
+    )
+    return mark_bookkeeper_deleted(published, missing) if missing else published
+
+
+def is_applied(topic: ManagedLedger, change: TopicChange) -> bool:
+    """True when a read after a lost answer shows that the write took effect."""
+    write = plan_publication(topic, change.wanted, change.replacing).write
+    return not write and not _missing_marks(topic, change)
+
+
+def undo_change(topic: ManagedLedger, change: TopicChange) -> ManagedLedger | None:
+    """The topic without this change, or None when nothing of it is there."""
+    marked = {i: c.uid for i, c in change.marks.items() if is_marked(topic, i, c.uid)}
+    there = {
+        i: copy.uid
+        for i, copy in change.contexts.items()
+        if (listed := topic.ledger(i)) is not None
+        and listed.offload is not None
+        and listed.offload.uid == copy.uid
+    }
+    if not marked and not there:
+        return None
+    unmarked = unmark_bookkeeper_deleted(topic, marked) if marked else topic
+    return remove_contexts(unmarked, there) if there else unmarked
+
+
+def is_marked(topic: ManagedLedger, ledger_id: int, uid: UUID) -> bool:
+    """True when the ledger's context is this attempt's, complete and marked."""
+    listed = topic.ledger(ledger_id)
+    context = None if listed is None else listed.offload
+    return (
+        context is not None
+        and context.uid == uid
+        and context.complete
+        and context.bookkeeper_deleted
+    )
+
+
+def _missing_marks(topic: ManagedLedger, change: TopicChange) -> dict[int, UUID]:
+    return {i: c.uid for i, c in change.marks.items() if not is_marked(topic, i, c.uid)}

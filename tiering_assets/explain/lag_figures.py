@@ -1,0 +1,238 @@
+"""Copy lag and delete lag, verified share and stuck ledgers: per topic, per namespace and in total.
+
+Owns: which backlog reasons count as lag, in one table; and that figures add up, because each
+ledger is counted once in its topic and a namespace and the total are sums of topics. Copy lag is
+Kafka's RemoteCopyLag: what policy wants in the bucket and no broker reads there yet. Delete lag is
+its RemoteDeleteLag: what is due for deletion from the bookies and still there.
+
+Pure: times come with the ledgers and from the caller.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from tiering_assets.explain.backlog_counts import ReasonCount
+from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.look.ledger.states import LedgerState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """`copy`: lag while no broker reads a copy. `delete`: lag once due. `stuck`: time does not help."""
+
+    copy: bool = False
+    delete: bool = False
+    stuck: bool = False
+
+
+R = BacklogReason
+PLACES: Final[Mapping[BacklogReason, Place]] = {
+    R.OPEN: Place(),
+    R.DAMAGED: Place(delete=True, stuck=True),
+    R.UNSEALED: Place(copy=True, stuck=True),
+    R.BELOW_THRESHOLD: Place(),
+    R.EXCLUDED: Place(),
+    R.DISABLED: Place(),
+    R.PAUSED: Place(),
+    R.NOT_ADMITTED: Place(copy=True, delete=True),
+    R.OVER_BUDGET: Place(copy=True),
+    R.COPYING: Place(copy=True),
+    R.FAILED: Place(copy=True, stuck=True),
+    R.QUARANTINED: Place(copy=True, stuck=True),
+    R.CANNOT_READ: Place(copy=True, stuck=True),
+    R.MAY_RELEASE_FIRST: Place(copy=True, stuck=True),
+    R.WAITING_TO_DISTURB: Place(copy=True),
+    R.NODE_TOO_LARGE: Place(copy=True, stuck=True),
+    R.PUBLISHED_BY_BROKER: Place(),
+    R.UNCONFIRMED: Place(delete=True, stuck=True),
+    R.IN_LAG: Place(),
+    R.HELD: Place(),
+    R.CAPPED: Place(delete=True),
+    R.UNSAFE: Place(copy=True, delete=True, stuck=True),
+    R.EXPIRED: Place(),
+    R.DONE: Place(),
+}
+
+# Brokers read a copy of these; the topic's node says so.
+OFFLOADED: Final = frozenset(
+    {
+        LedgerState.PUBLISHED,
+        LedgerState.RELEASE_DUE,
+        LedgerState.RELEASING,
+        LedgerState.HELD,
+        LedgerState.RELEASED,
+    }
+)
+_DELETABLE = frozenset({LedgerState.RELEASE_DUE, LedgerState.RELEASING})
+_NEVER_COPIED = frozenset({LedgerState.OPEN, LedgerState.EXPIRED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What is counted of one ledger. `due_at` is when its deletion lag has passed, where it runs."""
+
+    topic: str
+    namespace: str
+    reason: BacklogReason
+    state: LedgerState
+    bytes: int
+    closed_at: datetime | None
+    due_at: datetime | None
+    certified: bool
+    damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """`oldest_s`: seconds since the first was closed (copy) or due (delete), 0 at least."""
+
+    ledgers: int
+    bytes: int
+    oldest_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Of a topic, a namespace or all.
+
+    `offloaded` are published or released, `verified` those certified and not found broken.
+    """
+
+    ledgers: int
+    bytes: int
+    copy_lag: Lag
+    delete_lag: Lag
+    stuck: int
+    offloaded: int
+    verified: int
+    reasons: tuple[ReasonCount, ...]
+
+    @property
+    def verified_share(self) -> float | None:
+        """Certified and sound ledgers among those that brokers read from the bucket; None without any."""
+        return self.verified / self.offloaded if self.offloaded else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetFigures:
+    """`disturbances_last_hour` are our reloads of topics, by the store's clock."""
+
+    total: Figures
+    namespaces: Mapping[str, Figures]
+    topics: Mapping[str, Figures]
+    disturbances_last_hour: int
+    taken_at: datetime
+
+
+def count_figures(
+    ledgers: Iterable[Counted], *, disturbances_last_hour: int, now: datetime
+) -> FleetFigures:
+    """Count every ledger once, in one pass."""
+    topics: dict[str, _Sum] = {}
+    namespace_of: dict[str, str] = {}
+    for one in ledgers:
+        topics.setdefault(one.topic, _Sum()).add(one)
+        namespace_of[one.topic] = one.namespace
+    namespaces: dict[str, _Sum] = {}
+    total = _Sum()
+    for topic, found in topics.items():
+        namespaces.setdefault(namespace_of[topic], _Sum()).merge(found)
+        total.merge(found)
+    return FleetFigures(
+        total=total.figures(now),
+        namespaces={name: found.figures(now) for name, found in sorted(namespaces.items())},
+        topics={name: found.figures(now) for name, found in sorted(topics.items())},
+        disturbances_last_hour=disturbances_last_hour,
+        taken_at=now,
+    )
+
+
+def is_copy_lag(one: Counted) -> bool:
+    """True where policy wants a copy that brokers read, and there is none."""
+    settled = one.state in OFFLOADED or one.state in _NEVER_COPIED
+    return PLACES[one.reason].copy and not settled
+
+
+def is_delete_lag(one: Counted) -> bool:
+    """True where the bookie copy is due for deletion, or half deleted, and nobody holds it."""
+    return PLACES[one.reason].delete and one.state in _DELETABLE
+
+
+@dataclass(slots=True)
+class _LagSum:
+    ledgers: int = 0
+    bytes: int = 0
+    since: datetime | None = None
+
+    def add(self, ledgers: int, size: int, since: datetime | None) -> None:
+        self.ledgers += ledgers
+        self.bytes += size
+        self.since = _first(self.since, since)
+
+    def merge(self, other: _LagSum) -> None:
+        self.add(other.ledgers, other.bytes, other.since)
+
+    def lag(self, now: datetime) -> Lag:
+        oldest_s = max(0.0, _age_s(self.since, now) or 0.0)  # clocks may differ
+        return Lag(ledgers=self.ledgers, bytes=self.bytes, oldest_s=oldest_s)
+
+
+@dataclass(slots=True)
+class _Sum:
+    copy: _LagSum = field(default_factory=_LagSum)
+    delete: _LagSum = field(default_factory=_LagSum)
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: dict[BacklogReason, _LagSum] = field(default_factory=dict)
+
+    def add(self, one: Counted) -> None:
+        self.reasons.setdefault(one.reason, _LagSum()).add(1, one.bytes, one.closed_at)
+        if is_copy_lag(one):
+            self.copy.add(1, one.bytes, one.closed_at)
+        if is_delete_lag(one):
+            self.delete.add(1, one.bytes, one.due_at)
+        self.counts["stuck"] += PLACES[one.reason].stuck
+        if one.state in OFFLOADED:
+            self.counts["offloaded"] += 1
+            self.counts["verified"] += one.certified and not one.damaged
+
+    def merge(self, other: _Sum) -> None:
+        self.copy.merge(other.copy)
+        self.delete.merge(other.delete)
+        self.counts.update(other.counts)
+        for reason, found in other.reasons.items():
+            self.reasons.setdefault(reason, _LagSum()).merge(found)
+
+    def figures(self, now: datetime) -> Figures:
+        rows = tuple(
+            ReasonCount(
+                reason=reason,
+                ledgers=self.reasons[reason].ledgers,
+                bytes=self.reasons[reason].bytes,
+                oldest_s=_age_s(self.reasons[reason].since, now),
+            )
+            for reason in BacklogReason
+            if reason in self.reasons
+        )
+        return Figures(
+            ledgers=sum(row.ledgers for row in rows),
+            bytes=sum(row.bytes for row in rows),
+            copy_lag=self.copy.lag(now),
+            delete_lag=self.delete.lag(now),
+            stuck=self.counts["stuck"],
+            offloaded=self.counts["offloaded"],
+            verified=self.counts["verified"],
+            reasons=rows,
+        )
+
+
+def _first(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((at for at in (one, other) if at is not None), default=None)
+
+
+def _age_s(since: datetime | None, now: datetime) -> float | None:
+    return None if since is None else (now - since).total_seconds()

@@ -1,0 +1,109 @@
+"""Every topic of the cluster and where its ledgers are, from metadata alone. Reads only.
+
+Owns: no broker is asked about a topic, so none is loaded, owned or created; whether one is loaded
+is not told. One read per topic, several at once, besides one listing of certificates and one reading
+of policies per namespace: ten thousand topics are a matter of seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from resources.errors import RefusedError
+from resources.metastore.ledger_info import ManagedLedger
+from resources.pulsar.policies import POLICIES_ROOT
+from tiering_assets.explain.topic_counts import TopicCounts, count_topic
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.brakes.pauses import namespace_scope
+from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.look.topic.user_topics import read_topics, user_topic_names
+from tiering_assets.policy.policies import Policies, open_policies
+from tiering_assets.records.keys import namespace_of
+
+_PROGRESS_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTopic:
+    """One topic. `counts` is None where its node could not be read, and `error` then says why.
+
+    `policy` is whether a threshold selects its ledgers: yes, no, switched off or unknown. A topic's
+    own level is not asked, as that makes a broker own its bundle.
+    """
+
+    topic: str
+    ml_name: str
+    policy: str
+    counts: TopicCounts | None
+    error: str | None = None
+
+
+def list_topics(stack: Stack, namespace: str | None = None) -> Iterator[ListedTopic]:
+    """User topics in name order, those of one namespace if it is given.
+
+    A topic whose node cannot be read is listed with its error; the others are not held up.
+
+    Raises:
+        RefusedError: the metadata store has no such namespace.
+        FormatError: `namespace` is not tenant/namespace.
+        MetadataError: the store does not answer; nothing is listed as absent.
+    """
+    names = _names(stack, namespace)
+    certified = stack.book.pairs("certificates/")
+    stack.narrate(f"{len(names)} topics to read")
+    started = told = stack.monotonic()
+    with open_policies(stack) as policies:
+        for done, (ml_name, found) in enumerate(read_topics(stack, names), start=1):
+            now = stack.monotonic()
+            if now - told >= _PROGRESS_S:
+                told = now
+                stack.narrate(f"{done} of {len(names)} topics in {now - started:.0f} s")
+            if found is None:
+                continue  # deleted meanwhile, or not ours to touch
+            if isinstance(found, Exception):
+                yield ListedTopic(
+                    topic=topic_of(ml_name),
+                    ml_name=ml_name,
+                    policy="unknown",
+                    counts=None,
+                    error=str(found),
+                )
+            else:
+                yield _listed(ml_name, found.info, certified, policies)
+
+
+def _listed(
+    ml_name: str,
+    found: ManagedLedger,
+    certified: set[tuple[int, UUID]],
+    policies: Policies,
+) -> ListedTopic:
+    topic = topic_of(ml_name)
+    return ListedTopic(
+        topic=topic,
+        ml_name=ml_name,
+        policy=_policy(policies, topic),
+        counts=count_topic(found.ledgers, certified),
+    )
+
+
+def _policy(policies: Policies, topic: str) -> str:
+    found = policies.check(topic, ask_topic=False)
+    if found.switched_off is not None:
+        return "switched off"
+    if found.policy is None:
+        return "unknown"
+    return "no" if found.policy.thresholds.off else "yes"
+
+
+def _names(stack: Stack, namespace: str | None) -> list[str]:
+    wanted = None if namespace is None else namespace_scope(namespace).name
+    names = [n for n in user_topic_names(stack) if wanted is None or namespace_of(n) == wanted]
+    if wanted is not None and not names and stack.metadata.get(f"{POLICIES_ROOT}/{wanted}") is None:
+        raise RefusedError(
+            f"namespace {wanted}: the metadata store has neither topics nor policies of it; check "
+            f"the name with `tierkeeper topic list`"
+        )
+    return names

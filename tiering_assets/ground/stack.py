@@ -1,0 +1,177 @@
+"""Everything a step may touch, in one value: the three truths, the broker, a runner and the clocks.
+
+Steps get a Stack and nothing else, so that a test can give them simulators which pass the same
+contract tests as the real clients, and so that nothing reads the environment half-way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol, TypeVar
+from uuid import UUID, uuid4
+
+from resources.errors import SettingsError
+from resources.garbage import freeze_once
+from resources.metastore.identity import require_one_cluster
+from resources.metastore.ledgers import LedgerDirectory
+from resources.metastore.store import MetadataStore
+from resources.metastore.topics import TopicDirectory
+from resources.metastore.zookeeper import ZooKeeperStore
+from resources.object_store.s3 import S3ObjectStore
+from resources.object_store.store import ObjectStore
+from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
+from resources.settings import Settings
+from resources.settings_sources import require_store
+from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.own_policies import read_own_policies
+from tiering_assets.ground.own_policy import OwnPolicies
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.ground.run_memory import RunMemory
+from tiering_assets.ground.writing import utc_now, writer_of
+from tiering_assets.quality.facts import IndexFacts
+from tiering_assets.quality.ledger_frame import LedgerRow
+from tiering_assets.quality.ledger_suites import validate_ledgers
+from tiering_assets.quality.suites import validate_indexes
+from tiering_assets.quality.user_suites import UserSuite, load_user_suites
+from tiering_assets.records import keys
+from tiering_assets.records.models import SuiteResult
+from tiering_assets.records.writer import Writer
+from tiering_assets.tasks.budget_record import read_budget
+from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
+from tiering_assets.tasks.rates import Budget, Rates, parts_of
+from tiering_assets.tasks.runner import LocalRunner, TaskRunner
+from tiering_assets.tasks.worker import Worker
+
+T = TypeVar("T")
+R = TypeVar("R")
+Narrate = Callable[[str], None]
+Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
+JudgeLedgers = Callable[[Sequence[LedgerRow]], dict[int, tuple[SuiteResult, ...]]]
+
+
+class Parallel(Protocol):
+    """Does something to each of some things, and returns the results in their order."""
+
+    def __call__(self, act: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
+
+
+REQUESTS_AT_ONCE = 16  # as many as a process has connections to the store
+
+
+def _in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
+        return list(pool.map(act, items))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """One cluster, one bucket, one run. `narrate` gets a line of progress for people."""
+
+    settings: Settings
+    metadata: MetadataStore
+    ledgers: LedgerDirectory
+    topics: TopicDirectory
+    objects: ObjectStore
+    book: RecordBook
+    broker: BrokerAdmin
+    runner: TaskRunner
+    instance: str
+    run_id: str
+    now: Callable[[], datetime] = utc_now
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    narrate: Narrate = field(default=lambda _line: None)
+    judge: Judge = validate_indexes
+    judge_ledgers: JudgeLedgers = validate_ledgers
+    user_suites: tuple[UserSuite, ...] = ()
+    own_policies: OwnPolicies = field(default_factory=OwnPolicies)
+    open_lengths: OpenLengths = stored_lengths
+    new_uid: Callable[[], UUID] = uuid4
+    rates: Rates | None = None
+    in_parallel: Parallel = _in_threads
+    memory: RunMemory = field(default_factory=RunMemory)
+
+    @property
+    def writer(self) -> Writer:
+        """Who signs the records of this run."""
+        return writer_of(self.run_id)
+
+    def spending_for(self, ml_name: str) -> AbstractContextManager[None]:
+        """Within it, what this process asks of store and bookies is taken from the topic's budgets."""
+        return nullcontext() if self.rates is None else self.rates.of_topic(ml_name)
+
+    @property
+    def budget_key(self) -> str:
+        """The object that holds the wanted budgets, for tasks."""
+        return self.book.prefix + keys.BUDGET
+
+    @property
+    def deletion_lag(self) -> timedelta:
+        return timedelta(seconds=self.settings.release.deletion_lag_s)
+
+    @property
+    def one_metadata_store(self) -> bool:
+        """True when both trees live in one store, which the guarded delete needs."""
+        stores = self.settings.metadata
+        return stores.bookkeeper_store in ("", stores.store)
+
+
+@contextmanager
+def open_stack(
+    settings: Settings,
+    *,
+    runner: TaskRunner | None = None,
+    run_id: str | None = None,
+    narrate: Narrate | None = None,
+) -> Iterator[Stack]:
+    """Connect to everything and close it again. Errors name the server and the setting."""
+    freeze_once("steps")  # whoever opens a stack has imported what its steps need
+    require_store(settings)
+    user_suites = load_user_suites(settings.quality.suites)
+    own_policies = read_own_policies(settings.policy)
+    if settings.metadata.bookkeeper_store not in ("", settings.metadata.store):
+        raise SettingsError(
+            "metadata.bookkeeper_store differs from metadata.store: releasing needs one store for "
+            "both trees, and this version reads both from metadata.store"
+        )
+    require_one_cluster(settings.metadata)
+    with ExitStack() as stack:
+        metadata = ZooKeeperStore(
+            settings.metadata.store,
+            session_timeout_s=settings.metadata.session_timeout_s,
+            connect_timeout_s=settings.metadata.connect_timeout_s,
+        )
+        stack.callback(metadata.close)
+        ledgers = LedgerDirectory(metadata, settings.metadata.ledgers_root)
+        instance = ledgers.instance_id()
+
+        def budget() -> Budget:
+            return read_budget(objects, book.prefix + keys.BUDGET)
+
+        rates = Rates(settings.budget, parts=lambda: parts_of(settings), read=budget)
+        objects = S3ObjectStore(settings.store, meter=rates)
+        book = RecordBook(objects, instance)
+        yield Stack(
+            settings=settings,
+            metadata=metadata,
+            ledgers=ledgers,
+            topics=TopicDirectory(metadata),
+            objects=objects,
+            book=book,
+            broker=HttpBrokerAdmin(settings.broker),
+            runner=runner
+            or LocalRunner(settings, make_worker=lambda: Worker(settings, reached=reach)),
+            instance=instance,
+            run_id=run_id or uuid4().hex[:12],
+            narrate=narrate or (lambda _line: None),
+            user_suites=user_suites,
+            own_policies=own_policies,
+            open_lengths=partial(stored_lengths, meter=rates),
+            rates=rates,
+        )

@@ -1,0 +1,67 @@
+"""Attempts whose check failed: written down once, and asked for before anything is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from resources.errors import FormatError
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.records import keys
+from tiering_assets.records.models import Quarantine
+from tiering_assets.records.writer import Writer
+
+
+class HasBook(Protocol):
+    """What it takes to read records."""
+
+    @property
+    def book(self) -> RecordBook: ...
+
+
+class Desk(HasBook, Protocol):
+    """What it takes to write one: a stack has it, and so has an audit of a bucket alone."""
+
+    @property
+    def writer(self) -> Writer: ...
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+
+def quarantine(
+    desk: Desk, ledger_id: int, uid: UUID, *, ml_name: str, reason: str, previous: str
+) -> bool:
+    """Quarantine an attempt for good; False where it is already, and the first reason stays.
+
+    `previous` is the digest of its attempt record.
+    """
+    _found, fresh = desk.book.create_or_read(
+        keys.quarantine(ledger_id, uid),
+        Quarantine(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=ml_name,
+            reason=reason,
+            found_at=desk.now(),
+            writer=desk.writer,
+            previous=previous,
+        ),
+    )
+    return fresh
+
+
+def is_quarantined(desk: HasBook, ledger_id: int, uid: UUID) -> bool:
+    """A record that cannot be read quarantines as one that can."""
+    return desk.book.exists(keys.quarantine(ledger_id, uid))
+
+
+def why_quarantined(desk: HasBook, ledger_id: int, uid: UUID) -> str | None:
+    """The reason, None without one. A record that cannot be read forbids as one that can."""
+    try:
+        found = desk.book.read(Quarantine, keys.quarantine(ledger_id, uid))
+    except FormatError as error:
+        return f"a quarantine record that cannot be read: {error}"
+    return None if found is None else found.record.reason

@@ -1,0 +1,160 @@
+"""One ledger as it is now, for the release gate: metadata, records and both objects. Reads only.
+
+Owns: a second look asks everything again, and reads the index and the block headers again only where
+a HEAD shows another object than the one that they were read from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from resources.errors import FormatError, MetadataError
+from resources.metastore.ledgers import LedgerNode
+from resources.metastore.offload_context import OffloadContext
+from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.ground.evidence import Dated, Kind
+from tiering_assets.ground.freshness import asking
+from tiering_assets.ground.record_book import Stored
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.ledger.certificate_facts import gate_faults
+from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
+from tiering_assets.look.ledger.quarantine import why_quarantined
+from tiering_assets.quality.ledger_frame import LedgerRow
+from tiering_assets.records import keys
+from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
+from tiering_assets.release.reread import reread_wanted
+from tiering_assets.release.surroundings import TopicEvidence
+from tiering_assets.verify.index_evidence import IndexNow, look_at_index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One ledger before the expectation suites have judged it.
+
+    `row` is None where certificate, publication or ledger is not there: the gate needs no suite to
+    refuse that. `data_reads` and `index_reads` say whether a GET of either answers now.
+    """
+
+    context: OffloadContext | None
+    publication: Stored[Publication] | None
+    certificate: Stored[Certificate] | None
+    certificate_faults: tuple[str, ...]
+    attempt: Stored[Attempt] | None
+    outcome: Stored[Outcome] | None
+    quarantine: str | None
+    ledger: LedgerNode | None
+    under_replicated: bool | None
+    data: ObjectHead | None
+    data_reads: bool
+    index_head: ObjectHead | None
+    index_reads: bool
+    index: StoredObject | None
+    index_now: IndexNow
+    evidence: Dated
+    row: LedgerRow | None = None
+
+
+def look_at_ledger(
+    stack: Stack, about: TopicEvidence, ledger_id: int, before: Look | None = None
+) -> Look:
+    """Look at one ledger; `before` is an earlier look of the same run."""
+    dated = asking(stack, Kind.LEDGER, Kind.REPLICATION, Kind.RECORDS, Kind.OBJECTS)
+    if not reread_wanted(stack.settings):  # the certificate vouches for the bytes
+        dated = dated.and_(asking(stack, Kind.BYTES))
+    listed = about.topic.ledger(ledger_id)
+    context = None if listed is None else listed.offload
+    uid = None if context is None else context.uid
+    certificate, faults = (None, []) if uid is None else _certificate(stack, about, ledger_id, uid)
+    record = None if certificate is None else certificate.record
+    publication = about.publications.counted(ledger_id, context)
+    attempt, outcome = (
+        (None, None)
+        if record is None or publication is None
+        else _neighbours(stack, ledger_id, record.uid)
+    )
+    data = None if record is None else stack.objects.head(record.data.key)
+    index_head, index = _index(stack, record, before)
+    same = before is not None and _is_same(before, data, index_head)
+    return Look(
+        context=context,
+        publication=publication,
+        certificate=certificate,
+        certificate_faults=tuple(faults),
+        attempt=attempt,
+        outcome=outcome,
+        quarantine=None if uid is None else why_quarantined(stack, ledger_id, uid),
+        ledger=stack.ledgers.read(ledger_id),
+        under_replicated=_under_replicated(stack, ledger_id),
+        data=data,
+        data_reads=data is not None and can_be_read(stack, data),
+        index_head=index_head,
+        index_reads=index_head is not None and can_be_read(stack, index_head),
+        index=index,
+        index_now=before.index_now
+        if before is not None and same
+        else look_at_index(stack, record, data, index, listed),
+        evidence=dated,
+    )
+
+
+def _index(
+    stack: Stack, certificate: Certificate | None, before: Look | None
+) -> tuple[ObjectHead | None, StoredObject | None]:
+    """HEAD of the index object, and its body; an archived one has none."""
+    if certificate is None:
+        return None, None
+    if before is not None and before.index is not None:
+        head = stack.objects.head(certificate.index.key)
+        if _version(head) == _version(before.index_head):
+            return head, before.index
+    return read_unless_archived(stack, certificate.index.key)
+
+
+def _is_same(before: Look, data: ObjectHead | None, index: ObjectHead | None) -> bool:
+    return _version(data) == _version(before.data) and _version(index) == _version(
+        before.index_head
+    )
+
+
+def _version(head: ObjectHead | None) -> tuple[object, ...] | None:
+    return None if head is None else (head.size, head.etag, head.version_id, head.last_modified)
+
+
+def _certificate(
+    stack: Stack, about: TopicEvidence, ledger_id: int, uid: UUID
+) -> tuple[Stored[Certificate] | None, list[str]]:
+    """The certificate of an attempt and what speaks against it."""
+    try:
+        found = stack.book.read(Certificate, keys.certificate(ledger_id, uid))
+    except FormatError as error:  # damaged or of a newer schema: as good as none
+        return None, [f"the certificate cannot be read: {error}"]
+    if found is None:
+        return None, []
+    skew = timedelta(seconds=stack.settings.publish.clock_skew_max_s)
+    faults = gate_faults(found.record, ledger_id=ledger_id, uid=uid, now=about.store_now, skew=skew)
+    unsigned = about.public_keys.problem(found.body)
+    if unsigned is not None:
+        faults.append(f"the certificate does not count: {unsigned}")
+    return found, faults
+
+
+def _neighbours(
+    stack: Stack, ledger_id: int, uid: UUID
+) -> tuple[Stored[Attempt] | None, Stored[Outcome] | None]:
+    """The records before and behind a certificate; None for what is not there or not readable."""
+    try:
+        return (
+            stack.book.read(Attempt, keys.attempt(ledger_id, uid)),
+            stack.book.read(Outcome, keys.outcome(ledger_id, uid)),
+        )
+    except FormatError:
+        return None, None
+
+
+def _under_replicated(stack: Stack, ledger_id: int) -> bool | None:
+    try:
+        return stack.ledgers.under_replicated(ledger_id)
+    except MetadataError:
+        return None

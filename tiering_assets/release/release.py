@@ -1,0 +1,288 @@
+"""Delete bookie copies of published ledgers, or say why not. design section 6.3.
+
+The order is the contract: fresh evidence, decision, intent records, every byte
+read again where no key vouches for the certificates (release_reread.py), one change of the topic
+(topic_change.py: marks, confirmed unload, first and last entry read through the broker), fresh read
+and re-check of the node, one transaction that deletes the ledger nodes only if the topic's node is
+still that version, release records. A crash between any two leaves a ledger that the next run finishes, never one that is lost.
+Deleting before the broker has reloaded would stall its readers for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from resources.errors import (
+    FormatError,
+    RefusedError,
+    StaleEvidenceError,
+)
+from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.ledgers import LedgerNode
+from resources.metastore.store import Node
+from tiering_assets.change.confirm import settle_undos
+from tiering_assets.change.disturb import Seen, see
+from tiering_assets.change.topic_change import make_change
+from tiering_assets.change.topic_edit import TopicChange
+from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.evidence import Kind
+from tiering_assets.ground.freshness import is_young
+from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.record_book import Stored
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.ledger.plan import facts_of
+from tiering_assets.look.topic.shadows import Shadows, find_shadows
+from tiering_assets.look.topic.topic_evidence import deleted
+from tiering_assets.records import keys
+from tiering_assets.records.models import BegunRelease, ReleaseIntent
+from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.release.approval import Approval
+from tiering_assets.release.evidence import Evidence, gather
+from tiering_assets.release.finish import finish_release, record_release
+from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.reread import reread_before_release, reread_wanted
+from tiering_assets.release.surroundings import gather_topic
+from tiering_assets.release.work import (
+    Due,
+    Released,
+    ReleaseResult,
+    ReleaseWork,
+    copies_of,
+    decide_now,
+    gate_again,
+    refuse_old_metadata,
+)
+
+
+def release_topic(
+    stack: Stack,
+    ml_name: str,
+    ledger_ids: Sequence[int],
+    *,
+    shadows: Shadows | None = None,
+    approval: Approval | None = None,
+) -> dict[int, ReleaseResult]:
+    """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere.
+
+    `shadows` is for callers with many topics; without it every topic's node is read to find them.
+    With `approval` only what a plan lists is released, and only as it was planned.
+
+    Raises:
+        RefusedError: the broker could not read a ledger, and the marks were taken back; or the topic
+            was deleted.
+        MetadataConflictError: the topic's node moved; nothing was deleted.
+    """
+    work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows, approval=approval)
+    for last in (False, True):
+        if not work.due:
+            break
+        try:
+            confirmed = make_change(
+                stack,
+                ml_name,
+                TopicChange(marks=copies_of(work.due)),
+                czxid=work.czxid,
+                seen=work.seen,
+                evidence=work.evidence,
+            )
+        except StaleEvidenceError as error:
+            if last:
+                raise
+            stack.narrate(f"{error}. Looked at again")
+            work = gate_again(stack, work, at_once=1)
+        else:
+            if isinstance(confirmed, Wait):
+                return {**work.settled, **dict.fromkeys(work.due, NotYet((str(confirmed),)))}
+            return {**work.settled, **finish_release(stack, work)}
+    return {**work.settled}
+
+
+def prepare_release(
+    stack: Stack,
+    ml_name: str,
+    ledger_ids: Sequence[int],
+    *,
+    shadows: Shadows | None = None,
+    seen: Seen | None = None,
+    approval: Approval | None = None,
+) -> ReleaseWork:
+    """Gather evidence, decide, and write the intent of each ledger that goes."""
+    seen = seen or see(stack, ml_name)
+    if not stack.one_metadata_store:
+        raise RefusedError(
+            "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
+            "the delete be guarded by the topic's version"
+        )
+    found = stack.topics.read(ml_name)
+    if found is None:
+        raise deleted(ml_name, "released")
+    topic, node = found
+    wait = settle_undos(stack, ml_name)
+    known = find_shadows(stack) if shadows is None else shadows
+    about = gather_topic(stack, ml_name, topic, known, seen)
+    refuse_old_metadata(about, node)
+    if wait is not None:
+        waits = NotYet((str(wait),))
+        return ReleaseWork(
+            ml_name=ml_name,
+            czxid=node.stat.czxid,
+            due={},
+            settled=dict.fromkeys(ledger_ids, waits),
+            seen=seen,
+            about=about,
+            shadows=known,
+        )
+    results: dict[int, ReleaseResult] = {}
+    due: dict[int, Due] = {}
+    room = _room(stack)
+    for ledger_id, evidence in gather(stack, about, ledger_ids).items():
+        finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
+        if finished is not None:
+            results[ledger_id] = finished
+            continue
+        decision = decide_now(stack, evidence)
+        moved = None if approval is None else _moved(approval, evidence, decision)
+        if isinstance(decision, NotYet):
+            results[ledger_id] = decision
+        elif moved is not None:
+            results[ledger_id] = NotYet((moved,))
+        elif len(due) >= room:
+            results[ledger_id] = NotYet(
+                (f"capped: {room} more ledgers may be released in this run or hour",)
+            )
+        else:
+            try:
+                due[ledger_id] = _intend(
+                    stack,
+                    ml_name,
+                    node,
+                    evidence,
+                    decision,
+                    None if approval is None else approval.plan,
+                )
+            except FormatError as error:  # an intent that lies there and cannot be read
+                results[ledger_id] = error
+            else:
+                reach("release.intended")
+    rereads = reread_wanted(stack.settings)
+    copies = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
+    reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in copies.items() if c})
+    results.update(reread.waiting)
+    due = {
+        i: replace(item, read=reread.dated(i)) for i, item in due.items() if i not in reread.waiting
+    }
+    work = ReleaseWork(
+        ml_name=ml_name,
+        czxid=node.stat.czxid,
+        due=due,
+        settled=results,
+        seen=seen,
+        about=about,
+        shadows=known,
+    )
+    # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
+    young = is_young(stack, work.evidence, Kind.OBJECTS)
+    return work if young and not rereads else gate_again(stack, work)
+
+
+def _room(stack: Stack) -> int:
+    """How many ledgers the caps of this run and of the last hour still allow."""
+    limits = stack.settings.release
+    return max(0, min(limits.per_run_max, limits.per_hour_max - recently_begun(stack)))
+
+
+def recently_begun(stack: Stack) -> int:
+    """Ledgers whose release was begun in the last hour: one listing of these alone."""
+    since = stack.objects.server_time() - timedelta(hours=1)
+    lately = stack.book.filed_since(keys.BEGUN_RELEASES, since)
+    return len({key.rpartition("/")[2] for key in lately})  # a retry is filed once an hour
+
+
+def _finished_before(
+    stack: Stack, ml_name: str, topic: ManagedLedger, ledger_id: int, evidence: Evidence
+) -> Released | None:
+    intent = intent_of_finished(stack, topic, ledger_id, evidence)
+    if intent is None:
+        return None
+    if stack.book.read(ReleaseRecord, keys.release(ledger_id, intent.record.uid)) is None:
+        record_release(stack, ml_name, intent, notes=("found deleted by an earlier run",))
+    return Released(bytes_released=intent.record.ledger.length, noop=True)
+
+
+def intent_of_finished(
+    stack: Stack, topic: ManagedLedger, ledger_id: int, evidence: Evidence
+) -> Stored[ReleaseIntent] | None:
+    """A ledger whose node is gone, marked, with an intent of ours: an earlier run deleted it.
+
+    Without an intent somebody else did, and the gate says what is missing.
+    """
+    listed = topic.ledger(ledger_id)
+    if evidence.ledger is not None or listed is None or listed.offload is None:
+        return None
+    if not listed.offload.bookkeeper_deleted:
+        return None
+    return stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, listed.offload.uid))
+
+
+def _moved(approval: Approval, evidence: Evidence, decision: Release | NotYet) -> str | None:
+    certificate = evidence.certificate
+    if isinstance(decision, NotYet) or certificate is None:
+        return None
+    return approval.difference(evidence.judged.ledger_id, decision.uid, certificate.sha256)
+
+
+def _intend(
+    stack: Stack,
+    ml_name: str,
+    node: Node,
+    evidence: Evidence,
+    decision: Release,
+    plan: str | None,
+) -> Due:
+    certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication
+    if certificate is None or ledger is None or publication is None:
+        raise RefusedError(f"ledger {evidence.judged.ledger_id}: released without its evidence")
+    entry = next(p for p in publication.record.ledgers if p.uid == decision.uid)
+    _file(stack, ml_name, evidence.judged.ledger_id, decision.uid)
+    intent, _ours = stack.book.create_or_read(
+        keys.release_intent(evidence.judged.ledger_id, decision.uid),
+        ReleaseIntent(
+            ledger=facts_of(ledger),
+            uid=decision.uid,
+            ml_name=ml_name,
+            certificate_sha256=certificate.sha256,
+            deletion_lag_s=stack.settings.release.deletion_lag_s,
+            published_at=publication.record.confirmed_at,
+            ml_version=node.stat.version,
+            ledger_metadata_hex=_without_password(ledger),
+            intended_at=stack.now(),
+            writer=stack.writer,
+            previous=entry.previous,
+            plan=plan,
+        ),
+    )
+    return Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
+
+
+def _file(stack: Stack, ml_name: str, ledger_id: int, uid: UUID) -> None:
+    """Say that this release begins, where the releases of the hour are counted."""
+    stack.book.create_or_read(
+        keys.begun_release(stack.objects.server_time(), ledger_id, uid),
+        BegunRelease(
+            ledger_id=ledger_id,
+            uid=uid,
+            ml_name=ml_name,
+            begun_at=stack.now(),
+            writer=stack.writer,
+        ),
+    )
+    reach("release.begun")
+
+
+def _without_password(ledger: LedgerNode) -> str:
+    """The node's bytes, so that a person could undo the delete until bookies collect; no secret."""
+    return encode_ledger_metadata(replace(ledger.metadata, password=b"")).hex()
