@@ -27,7 +27,7 @@ from typing import Any
 import typer
 
 import tiering_assets.cli.main as cli
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 
 HEAVY = [
     "alembic",

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tiering_assets.cli.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.command import ALWAYS, command
-from tiering_assets.cli.output import print_document, print_line, print_table
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
+from tiering_assets.cli.shared.session import Session
 
 app = typer.Typer(
     name="broker",

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from tiering_assets.cli.command import command
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.session import Session
 
 SUMMARY = "demo-summary.json"
 

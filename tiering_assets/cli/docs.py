@@ -23,8 +23,8 @@ from resources.settings_sources import (
     SettingRow,
     describe,
 )
-from tiering_assets.cli.exit_codes import exit_codes
 from tiering_assets.cli.main import app
+from tiering_assets.cli.shared.exit_codes import exit_codes
 from tiering_assets.cli.state_diagram import drawn_into
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.command import command
-from tiering_assets.cli.exit_codes import FINDINGS
-from tiering_assets.cli.output import print_document, print_line
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import print_document, print_line
+from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
     from tiering_assets.ground.finding import Finding

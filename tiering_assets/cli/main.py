@@ -20,41 +20,43 @@ import typer
 from resources import ending
 from resources.errors import TierkeeperError
 from resources.garbage import collect_seldom
-from tiering_assets.cli import (  # noqa: F401  they join `ledger`
-    audit_cmd,
-    auto_cmd,
-    broker_cmd,
-    budget_cmd,
-    config_cmd,
-    dagster_cmd,
-    demo_cmd,
-    doctor_cmd,
-    hold_cmd,
-    ledger_cmd,
-    ledger_copy_cmd,
-    ledger_give_up_cmd,
-    ledger_release_cmd,
-    metrics_cmd,
-    object_cmd,
-    object_scan_cmd,
-    orphan_cmd,
-    orphan_expired_cmd,
-    orphan_records_cmd,
-    policy_cmd,
-    scrub_cmd,
-    stack_cmd,
-    tiering_cmd,
-    topic_cmd,
-    topic_expiry_cmd,
-    topic_list_cmd,
-    topic_load_cmd,
-    topic_offload_cmd,
-    topic_status_cmd,
-)
-from tiering_assets.cli.command import with_common_options
-from tiering_assets.cli.exit_codes import DONE, UNEXPECTED, USAGE, exit_codes
-from tiering_assets.cli.output import error_document, print_error, print_line
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.command import with_common_options
+from tiering_assets.cli.shared.exit_codes import DONE, UNEXPECTED, USAGE, exit_codes
+from tiering_assets.cli.shared.output import error_document, print_error, print_line
+from tiering_assets.cli.shared.session import Session
+
+# In the order in which help lists them; those that are not used join a group.
+# isort: off
+from tiering_assets.cli.audit import audit_cmd
+from tiering_assets.cli.automation import auto_cmd
+from tiering_assets.cli import broker_cmd
+from tiering_assets.cli.brakes import budget_cmd
+from tiering_assets.cli.policy import config_cmd
+from tiering_assets.cli.automation import dagster_cmd
+from tiering_assets.cli import demo_cmd
+from tiering_assets.cli import doctor_cmd
+from tiering_assets.cli.brakes import hold_cmd
+from tiering_assets.cli.explain import ledger_cmd
+from tiering_assets.cli.batch import ledger_copy_cmd  # noqa: F401
+from tiering_assets.cli.scrub import ledger_give_up_cmd  # noqa: F401
+from tiering_assets.cli.batch import ledger_release_cmd
+from tiering_assets.cli.explain import metrics_cmd
+from tiering_assets.cli.audit import object_cmd
+from tiering_assets.cli.audit import object_scan_cmd  # noqa: F401
+from tiering_assets.cli.clean import orphan_cmd
+from tiering_assets.cli.clean import orphan_expired_cmd  # noqa: F401
+from tiering_assets.cli.clean import orphan_records_cmd  # noqa: F401
+from tiering_assets.cli.policy import policy_cmd
+from tiering_assets.cli.scrub import scrub_cmd
+from tiering_assets.cli import stack_cmd
+from tiering_assets.cli.brakes import tiering_cmd
+from tiering_assets.cli.explain import topic_cmd
+from tiering_assets.cli.retention import topic_expiry_cmd  # noqa: F401
+from tiering_assets.cli.explain import topic_list_cmd  # noqa: F401
+from tiering_assets.cli.retention import topic_load_cmd  # noqa: F401
+from tiering_assets.cli.batch import topic_offload_cmd  # noqa: F401
+from tiering_assets.cli.batch import topic_status_cmd  # noqa: F401
+# isort: on
 
 _CODES = "\n".join(
     f"  {row.code:>3}  {row.name + ': ' if row.name else ''}{row.meaning}" for row in exit_codes()

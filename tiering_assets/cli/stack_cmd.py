@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.command import ALWAYS, command
-from tiering_assets.cli.exit_codes import FINDINGS
-from tiering_assets.cli.output import human_bytes, print_document, print_line
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
+from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
     from resources.devstack.stack import DevStack

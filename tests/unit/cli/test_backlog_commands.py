@@ -12,7 +12,7 @@ from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 
 TOPIC = "t/ns/persistent/orders"
 

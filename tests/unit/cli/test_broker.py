@@ -12,7 +12,7 @@ from tests.support.sim_world import World
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.change.undos import Noted
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 from tiering_assets.ground.run_memory import RunMemory
 from tiering_assets.look.topic.brokers_seen import known_brokers
 from tiering_assets.records import keys

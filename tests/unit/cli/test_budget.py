@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.cli.budget_cmd import parse_rate
+from tiering_assets.cli.brakes.budget_cmd import parse_rate
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 from tiering_assets.records import keys
 from tiering_assets.records.budget_model import Budget
 from tiering_assets.tasks.budget_record import budget_from, read_budget

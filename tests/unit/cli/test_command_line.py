@@ -15,8 +15,8 @@ import resources.errors as errors
 from resources.errors import BookieError, IntegrityError, MetadataConflictError, TierkeeperError
 from tests.support.reading_commands import TOUR, reading_commands
 from tiering_assets.cli import main as cli
-from tiering_assets.cli.exit_codes import exit_codes, worst
-from tiering_assets.cli.ledger_release_cmd import with_plan
+from tiering_assets.cli.batch.ledger_release_cmd import with_plan
+from tiering_assets.cli.shared.exit_codes import exit_codes, worst
 
 HEAVY = ("pyspark", "dagster", "great_expectations", "boto3", "pandas", "kazoo")
 CLASSES = [

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from resources.errors import SettingsError
-from tiering_assets.cli.dagster_cmd import _age
+from tiering_assets.cli.automation.dagster_cmd import _age
 from tiering_assets.cli.main import run
 
 REFUSED = 11

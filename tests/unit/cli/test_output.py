@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from resources.errors import ObjectStoreError
-from tiering_assets.cli.output import (
+from tiering_assets.cli.shared.output import (
     human_age,
     human_bytes,
     print_document,

@@ -8,7 +8,7 @@ import pytest
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 from tiering_assets.records import keys
 
 NAME = "t/ns/orders"

@@ -9,7 +9,7 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 
 
 @pytest.fixture

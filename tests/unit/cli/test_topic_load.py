@@ -11,7 +11,7 @@ from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 from tiering_assets.look.brakes.holds import hold_ledger, hold_topic
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Disturbance

@@ -10,7 +10,7 @@ from resources.errors import BrokerError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.cli.main import run
-from tiering_assets.cli.session import Session
+from tiering_assets.cli.shared.session import Session
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim

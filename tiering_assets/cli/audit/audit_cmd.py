@@ -1,0 +1,116 @@
+"""`tierkeeper audit verify`: check records and objects again from the bucket alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from resources.errors import IntegrityError
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
+from tiering_assets.cli.shared.selection import LedgerIds, require_one_choice
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.audit.audit_findings import AuditReport
+
+app = typer.Typer(
+    name="audit",
+    help="Check again what was certified, from the bucket alone.",
+    no_args_is_help=True,
+)
+
+
+@command(
+    app,
+    "verify",
+    examples=(
+        "tierkeeper audit verify --all",
+        "tierkeeper audit verify 12345 12346 --deep",
+        "tierkeeper audit verify --all --deep --instance 0d1c0a7e-6f4f-4b3b-9d55-1f1a7a0b7c11 --json",
+    ),
+    reads_only="where it finds no damage",
+)
+def verify(
+    session: Session,
+    *,
+    ledger_ids: LedgerIds = None,
+    every: Annotated[bool, typer.Option("--all", help="Every ledger with records.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every byte of data and index objects, too.")
+    ] = False,
+    instance: Annotated[
+        str,
+        typer.Option(
+            "--instance",
+            metavar="ID",
+            help="BookKeeper's INSTANCEID; needed where the bucket has records of several.",
+        ),
+    ] = "",
+    in_flight_s: Annotated[
+        float,
+        typer.Option(
+            "--in-flight", metavar="SECONDS", min=0, help="A release may be under way so long."
+        ),
+    ] = 3600.0,
+) -> None:
+    """Check every record's chain and every certified object, without cluster, broker or Dagster.
+
+    Needs nothing but the store's settings, and sign.public_key_files if signatures are to count.
+    Ends with 14 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
+    explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps its
+    bookie copy, if the credentials may write; nothing else is written.
+    """
+    from tiering_assets.audit.audit import audit_bucket
+
+    require_one_choice(LEDGER=ledger_ids, **{"--all": every})
+
+    def audit(some: Iterable[int] | None, of: str) -> AuditReport:
+        return audit_bucket(
+            session.settings,
+            ledger_ids=some,
+            instance=of,
+            deep=deep,
+            in_flight_s=in_flight_s,
+            narrate=session.progress,
+        )
+
+    report = audit(ledger_ids, instance)
+    if report.findings:
+        report.recorded = _record(session, report, lambda some: audit(some, report.instance))
+    if session.as_json:
+        result = "findings" if report.findings else "ok"
+        print_document("audit-verify", {"result": result, "report": report})
+    else:
+        _print(report)
+    if report.findings:
+        raise typer.Exit(IntegrityError.exit_code)
+
+
+def _record(
+    session: Session, report: AuditReport, look_again: Callable[[list[int]], AuditReport]
+) -> int:
+    from resources.object_store.s3 import S3ObjectStore
+    from tiering_assets.audit.audit_damage import record_audited
+
+    objects = S3ObjectStore(session.settings.store)
+    return record_audited(objects, report, look_again, narrate=session.progress)
+
+
+def _print(report: AuditReport) -> None:
+    from tiering_assets.ground.damage_advice import next_step
+
+    for finding in report.findings:
+        print_line(f"finding: {finding}")
+    if report.recorded:
+        print_line(f"{report.recorded} copies are on record as damaged: {next_step(None)}")
+    read = f", {human_bytes(report.bytes_read)} of them read" if report.deep else ""
+    gone = f", {report.forgotten} forgotten" if report.forgotten else ""
+    gone += f", {report.removed} of ledgers that are gone" if report.removed else ""
+    said = f"{len(report.findings)} findings" if report.findings else "ok"
+    print_line(
+        f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts{gone}, "
+        f"{report.records} records, {report.objects} objects{read}: {said}"
+    )

@@ -1,0 +1,124 @@
+"""`tierkeeper auto on|off|status`: the wanted state of automation, and whether it is so."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tiering_assets.defs.sensors.automation import AutoStatus
+
+app = typer.Typer(
+    name="auto",
+    help="Automation: the sensors that ask for offload, release and scrub runs.",
+    no_args_is_help=True,
+)
+
+
+@command(app, "on", examples=("tierkeeper auto on", "tierkeeper auto on --json"))
+def on(session: Session) -> None:
+    """Turn automation on: write auto.enabled = true to the settings file, start stopped sensors.
+
+    The sensors ask for runs from their next tick on. They need the daemon: the command says what is
+    missing and ends with 1 until everything runs; `tierkeeper auto status` says it again.
+    """
+    from tiering_assets.defs.instance import find_home, open_instance
+    from tiering_assets.defs.sensors.automation import start_stopped
+
+    home = find_home()
+    _write(session, value=True)
+    with open_instance(home) as instance:
+        for name in start_stopped(instance):
+            session.progress(f"{name}: started again")
+    _tell(session, _read(wanted=True))
+
+
+@command(app, "off", examples=("tierkeeper auto off",))
+def off(session: Session) -> None:
+    """Turn automation off: write auto.enabled = false to the settings file.
+
+    It holds from the next tick of each sensor on, wherever the daemon runs with this file. Runs that
+    are queued or started go on; cancel them in the UI. What is tiered stays readable.
+    """
+    path = _write(session, value=False)
+    if session.as_json:
+        print_document("auto-off", {"wanted": False, "file": path})
+    else:
+        print_line("automation is off from the next tick on")
+
+
+@command(
+    app,
+    "status",
+    examples=("tierkeeper auto status", "tierkeeper auto status --json"),
+    reads_only=ALWAYS,
+)
+def status(session: Session) -> None:
+    """Print the wanted state, the daemon's heartbeat and every sensor with its last tick.
+
+    Ends with 1 when automation is wanted and the daemon or a sensor does not run as it should.
+    """
+    _tell(session, _read(wanted=session.settings.auto.enabled))
+
+
+def _write(session: Session, *, value: bool) -> str:
+    from resources.errors import SettingsError
+    from resources.settings_file import write_switch
+
+    if "auto.enabled" in session.flags:
+        raise SettingsError("auto.enabled is what this command writes: leave --set out")
+    path = write_switch("auto.enabled", value, environ=os.environ, file=session.config)
+    session.progress(f"{path}: auto.enabled = {str(value).lower()}")
+    return str(path)
+
+
+def _read(*, wanted: bool) -> AutoStatus:
+    from tiering_assets.defs.instance import find_home, open_instance
+    from tiering_assets.defs.sensors.automation import read_status
+
+    with open_instance(find_home()) as instance:
+        return read_status(instance, wanted=wanted)
+
+
+def _tell(session: Session, found: AutoStatus) -> None:
+    if session.as_json:
+        print_document("auto-status", {**_document(found), "differs": found.differs})
+    else:
+        print_line(f"wanted: {'on' if found.wanted else 'off'}")
+        print_line(f"daemon: {_time(found.daemon_beat)}")
+        for problem in found.problems:
+            print_line(f"  {problem}")
+        print_table(
+            ("SENSOR", "LAST TICK", "RESULT", "WHAT IS WRONG"),
+            [
+                (one.name, _time(one.last_tick), one.result or "-", one.problem or "")
+                for one in found.sensors
+            ],
+        )
+        for one in found.sensors:
+            if one.problem and one.said:
+                print_line(f"{one.name}: {one.said}")
+    if found.differs:
+        raise typer.Exit(FINDINGS)
+
+
+def _document(found: AutoStatus) -> dict[str, object]:
+    return {
+        "wanted": found.wanted,
+        "daemon_beat": found.daemon_beat,
+        "problems": found.problems,
+        "sensors": found.sensors,
+    }
+
+
+def _time(moment: datetime | None) -> str:
+    return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,173 @@
+"""`tierkeeper dagster`: the view of the ledgers rebuilt when DAGSTER_HOME is lost, and old runs pruned."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from resources.errors import SettingsError
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.exit_codes import worst
+from tiering_assets.cli.shared.output import print_document, print_error, print_line, print_table
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.defs.rebuild import Rebuilt
+
+app = typer.Typer(name="dagster", help="What Dagster shows of the ledgers.", no_args_is_help=True)
+
+
+@app.callback()
+def dagster() -> None:
+    """What Dagster shows of the ledgers."""
+
+
+@command(
+    app,
+    "rebuild",
+    examples=(
+        "tierkeeper dagster rebuild --dry-run",
+        "tierkeeper dagster rebuild",
+    ),
+    reads_only="with --dry-run",
+)
+def rebuild(
+    session: Session,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be added.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Although the instance has unfinished runs, because they are dead."
+        ),
+    ] = False,
+) -> None:
+    """Restore partitions, materializations and check evaluations from the bucket's records.
+
+    For the instance in DAGSTER_HOME, after it was lost: what it has already stays, so that a second
+    run adds nothing. Ledgers released long ago and ledgers that were never tried get no partition.
+    Reads the cluster and the bucket and changes nothing there. docs/dagster-rebuild.md says more.
+    """
+    from tiering_assets.defs.instance import find_home, open_instance
+
+    home = find_home()
+    with session.stack() as stack:
+        from tiering_assets.defs.rebuild import rebuild
+
+        with open_instance(home) as instance:
+            found = rebuild(stack, instance, dry_run=dry_run, force=force)
+    if session.as_json:
+        print_document("dagster-rebuild", {"dry_run": dry_run, "home": home, **_document(found)})
+    else:
+        _print(found, dry_run=dry_run)
+    if found.unreadable:
+        for error in found.unreadable.values():
+            if not session.as_json:
+                print_error(error)
+        raise typer.Exit(worst(found.unreadable.values()))
+
+
+@command(
+    app,
+    "prune",
+    examples=(
+        "tierkeeper dagster prune --older-than 30d",
+        "tierkeeper dagster prune --older-than 30d --execute",
+    ),
+    reads_only="without --execute",
+)
+def prune(
+    session: Session,
+    *,
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="Days or hours: 30d, 36h.")
+    ],
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Delete them; without it they are only counted.")
+    ] = False,
+) -> None:
+    """Delete old runs from the instance in DAGSTER_HOME, which keeps them for ever otherwise.
+
+    A run that told the newest event of a live partition or of a roll-up stays, however old, and so
+    do runs of a batch that is not old as a whole. Touches neither the cluster nor the bucket.
+    """
+    from tiering_assets.defs.instance import find_home, open_instance
+
+    age, home = _age(older_than), find_home()
+    from tiering_assets.defs.prune import delete_runs, find_old_runs
+
+    with open_instance(home) as instance:
+        found = find_old_runs(instance, before=datetime.now(UTC) - age)
+        if execute:
+            delete_runs(instance, found)
+    if session.as_json:
+        counts = {"telling": found.telling, "of_batches": found.of_batches}
+        runs = {"executed": execute, "home": home, "runs": list(found.going), "stay": counts}
+        print_document("dagster-prune", runs)
+        return
+    print_line(
+        f"{len(found.going)} runs older than {older_than} {'deleted' if execute else 'may go'}"
+    )
+    if found.telling or found.of_batches:
+        print_line(
+            f"{found.telling} as old stay for what they told of live partitions and roll-ups, "
+            f"{found.of_batches} with the other runs of their batch"
+        )
+
+
+def _age(text: str) -> timedelta:
+    """`30d` or `36h`; a day at least, because sensors count the tries of the last hours in runs."""
+    match = re.fullmatch(r"(\d{1,5})([dh])", text, re.ASCII)
+    if match is None:
+        raise SettingsError(f"--older-than {text}: expected days or hours, such as 30d or 36h")
+    number = int(match[1])
+    age = timedelta(days=number) if match[2] == "d" else timedelta(hours=number)
+    if age < timedelta(days=1):
+        raise SettingsError(
+            f"--older-than {text}: expected a day or more, because sensors count the tries of a "
+            "ledger in the runs of the last hours"
+        )
+    return age
+
+
+def _document(found: Rebuilt) -> dict[str, object]:
+    return {
+        "ledgers": found.ledgers,
+        "partitions_added": found.partitions_added,
+        "left_out": found.left_out,
+        "untried": found.untried,
+        "retired": found.retired,
+        "materializations": found.materializations,
+        "evaluations": found.evaluations,
+        "unreadable": [
+            {"ledger_id": i, "error": error} for i, error in sorted(found.unreadable.items())
+        ],
+    }
+
+
+def _print(found: Rebuilt, *, dry_run: bool) -> None:
+    rows = [("asset", name, n) for name, n in found.materializations.items()]
+    rows += [("check", name, n) for name, n in found.evaluations.items()]
+    if rows:
+        print_table(("KIND", "NAME", "TO ADD" if dry_run else "ADDED"), rows)
+    events = sum(n for _kind, _name, n in rows)
+    verb = "would be added" if dry_run else "added"
+    print_line(
+        f"{found.ledgers} ledgers: {found.partitions_added} partitions and {events} events {verb}"
+    )
+    if found.left_out:
+        print_line(
+            f"{found.left_out} older ledgers left out: no partition is free "
+            "(dagster.partitions_max)"
+        )
+    if found.retired:
+        print_line(f"{found.retired} ledgers released long ago need none (auto.retire_after_s)")
+    if found.untried:
+        print_line(f"{found.untried} closed ledgers were never tried: a batch admits them")
+    if found.unreadable:
+        print_line(f"{len(found.unreadable)} ledgers have a record that cannot be read")

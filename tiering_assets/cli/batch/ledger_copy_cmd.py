@@ -1,0 +1,256 @@
+"""`tierkeeper ledger plan|offload|verify`: copy ledgers, and prove that the copies are right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resources.errors import LedgerNotFoundError, TierkeeperError
+from tiering_assets.cli.batch.estimate_output import requests_document
+from tiering_assets.cli.batch.offload_output import (
+    RunnerOption,
+    leave_with,
+    outcome_document,
+    outcome_row,
+)
+from tiering_assets.cli.explain.ledger_cmd import app
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.selection import (
+    LedgerIds,
+    SomeLedgerIds,
+    Topic,
+    managed_ledgers,
+    require_one_choice,
+)
+from tiering_assets.cli.shared.session import Runner, Session
+
+if TYPE_CHECKING:
+    from tiering_assets.ground.reasons import Wait
+    from tiering_assets.ground.stack import Stack
+    from tiering_assets.look.ledger.plan import LedgerPlan
+    from tiering_assets.verify.reverify import Reverified
+
+
+@command(
+    app,
+    "plan",
+    examples=("tierkeeper ledger plan 12345", "tierkeeper ledger plan 12345 12346 --json"),
+    reads_only=ALWAYS,
+)
+def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
+    """Dry run of the copy: what is eligible, its blocks, bytes and requests. Writes nothing."""
+    from tiering_assets.ground.reasons import Wait
+    from tiering_assets.look.ledger.plan import plan_ledger
+    from tiering_assets.look.ledger.survey import ml_names_of
+
+    found: dict[int, LedgerPlan | Wait | TierkeeperError] = {}
+    with session.stack() as stack:
+        read_range = stack.settings.offload.read_range_bytes
+        for ledger_id in sorted(set(ledger_ids)):
+            try:
+                name = ml_names_of(stack, [ledger_id]).get(ledger_id)
+                planned = plan_ledger(stack, ledger_id, ml_name=name)
+                found[ledger_id] = _missing(ledger_id, planned) or planned
+            except TierkeeperError as error:
+                found[ledger_id] = error
+    if session.as_json:
+        print_document(
+            "ledger-plan",
+            {"ledgers": [_plan_document(i, one, read_range) for i, one in found.items()]},
+        )
+    else:
+        for ledger_id, one in found.items():
+            if isinstance(one, Wait):
+                print_line(f"ledger {ledger_id} waits: {one}")
+            elif not isinstance(one, TierkeeperError):
+                _print_plan(one, read_range)
+    leave_with(session, {i: one for i, one in found.items() if isinstance(one, TierkeeperError)})
+
+
+def _plan_document(
+    ledger_id: int, found: LedgerPlan | Wait | TierkeeperError, read_range: int
+) -> dict[str, Any]:
+    from tiering_assets.batch.request_count import count_requests
+    from tiering_assets.ground.reasons import Wait
+
+    if isinstance(found, TierkeeperError):
+        return {"ledger_id": ledger_id, "decision": "failed", "error": found}
+    if isinstance(found, Wait):
+        return {"ledger_id": ledger_id, "decision": "wait", "reason": str(found)}
+    return {
+        "ledger_id": ledger_id,
+        "decision": "copy",
+        "ml_name": found.ml_name,
+        "entries": found.facts.last_entry_id + 1,
+        "payload_bytes": found.payload_bytes,
+        "object_bytes": found.object_bytes,
+        "block_bytes": found.block_bytes,
+        "requests": requests_document(count_requests(found.blocks, read_range_bytes=read_range)),
+        "blocks": found.blocks,
+        "notes": found.notes,
+    }
+
+
+def _print_plan(found: LedgerPlan, read_range: int) -> None:
+    from tiering_assets.batch.request_count import count_requests
+
+    requests = count_requests(found.blocks, read_range_bytes=read_range)
+    print_line(
+        f"ledger {found.ledger_id} of {found.ml_name}: {found.facts.last_entry_id + 1} entries, "
+        f"{human_bytes(found.payload_bytes)} in {len(found.blocks)} blocks of at most "
+        f"{human_bytes(found.block_bytes)}; object {human_bytes(found.object_bytes)}, "
+        f"{requests.writes} writes and {requests.reads} reads"
+    )
+    for note in found.notes:
+        print_line(f"  note: {note}")
+    print_table(
+        ("BLOCK", "FIRST", "LAST", "OFFSET", "BYTES", "PADDING"),
+        [
+            (
+                block.part_number,
+                block.first_entry_id,
+                block.last_entry_id,
+                block.offset,
+                block.block_length,
+                block.padding_bytes,
+            )
+            for block in found.blocks
+        ],
+    )
+
+
+@command(
+    app,
+    "offload",
+    examples=(
+        "tierkeeper ledger offload 12345",
+        "tierkeeper ledger offload --topic public/default/orders",
+        "tierkeeper ledger offload --all --no-publish --runner spark",
+    ),
+)
+def offload(
+    session: Session,
+    *,
+    ledger_ids: LedgerIds = None,
+    topic: Topic = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every sealed ledger of every user topic.")
+    ] = False,
+    publish: Annotated[
+        bool, typer.Option("--publish/--no-publish", help="Let brokers read the copies.")
+    ] = True,
+    when_due: Annotated[
+        bool,
+        typer.Option(
+            "--when-due", help="Publish a topic only when enough waits, or waits long enough."
+        ),
+    ] = False,
+    runner: RunnerOption = Runner.LOCAL,
+) -> None:
+    """Copy ledgers to the bucket, verify every byte, and publish them to their topics.
+
+    The bookie copies stay until `ledger release`. Safe to repeat: what is done is not done again,
+    and what was interrupted is finished. A ledger that waits is printed with its reason and is no
+    failure; of several failures the worst decides the exit code.
+    """
+    require_one_choice(ID=ledger_ids, **{"--topic": topic, "--all": everything})
+    from tiering_assets.batch.pipeline import offload_batch
+
+    with session.stack(runner) as stack:
+        wanted = _sealed(stack, topic) if ledger_ids is None else ledger_ids
+        session.progress(f"{len(wanted)} ledgers to offload")
+        outcomes = offload_batch(stack, wanted, publish=publish, when_due=when_due)
+    errors = {one.ledger_id: one.error for one in outcomes if one.error is not None}
+    if ledger_ids is not None:  # typed by hand: one that does not exist is a mistake
+        for one in outcomes:
+            missing = _missing(one.ledger_id, one.wait)
+            if missing is not None:
+                errors[one.ledger_id] = missing
+    if session.as_json:
+        print_document(
+            "ledger-offload",
+            {"ledgers": [outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]},
+        )
+    else:
+        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), [outcome_row(one) for one in outcomes])
+    leave_with(session, errors)
+
+
+def _sealed(stack: Stack, topic: str | None) -> list[int]:
+    from tiering_assets.automation.choices import sealed_ledgers
+
+    names = None if topic is None else managed_ledgers(stack, topic)
+    return sealed_ledgers(stack, names)
+
+
+@command(
+    app,
+    "verify",
+    examples=(
+        "tierkeeper ledger verify 12345",
+        "tierkeeper ledger verify 12345 12346 --source",
+    ),
+)
+def verify(
+    session: Session,
+    *,
+    ledger_ids: SomeLedgerIds,
+    source: Annotated[
+        bool, typer.Option("--source", help="Compare with the bookies, too, while they have it.")
+    ] = False,
+    runner: RunnerOption = Runner.LOCAL,
+) -> None:
+    """Read every byte of certified objects back and compare it with the certificate.
+
+    What differs twice in a row is recorded as damaged, which keeps the bookie copy; nothing else is
+    written. Ends with 1 if anything differs; an outage is an error with its own code.
+    """
+    from tiering_assets.ground.damage_advice import next_step
+    from tiering_assets.verify.verify_again import verify_again
+
+    with session.stack(runner) as stack:
+        results = verify_again(stack, ledger_ids, source=source, found_by="ledger verify")
+    if session.as_json:
+        print_document(
+            "ledger-verify", {"ledgers": [_verdict(i, one) for i, one in results.items()]}
+        )
+    else:
+        rows = [_verify_row(one) for one in results.values() if not isinstance(one, Exception)]
+        print_table(("LEDGER", "RESULT", "BLOCKS", "READ", "SECONDS", "DETAIL"), rows)
+        for one in results.values():
+            if not isinstance(one, TierkeeperError) and one.findings:
+                print_line(f"ledger {one.ledger_id} is damaged: {next_step(one.ml_name)}")
+    leave_with(session, {i: one for i, one in results.items() if isinstance(one, TierkeeperError)})
+    if any(one.findings for one in results.values() if not isinstance(one, TierkeeperError)):
+        raise typer.Exit(FINDINGS)
+
+
+def _verdict(ledger_id: int, found: Reverified | TierkeeperError) -> dict[str, Any]:
+    if isinstance(found, TierkeeperError):
+        return {"ledger_id": ledger_id, "result": "failed", "error": found}
+    from tiering_assets.cli.shared.output import to_json
+
+    return {"result": "findings" if found.findings else "ok", **to_json(found)}
+
+
+def _verify_row(found: Reverified) -> tuple[object, ...]:
+    result = f"{len(found.findings)} findings" if found.findings else "ok"
+    if not found.findings and found.with_source:
+        result = "ok, equal to the bookies"
+    detail = "; ".join([*found.findings, *found.notes])
+    read = human_bytes(found.bytes_read)
+    return (found.ledger_id, result, found.blocks, read, f"{found.seconds:.1f}", detail)
+
+
+def _missing(ledger_id: int, found: object) -> LedgerNotFoundError | None:
+    """A ledger asked for by its id that does not exist: the one wait that is a mistake."""
+    from tiering_assets.ground.reasons import Reason, Wait
+
+    if isinstance(found, Wait) and found.reason is Reason.MISSING:
+        return LedgerNotFoundError(
+            f"ledger {ledger_id}: {found.detail}; `tierkeeper ledger list` prints those that exist"
+        )
+    return None

@@ -1,0 +1,64 @@
+"""How `ledger offload` and `topic offload` show what became of each ledger, and how they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resources.errors import TierkeeperError
+from tiering_assets.cli.shared.exit_codes import worst
+from tiering_assets.cli.shared.output import human_bytes, print_error
+from tiering_assets.cli.shared.session import Runner, Session
+
+if TYPE_CHECKING:
+    from tiering_assets.batch.pipeline import LedgerOutcome
+
+RunnerOption = Annotated[
+    Runner, typer.Option("--runner", help="Where the tasks run: this process or Spark.")
+]
+
+
+def outcome_document(one: LedgerOutcome, error: TierkeeperError | None) -> dict[str, Any]:
+    """One ledger for --json; `error` is why it failed, also where the step called it a wait."""
+    certificate = None if one.certificate is None else one.certificate.record
+    return {
+        "ledger_id": one.ledger_id,
+        "ml_name": one.ml_name,
+        "state": one.state if error is None else "failed",
+        "noop": one.noop,
+        "copied": one.copied,
+        "parts_sent": one.parts_sent,
+        "verified": one.verified,
+        "certificate": None if one.certificate is None else one.certificate.key,
+        "data_key": None if certificate is None else certificate.data.key,
+        "data_bytes": None if certificate is None else certificate.data.size,
+        "publication": None if one.published is None else one.published.publication_key,
+        "wait": None if one.wait is None else str(one.wait),
+        "error": error,
+        "notes": one.notes,
+        "seconds": round(one.seconds, 3),
+    }
+
+
+def outcome_row(one: LedgerOutcome) -> tuple[object, ...]:
+    """One line under LEDGER, STATE, SIZE, DETAIL."""
+    size = None if one.certificate is None else one.certificate.record.data.size
+    if one.error is not None:
+        detail = type(one.error).__name__
+    elif one.wait is not None:
+        detail = f"waits: {one.wait}"
+    elif one.noop:
+        detail = "nothing was left to do"
+    else:
+        detail = "; ".join(one.notes)
+    return (one.ledger_id, one.state, human_bytes(size), detail)
+
+
+def leave_with(session: Session, errors: dict[int, TierkeeperError]) -> None:
+    """Tell every error on standard error and leave with the worst one's exit code."""
+    for error in errors.values():
+        if not session.as_json:
+            print_error(error)
+    if errors:
+        raise typer.Exit(worst(errors.values()))

@@ -1,0 +1,252 @@
+"""`tierkeeper topic offload`: offload all of a topic before a position, as PIP-17 has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resources.errors import FormatError
+from tiering_assets.cli.batch.estimate_output import estimate_document, print_estimate
+from tiering_assets.cli.batch.offload_output import (
+    RunnerOption,
+    leave_with,
+    outcome_document,
+    outcome_row,
+)
+from tiering_assets.cli.explain.topic_cmd import app
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import (
+    human_bytes,
+    print_document,
+    print_line,
+    print_table,
+)
+from tiering_assets.cli.shared.selection import managed_ledgers
+from tiering_assets.cli.shared.session import Runner, Session
+
+if TYPE_CHECKING:
+    from tiering_assets.batch.offload_prefix import PrefixPlan, PrefixProgress
+    from tiering_assets.batch.offload_prefix_rules import Until
+
+TIMEOUT_S = 3600.0
+OneTopic = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TOPIC", help="tenant/namespace/topic or persistent://…; one partition by its name."
+    ),
+]
+
+
+@command(
+    app,
+    "offload",
+    examples=(
+        "tierkeeper topic offload public/default/orders --before 1234:0",
+        "tierkeeper topic offload public/default/orders --dry-run",
+        "tierkeeper topic offload --all --dry-run --json",
+        "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait",
+    ),
+    reads_only="with --dry-run",
+)
+def offload(
+    session: Session,
+    *,
+    topic: OneTopic = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --dry-run: every topic, one after the other.")
+    ] = False,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            "--before",
+            metavar="LEDGER:ENTRY",
+            help="A message's position: ledgers before its ledger are offloaded, its own is not.",
+        ),
+    ] = None,
+    keep_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-bytes",
+            metavar="N",
+            help="Offload what is older than the newest N bytes, as `pulsar-admin topics offload`.",
+        ),
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait", help="Go on until all of it is offloaded, or waiting helps no more."
+        ),
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0,
+            help=f"How long to wait at most with --wait; {TIMEOUT_S:.0f} unless told.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what it would be: ledgers, bytes, requests, time, reloads."
+        ),
+    ] = False,
+    runner: RunnerOption = Runner.LOCAL,
+) -> None:
+    """Offload all of a topic before a position, or all but its newest bytes.
+
+    The broker's offloadPrefix: the same ledgers, oldest first, never the open one, whatever the
+    thresholds say. They are copied, verified and published by this command, which ends when each is
+    done or waits; a ledger that waits is printed with its reason and is no failure. With --wait it
+    goes on until the first un-offloaded position is the wanted one, and ends with 1 when that is not
+    reached in time or a ledger needs a person. Safe to repeat.
+
+    With --dry-run nothing is written and no topic is loaded; without a position it means all closed
+    ledgers. Only with --keep-bytes above 0 is the broker of a loaded topic asked something. The time is an estimate, printed with what bounds it and where each figure comes from.
+    """
+    if everything or topic is None:
+        _dry_run_all(session, topic, before, keep_bytes, everything=everything, dry_run=dry_run)
+        return
+    if dry_run and before is None and keep_bytes is None:
+        keep_bytes = 0
+    until = _until(before, keep_bytes)
+    if timeout is not None and not wait:
+        raise typer.BadParameter("--timeout says how long to --wait; give both")
+    from tiering_assets.batch.offload_estimate import estimate_topics
+    from tiering_assets.batch.offload_prefix import (
+        look_again,
+        offload_prefix,
+        offload_prefix_until,
+        plan_prefix,
+    )
+
+    estimate = None
+    with session.stack(Runner.LOCAL if dry_run else runner) as stack:
+        [ml_name] = _one(managed_ledgers(stack, topic), topic)
+        plan = plan_prefix(stack, ml_name, until, ask_broker=not dry_run or bool(keep_bytes))
+        session.progress(_said(plan))
+        if dry_run:
+            progress = look_again(stack, plan)
+            estimate = estimate_topics(stack, plan.before, [ml_name])
+        elif wait:
+            limit = TIMEOUT_S if timeout is None else timeout
+            progress = offload_prefix_until(stack, plan, timeout_s=limit)
+        else:
+            progress = offload_prefix(stack, plan)
+    if session.as_json:
+        document = _document(plan, progress, dry_run=dry_run)
+        told = {} if estimate is None else {"estimate": estimate_document(estimate)}
+        print_document("topic-offload", document | told)
+    else:
+        _print(plan, progress, dry_run=dry_run)
+        if estimate is not None:
+            print_estimate(estimate)
+    if dry_run:
+        return
+    leave_with(
+        session, {one.ledger_id: one.error for one in progress.outcomes if one.error is not None}
+    )
+    if wait and not progress.reached:
+        raise typer.Exit(FINDINGS)
+
+
+def _dry_run_all(
+    session: Session,
+    topic: str | None,
+    before: str | None,
+    keep_bytes: int | None,
+    *,
+    everything: bool,
+    dry_run: bool,
+) -> None:
+    if topic is not None or not everything:
+        raise typer.BadParameter("name one topic, or give --all")
+    if not dry_run:
+        raise typer.BadParameter(
+            "--all goes with --dry-run; `tierkeeper ledger offload --all` offloads every topic"
+        )
+    if before is not None:
+        raise typer.BadParameter("--before is a position of one topic; use --keep-bytes with --all")
+    from tiering_assets.batch.offload_estimate import estimate_topics
+
+    until = _until(None, keep_bytes or 0)
+    with session.stack() as stack:
+        estimate = estimate_topics(stack, until)
+    if session.as_json:
+        body = {"topic": None, "dry_run": True, "estimate": estimate_document(estimate)}
+        print_document("topic-offload", body)
+    else:
+        print_estimate(estimate)
+
+
+def _until(before: str | None, keep_bytes: int | None) -> Until:
+    from tiering_assets.batch.offload_prefix_rules import parse_until
+
+    try:
+        until = parse_until(before, keep_bytes)
+    except FormatError as error:
+        raise typer.BadParameter(str(error)) from None
+    if until is None:
+        raise typer.BadParameter("say what to offload: --before LEDGER:ENTRY or --keep-bytes N")
+    return until
+
+
+def _one(names: list[str], topic: str) -> list[str]:
+    if len(names) > 1:
+        raise typer.BadParameter(
+            f"{topic} has {len(names)} partitions and each has positions of its own; name one, "
+            f"such as {topic}-partition-0"
+        )
+    return names
+
+
+def _said(plan: PrefixPlan) -> str:
+    from tiering_assets.batch.offload_prefix_rules import position_text
+
+    prefix = plan.prefix
+    return (
+        f"{plan.topic} before {position_text(plan.before)}: {len(prefix.to_offload)} ledgers of "
+        f"{human_bytes(prefix.bytes)} to offload, {len(prefix.offloaded)} are offloaded"
+    )
+
+
+def _document(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> dict[str, Any]:
+    from tiering_assets.batch.offload_prefix_rules import position_text
+
+    prefix = plan.prefix
+    return {
+        "topic": plan.topic,
+        "ml_name": plan.ml_name,
+        "dry_run": dry_run,
+        "before": position_text(plan.before),
+        "chosen": prefix.ledger_ids,
+        "chosen_bytes": prefix.bytes,
+        "already_offloaded": prefix.offloaded,
+        "empty": prefix.empty,
+        "wanted_first_unoffloaded": position_text(prefix.goal),
+        "first_unoffloaded": position_text(progress.first_unoffloaded),
+        "reached": progress.reached,
+        "ledgers": [outcome_document(one, one.error) for one in progress.outcomes],
+        "notes": plan.notes,
+    }
+
+
+def _print(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> None:
+    from tiering_assets.batch.offload_prefix_rules import position_text
+
+    if dry_run:
+        rows = [
+            (one.ledger_id, one.entries, human_bytes(one.size)) for one in plan.prefix.to_offload
+        ]
+        print_table(("LEDGER", "ENTRIES", "SIZE"), rows)
+    else:
+        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), map(outcome_row, progress.outcomes))
+    for note in plan.notes:
+        print_line(f"note: {note}")
+    print_line(
+        f"first un-offloaded {position_text(progress.first_unoffloaded) or 'none'}, "
+        f"wanted {position_text(plan.prefix.goal)}" + (": reached" if progress.reached else "")
+    )

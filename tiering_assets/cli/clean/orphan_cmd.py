@@ -1,0 +1,182 @@
+"""`tierkeeper orphan list|sweep`: what serves nobody in the bucket, and whose it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.clean.clean_up import CleanUp
+    from tiering_assets.clean.foreign import Foreign
+    from tiering_assets.clean.leftovers import BrokerLeaving
+    from tiering_assets.clean.sweep import Leaving
+
+app = typer.Typer(
+    name="orphan",
+    help="What abandoned attempts left in the bucket, ours and brokers', and whose the rest is.",
+    no_args_is_help=True,
+)
+
+
+@command(
+    app,
+    "list",
+    examples=("tierkeeper orphan list", "tierkeeper orphan list --json"),
+    reads_only=ALWAYS,
+)
+def list_orphans(session: Session) -> None:
+    """List what every attempt has in the bucket, and why it stays or may go. Changes nothing."""
+    from tiering_assets.clean.clean_up import clean_up
+
+    with session.stack() as stack:
+        found = clean_up(stack, execute=False)
+    if session.as_json:
+        print_document("orphan-list", _document(found))
+    else:
+        _print(found)
+
+
+@command(
+    app,
+    "sweep",
+    examples=("tierkeeper orphan sweep", "tierkeeper orphan sweep --execute"),
+    reads_only="without --execute",
+)
+def sweep_orphans(
+    session: Session,
+    *,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Delete; without it only the plan is printed.")
+    ] = False,
+) -> None:
+    """Delete the objects and uploads of attempts that nothing refers to. Records stay.
+
+    What a broker's own offloader left unfinished is first noted, and collected by a later sweep
+    when the broker has sent nothing for release.guard_age_s. A broker's broken copy goes when a copy
+    of ours has been read in its place for as long. Objects of others are never touched.
+    Refuses if the metadata store went back in time, or if too much of the fleet would go.
+    """
+    from tiering_assets.clean.clean_up import clean_up
+
+    with session.stack() as stack:
+        found = clean_up(stack, execute=execute)
+    if session.as_json:
+        print_document("orphan-sweep", {"executed": execute, **_document(found)})
+    else:
+        _print(found)
+        _print_sum(found, execute=execute)
+    if found.errors:
+        raise typer.Exit(1)
+
+
+def _document(found: CleanUp) -> dict[str, Any]:
+    return {
+        "attempts": [_attempt(one) for one in found.attempts],
+        "broker_attempts": [_leftover(one) for one in found.leftovers],
+        "foreign": [_foreign(one) for one in found.foreign],
+        "bytes_freed": sum(one.bytes_freed or 0 for one in found.done),
+        "bytes_stay": sum(one.bytes_stay or 0 for one in found.done),
+        "removed": [pair[0] for pair in found.removals.recorded],
+        "errors": found.errors,
+    }
+
+
+def _attempt(leaving: Leaving) -> dict[str, Any]:
+    from tiering_assets.clean.orphans import Keep
+
+    decision = leaving.decision
+    return {
+        "ledger_id": leaving.attempt.record.ledger.ledger_id,
+        "uid": leaving.attempt.record.uid,
+        "ml_name": leaving.attempt.record.ml_name,
+        "decision": "keep" if isinstance(decision, Keep) else "sweep",
+        "reason": decision.reason if isinstance(decision, Keep) else "nothing names it",
+        "objects": leaving.objects,
+        "uploads": leaving.uploads,
+        "bytes": leaving.bytes,
+    }
+
+
+def _leftover(leaving: BrokerLeaving) -> dict[str, Any]:
+    from tiering_assets.clean.leftovers_rules import Collect, Leave
+
+    decision = leaving.decision
+    if isinstance(decision, Leave):
+        said = "keep", decision.reason
+    elif isinstance(decision, Collect):
+        said = "sweep", "a broker did not finish it, or a copy of ours took its place"
+    else:
+        said = "note", "a broker began it; a sweep notes since when it is known"
+    return {
+        "ledger_id": leaving.pair[0],
+        "uid": leaving.pair[1],
+        "ml_name": leaving.ml_name,
+        "decision": said[0],
+        "reason": said[1],
+        "objects": leaving.objects,
+        "uploads": leaving.uploads,
+        "bytes": leaving.bytes,
+    }
+
+
+def _foreign(one: Foreign) -> dict[str, Any]:
+    return {
+        "ledger_id": one.pair[0],
+        "uid": one.pair[1],
+        "owner": one.owner.value,
+        "detail": one.detail,
+        "objects": one.objects,
+        "uploads": one.uploads,
+        "bytes": one.bytes,
+    }
+
+
+def _print(found: CleanUp) -> None:
+    rows = [("ours", _attempt(one)) for one in found.attempts]
+    rows += [("broker", _leftover(one)) for one in found.leftovers]
+    print_table(
+        ("LEDGER", "ATTEMPT", "OF", "DECISION", "OBJECTS", "UPLOADS", "SIZE", "REASON"),
+        [
+            (
+                row["ledger_id"],
+                row["uid"],
+                of,
+                row["decision"],
+                len(row["objects"]),
+                len(row["uploads"]),
+                human_bytes(row["bytes"]),
+                row["reason"],
+            )
+            for of, row in rows
+        ],
+    )
+    owners: dict[str, list[Foreign]] = {}
+    for one in found.foreign:
+        owners.setdefault(one.owner.value, []).append(one)
+    for owner, theirs in sorted(owners.items()):
+        size = human_bytes(sum(one.bytes for one in theirs))
+        print_line(f"not touched: {len(theirs)} attempts, {size}, of {owner}")
+
+
+def _print_sum(found: CleanUp, *, execute: bool) -> None:
+    if not execute:
+        size = human_bytes(sum(one.bytes for one in found.going))
+        said = f"{len(found.going)} attempts, {size} would be swept"
+        print_line(f"{said}; nothing was done, --execute does it")
+        return
+    done = list(found.done)
+    freed = human_bytes(sum(one.bytes_freed or 0 for one in done))
+    stay = sum(one.bytes_stay or 0 for one in done)
+    print_line(f"{len(done)} attempts swept, {freed} freed")
+    if stay:
+        why = next(one.why_stay for one in done if one.bytes_stay)
+        print_line(f"{human_bytes(stay)} stay in versions that the store keeps: {why}")
+    if found.removals.recorded:
+        print_line(found.removals.line)
+    for error in found.errors:
+        print_line(error)

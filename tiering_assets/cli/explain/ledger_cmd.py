@@ -1,0 +1,132 @@
+"""`tierkeeper ledger list|show|why`, and the group that ledger_copy_cmd and ledger_release_cmd join."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.selection import AskTopics, Topic, managed_ledgers
+from tiering_assets.cli.shared.session import Session
+from tiering_assets.look.ledger.states import LedgerState
+
+if TYPE_CHECKING:
+    from tiering_assets.look.ledger.survey import LedgerView
+
+app = typer.Typer(
+    name="ledger", help="Ledgers: where they are, copy, verify, release.", no_args_is_help=True
+)
+
+
+@command(
+    app,
+    "list",
+    examples=(
+        "tierkeeper ledger list",
+        "tierkeeper ledger list --topic public/default/orders",
+        "tierkeeper ledger list --state release_due --json",
+    ),
+    reads_only=ALWAYS,
+)
+def list_ledgers(
+    session: Session,
+    *,
+    topic: Topic = None,
+    state: Annotated[
+        list[LedgerState] | None, typer.Option("--state", help="Only these; may be repeated.")
+    ] = None,
+) -> None:
+    """List ledgers with their states. Reads metadata and records; loads no topic."""
+    from tiering_assets.look.ledger.survey import survey
+
+    with session.stack() as stack:
+        names = None if topic is None else managed_ledgers(stack, topic)
+        views = [v for v in survey(stack, names) if not state or v.state in state]
+    if session.as_json:
+        print_document("ledger-list", {"ledgers": views})
+        return
+    print_table(
+        ("LEDGER", "STATE", "ENTRIES", "SIZE", "CLOSED", "BY", "TOPIC"), [_row(v) for v in views]
+    )
+
+
+def _row(view: LedgerView) -> tuple[object, ...]:
+    return (
+        view.ledger_id,
+        view.state,
+        view.entries,
+        human_bytes(view.bytes),
+        view.closed_at,
+        view.offloaded_by,
+        view.topic,
+    )
+
+
+@command(
+    app,
+    "show",
+    examples=("tierkeeper ledger show 12345", "tierkeeper ledger show 12345 --json"),
+    reads_only="without --ask-topics",
+)
+def show(
+    session: Session,
+    *,
+    ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ask_topics: AskTopics = False,
+) -> None:
+    """Show all that is known of one ledger: state, evidence, and why it is not further.
+
+    Both metadata trees, offload context, claim, hold, every attempt with its chain of records, and
+    what publication or release would decide now; that is asked only where a broker owns the topic's
+    bundle.
+    """
+    from tiering_assets.cli.explain.ledger_page import page_document, print_page
+    from tiering_assets.explain.ledger_report import report_ledger
+
+    with session.stack() as stack:
+        report = report_ledger(stack, ledger_id, loads_nothing=not ask_topics)
+    if session.as_json:
+        print_document("ledger-show", page_document(report))
+    else:
+        print_page(report)
+
+
+@command(
+    app,
+    "why",
+    examples=("tierkeeper ledger why 12345", "tierkeeper ledger why 12345 --json"),
+    reads_only="without --ask-topics",
+)
+def why(
+    session: Session,
+    *,
+    ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ask_topics: AskTopics = False,
+) -> None:
+    """Say in one line why a ledger is not yet where policy wants it.
+
+    Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with its
+    rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate are
+    asked only where a broker owns the topic's bundle.
+    """
+    from tiering_assets.explain.backlog import explain_ledger
+
+    with session.stack() as stack:
+        found = explain_ledger(stack, ledger_id, loads_nothing=not ask_topics)
+    if session.as_json:
+        view = found.view
+        print_document(
+            "ledger-why",
+            {
+                "ledger_id": ledger_id,
+                "reason": found.because.reason,
+                "detail": found.because.detail,
+                "state": None if view is None else view.state,
+                "topic": None if view is None else view.topic,
+                "ml_name": found.ml_name,
+            },
+        )
+    else:
+        print_line(f"ledger {ledger_id}: {found.because}")

@@ -1,0 +1,100 @@
+"""`tierkeeper metrics`: the fleet's lag and other figures, for Prometheus or once on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.output import print_document
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.explain.lag_figures import FleetFigures
+    from tiering_assets.explain.objectives import Finding
+
+app = typer.Typer(
+    name="metrics",
+    help="Copy lag, delete lag and other figures of all topics, for Prometheus.",
+    no_args_is_help=True,
+)
+
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 is any free one.")]
+Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+Every = Annotated[float, typer.Option("--every", min=1, help="Seconds from survey to survey.")]
+
+
+@command(
+    app,
+    "serve",
+    examples=(
+        "tierkeeper metrics serve",
+        "tierkeeper metrics serve --host 0.0.0.0 --port 9464 --every 300",
+    ),
+)
+def serve(
+    session: Session, *, port: Port = 9464, host: Host = "127.0.0.1", every: Every = 60.0
+) -> None:
+    """Serve the figures on http://HOST:PORT/metrics until SIGTERM or Ctrl-C.
+
+    Surveys all topics every so often; reads only and loads no topic. When a survey fails, the old
+    figures stay, tierkeeper_survey_success is 0 and tierkeeper_survey_age_seconds grows.
+    docs/metrics.md lists the metrics, and the alert rules and the dashboard that use them.
+    """
+    import time
+
+    from tiering_assets.metrics.collector import FleetCollector, make_registry
+    from tiering_assets.metrics.server import serve as serve_metrics
+
+    collector = FleetCollector(topics_max=session.settings.metrics.topics_max, clock=time.time)
+    serve_metrics(
+        collector,
+        make_registry(collector),
+        lambda: _survey(session),
+        host=host,
+        port=port,
+        every_s=every,
+        narrate=session.progress,
+    )
+
+
+@command(
+    app,
+    "print",
+    examples=(
+        "tierkeeper metrics print",
+        "tierkeeper metrics print --json",
+    ),
+    reads_only=ALWAYS,
+)
+def print_metrics(session: Session) -> None:
+    """Survey all topics once and print the figures in Prometheus' text format.
+
+    With --json: one document with figures per topic, per namespace and in total, and what has come
+    of the objectives. Reads only and loads no topic.
+    """
+    import sys
+    import time
+
+    from tiering_assets.metrics.collector import FleetCollector, exposition, make_registry
+
+    begun = time.monotonic()
+    figures, findings = _survey(session)
+    if session.as_json:
+        print_document("metrics-print", {"figures": figures, "objectives": findings})
+        return
+    collector = FleetCollector(topics_max=session.settings.metrics.topics_max, clock=time.time)
+    collector.succeeded(figures, findings, took_s=time.monotonic() - begun)
+    sys.stdout.write(exposition(make_registry(collector)))
+
+
+def _survey(session: Session) -> tuple[FleetFigures, Sequence[Finding]]:
+    """With connections of its own, so that no survey suffers from what happened to the last one."""
+    from tiering_assets.explain.fleet_figures import take_figures
+    from tiering_assets.explain.objectives import decide_objectives
+
+    with session.stack() as stack:
+        figures = take_figures(stack)
+    return figures, decide_objectives(figures, session.settings.objectives)

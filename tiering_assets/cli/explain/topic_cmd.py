@@ -1,0 +1,85 @@
+"""`tierkeeper topic backlog`: how many ledgers are where, each with its one reason."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.output import human_age, human_bytes, print_document, print_table
+from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.explain.backlog import ExplainedLedger
+    from tiering_assets.explain.backlog_counts import ReasonCount
+
+app = typer.Typer(
+    name="topic", help="Topics: what is left to do, and why it is not done.", no_args_is_help=True
+)
+
+Topics = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TOPIC",
+        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions. "
+        "Without one: all topics.",
+    ),
+]
+
+
+@command(
+    app,
+    "backlog",
+    examples=(
+        "tierkeeper topic backlog",
+        "tierkeeper topic backlog public/default/orders public/default/payments",
+        "tierkeeper topic backlog --json",
+    ),
+    reads_only="without --ask-topics",
+)
+def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
+    """Count ledgers and bytes by reason, with the time since the oldest of them was closed.
+
+    Every ledger has exactly one reason, so the counts add up; docs/states.md lists them in their
+    order. Loads no topic. Topics that are named are counted one by one, and their own policies are
+    asked, too, where a broker owns their bundle: elsewhere asking would have it load topics.
+    """
+    from tiering_assets.explain.backlog import count_backlog, explain_backlog
+
+    with session.stack() as stack:
+        names = None
+        if topics:
+            names = sorted({name for topic in topics for name in managed_ledgers(stack, topic)})
+        explained = list(
+            explain_backlog(stack, names, ask_topics=bool(topics), loads_nothing=not ask_topics)
+        )
+        now = stack.now()
+        total = count_backlog(explained, now=now)
+        by_topic: dict[str, list[ExplainedLedger]] = defaultdict(list)
+        for one in explained if topics else ():
+            by_topic[one.view.topic].append(one)
+        counted = {topic: count_backlog(found, now=now) for topic, found in by_topic.items()}
+    if session.as_json:
+        print_document(
+            "topic-backlog",
+            {
+                "ledgers": len(explained),
+                "bytes": sum(row.bytes for row in total),
+                "reasons": total,
+                "topics": [{"topic": name, "reasons": rows} for name, rows in counted.items()],
+            },
+        )
+    elif topics:
+        print_table(
+            ("TOPIC", "REASON", "LEDGERS", "SIZE", "OLDEST"),
+            [(name, *_row(row)) for name, rows in counted.items() for row in rows],
+        )
+    else:
+        print_table(("REASON", "LEDGERS", "SIZE", "OLDEST"), [_row(row) for row in total])
+
+
+def _row(row: ReasonCount) -> tuple[object, ...]:
+    return (row.reason, row.ledgers, human_bytes(row.bytes), human_age(row.oldest_s))

@@ -1,0 +1,81 @@
+"""`tierkeeper topic list`: every topic and where its ledgers are, from metadata alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tiering_assets.cli.explain.topic_cmd import app
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.selection import Namespace
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.explain.topic_list import ListedTopic
+
+_COLUMNS = ("TOPIC", "LEDGERS", "SIZE", "SEALED", "OURS", "BROKER", "BOOKIES", "SIZE", "POLICY")
+
+
+@command(
+    app,
+    "list",
+    examples=(
+        "tierkeeper topic list",
+        "tierkeeper topic list --namespace public/default",
+        "tierkeeper topic list --json",
+    ),
+    reads_only=ALWAYS,
+)
+def list_topics(session: Session, *, namespace: Namespace = None) -> None:
+    """List topics: ledgers, sealed ones, and who published them. Loads and creates nothing.
+
+    Of the sealed ledgers each is published by us (OURS), published by a broker's own offloader
+    (BROKER), or on bookies only (BOOKIES, with its size). POLICY says whether a threshold of the
+    namespace, the broker or tiering.toml selects ledgers; a topic's own level is not asked. Ends
+    with 1 if a topic's metadata could not be read; whether topics are loaded is not asked.
+    """
+    from tiering_assets.explain.topic_list import list_topics as read_topics
+
+    with session.stack() as stack:
+        topics = list(read_topics(stack, namespace))
+    unread = [one for one in topics if one.counts is None]
+    if session.as_json:
+        print_document("topic-list", {"topics": [_document(one) for one in topics]})
+    else:
+        print_table(_COLUMNS, [_row(one) for one in topics if one.counts is not None])
+        for one in unread:
+            print_line(f"unknown: {one.topic}: {one.error}")
+        print_line(f"{len(topics)} topics; whether they are loaded is not asked")
+    if unread:
+        raise typer.Exit(FINDINGS)
+
+
+def _document(one: ListedTopic) -> dict[str, Any]:
+    return {
+        "topic": one.topic,
+        "ml_name": one.ml_name,
+        "loaded": "unknown",
+        "policy": one.policy,
+        "counts": one.counts,
+        "error": one.error,
+    }
+
+
+def _row(one: ListedTopic) -> tuple[object, ...]:
+    counts = one.counts
+    if counts is None:
+        return (one.topic,)
+    return (
+        one.topic,
+        counts.every.ledgers,
+        human_bytes(counts.every.bytes),
+        counts.sealed.ledgers,
+        counts.published_by_us.ledgers,
+        counts.published_by_broker.ledgers,
+        counts.bookies_only.ledgers,
+        human_bytes(counts.bookies_only.bytes),
+        one.policy,
+    )

@@ -1,0 +1,50 @@
+"""`tierkeeper config show`: every setting, its value, where it came from; secrets masked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.output import print_document, print_table
+from tiering_assets.cli.shared.session import Session
+
+app = typer.Typer(name="config", help="The settings in force.", no_args_is_help=True)
+
+
+@app.callback()
+def config() -> None:
+    """The settings in force."""
+
+
+@command(
+    app,
+    "show",
+    examples=(
+        "tierkeeper config show",
+        "tierkeeper config show --changed",
+        "tierkeeper config show --set store.bucket=archive --json",
+    ),
+    reads_only=ALWAYS,
+)
+def show(
+    session: Session,
+    *,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Leave out what is at its default.")
+    ] = False,
+) -> None:
+    """Print all settings with their values and origins; secrets are masked.
+
+    Flags (--set) beat the environment, the environment beats the file, the file beats the default.
+    """
+    from resources.settings_sources import DEFAULT_ORIGIN, describe
+
+    rows = [
+        row for row in describe(session.loaded()) if not changed or row.origin != DEFAULT_ORIGIN
+    ]
+    if session.as_json:
+        print_document("config-show", {"settings": rows})
+        return
+    print_table(("SETTING", "VALUE", "ORIGIN"), [(row.name, row.value, row.origin) for row in rows])

@@ -1,0 +1,154 @@
+"""`tierkeeper policy show|check`: the policy in force for a topic, field by field, with its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
+from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
+from tiering_assets.cli.shared.session import Session
+
+if TYPE_CHECKING:
+    from tiering_assets.policy.policies import TopicPolicy
+    from tiering_assets.policy.policy import EffectivePolicy
+
+app = typer.Typer(
+    name="policy",
+    help="Policies in force: Pulsar's own, then tiering.toml.",
+    no_args_is_help=True,
+)
+
+TopicName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC",
+        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
+    ),
+]
+
+
+@command(
+    app,
+    "show",
+    examples=(
+        "tierkeeper policy show public/default/orders",
+        "tierkeeper policy show public/default/orders --json",
+        "tierkeeper policy show public/default/orders --set policy.file=/etc/tiering.toml",
+    ),
+    reads_only="without --ask-topics",
+)
+def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -> None:
+    """Print each field of a topic's policy with its value and the level it comes from.
+
+    Topic beats namespace beats broker beats tiering.toml, field by field. Without a broker the
+    namespace is read from the metadata store, the topic level is unknown, and nothing is published
+    or released meanwhile. So it is where no broker owns the topic's bundle: asking would have it load
+    topics, so it is left out unless --ask-topics is given.
+    """
+    from tiering_assets.policy.policies import check_policies
+
+    with session.stack() as stack:
+        names = managed_ledgers(stack, topic)
+        found = list(check_policies(stack, names, loads_nothing=not ask_topics))
+    if session.as_json:
+        print_document("policy-show", {"topics": [_document(one) for one in found]})
+    else:
+        for one in found:
+            _print(one)
+    _leave_if_unread(found)
+
+
+@command(
+    app,
+    "check",
+    examples=("tierkeeper policy check", "tierkeeper policy check --json"),
+    reads_only="without --ask-topics",
+)
+def check(session: Session, *, ask_topics: AskTopics = False) -> None:
+    """Check the policies of all topics: what cannot be is refused with both values.
+
+    Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
+    topics' own levels are asked only where a broker owns their bundle.
+    """
+    from tiering_assets.policy.policies import check_policies, user_topics
+
+    with session.stack() as stack:
+        found = list(check_policies(stack, user_topics(stack), loads_nothing=not ask_topics))
+    refused = [one for one in found if one.refused]
+    uncertain = sum(one.policy is not None and not one.policy.complete for one in found)
+    counts = {"topics": len(found), "refused": len(refused), "uncertain": uncertain}
+    if session.as_json:
+        documents = [
+            {
+                "topic": one.topic,
+                "refused": one.refused,
+                "findings": one.findings,
+                "error": one.error,
+            }
+            for one in found
+        ]
+        print_document("policy-check", {**counts, "policies": documents})
+    else:
+        print_table(("TOPIC", "RESULT", "RULE", "WHAT"), _lines(found))
+        print_line(
+            f"{counts['topics']} topics, {counts['refused']} refused, "
+            f"{uncertain} with a level that could not be asked"
+        )
+    if refused:
+        raise typer.Exit(FINDINGS)
+
+
+def _lines(found: Sequence[TopicPolicy]) -> list[tuple[str, str, str, str]]:
+    lines = []
+    for one in found:
+        if one.error is not None:
+            lines.append((one.topic, "refused", "unreadable", one.error))
+        lines += [
+            (one.topic, "refused" if f.refused else "note", f.rule, f.text) for f in one.findings
+        ]
+    return lines
+
+
+def _print(found: TopicPolicy) -> None:
+    from tiering_assets.policy.policy import rows
+
+    print_line(found.topic)
+    if found.policy is None:
+        print_line(f"  cannot be read: {found.error}")
+        return
+    print_table(
+        ("FIELD", "VALUE", "ORIGIN"),
+        [
+            (row.name, row.meaning, row.origin if row.certain else f"{row.origin}, uncertain")
+            for row in rows(found.policy)
+        ],
+    )
+    print_line(f"read from the {found.policy.read_from}")
+    for line in found.policy.unknown:
+        print_line(f"unknown: {line}: nothing is published or released meanwhile")
+    for finding in found.findings:
+        print_line(f"{'refused' if finding.refused else 'note'}: {finding.text}")
+
+
+def _document(found: TopicPolicy) -> dict[str, Any]:
+    from tiering_assets.policy.policy import rows
+
+    policy: EffectivePolicy | None = found.policy
+    return {
+        "topic": found.topic,
+        "fields": [] if policy is None else list(rows(policy)),
+        "read_from": None if policy is None else policy.read_from,
+        "unknown": [] if policy is None else policy.unknown,
+        "findings": found.findings,
+        "error": found.error,
+    }
+
+
+def _leave_if_unread(found: Sequence[TopicPolicy]) -> None:
+    if any(one.policy is None for one in found):
+        raise typer.Exit(FINDINGS)
