@@ -76,7 +76,7 @@ def main() -> int:
 def measure(instance: dg.DagsterInstance, name: str) -> dict[str, object]:
     """Ticks of one sensor, each going on from the last one's cursor."""
     from tiering_assets.definitions import defs
-    from tiering_assets.defs.resources import TieringStack
+    from tiering_assets.defs.shared.resources import TieringStack
 
     sensor = next(one for one in defs.get_repository_def().sensor_defs if one.name == name)
     cursor, seconds, runs, ledgers, cursors = None, [], 0, 0, []

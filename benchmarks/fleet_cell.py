@@ -86,7 +86,7 @@ def _tick(name: str) -> object:
     import dagster as dg
 
     from tiering_assets.definitions import defs
-    from tiering_assets.defs.resources import TieringStack
+    from tiering_assets.defs.shared.resources import TieringStack
 
     sensor = next(one for one in defs.get_repository_def().sensor_defs if one.name == name)
     with tempfile.TemporaryDirectory() as home, dg.DagsterInstance.local_temp(home) as instance:

@@ -54,7 +54,7 @@ DEFINITIONS = "import tiering_assets.definitions\n"
 TICK = """
 import dagster as dg
 from tiering_assets.definitions import defs
-from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.shared.resources import TieringStack
 [sensor] = [s for s in defs.get_repository_def().sensor_defs if s.name == "offload_threshold"]
 with dg.DagsterInstance.local_temp({home!r}) as instance:
     sensor.evaluate_tick(dg.build_sensor_context(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dagster as dg
 
 from resources.garbage import freeze_once
+from tiering_assets.defs.automation.all import SENSORS
 from tiering_assets.defs.jobs import JOBS
 from tiering_assets.defs.lineage import ASSETS
 from tiering_assets.defs.pause_job import pause_tiering
-from tiering_assets.defs.resources import TieringStack
-from tiering_assets.defs.sensors.all import SENSORS
+from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.verify_checks import verify_ledgers
 
 defs = dg.Definitions(

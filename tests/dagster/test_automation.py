@@ -22,8 +22,8 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._daemon.types import DaemonHeartbeat
 from dagster_shared.error import SerializableErrorInfo
 
-from tiering_assets.defs.sensors.all import SENSORS
-from tiering_assets.defs.sensors.automation import read_status, start_stopped
+from tiering_assets.defs.automation.all import SENSORS
+from tiering_assets.defs.automation.automation import read_status, start_stopped
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMES = [sensor.name for sensor in SENSORS]

@@ -15,15 +15,15 @@ from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
 from tiering_assets.batch.newest_releases import newest_releases
 from tiering_assets.definitions import defs
-from tiering_assets.defs.batch_summary import (
+from tiering_assets.defs.shared.batch_summary import (
     RESULT_TAG,
     BatchSummary,
     Result,
     Row,
     summary_metadata,
 )
-from tiering_assets.defs.metadata import bytes_text, duration_text
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.metadata import bytes_text, duration_text
+from tiering_assets.defs.shared.partitions import (
     DELETED_BOOKIE_LEDGERS,
     OFFLOAD_CONTEXTS,
     PARTITION_SET,

@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.errors import FormatError
-from tiering_assets.defs.batches import (
+from tiering_assets.defs.shared.batches import (
     LedgerBatch,
     add_partitions,
     admit,
     batch_failure,
     reasons_table,
 )
-from tiering_assets.defs.partitions import PARTITION_SET, ledger_id_of, partition_key
+from tiering_assets.defs.shared.partitions import PARTITION_SET, ledger_id_of, partition_key
 
 
 @given(st.integers(min_value=0, max_value=2**63 - 1))

@@ -12,7 +12,7 @@ import yaml  # type: ignore[import-untyped]
 
 from tiering_assets.definitions import defs
 from tiering_assets.defs.jobs import JOBS as UNRESOLVED_JOBS
-from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET, ledger_partitions
+from tiering_assets.defs.shared.partitions import CLUSTER, PARTITION_SET, ledger_partitions
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -240,7 +240,7 @@ def test_dg_checks_the_definitions(environment):
 
 def test_the_cluster_names_keys_and_partitions(environment):
     code = (
-        "from tiering_assets.defs.partitions import CERTIFICATES, ledger_partitions\n"
+        "from tiering_assets.defs.shared.partitions import CERTIFICATES, ledger_partitions\n"
         "print(CERTIFICATES.to_user_string(), ledger_partitions.name)"
     )
     named = {**environment, "TIERKEEPER_DAGSTER_CLUSTER": "west_1"}

@@ -3,7 +3,7 @@
 import pytest
 
 from resources import errors
-from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, disproved_by
+from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, disproved_by
 
 
 @pytest.mark.parametrize(

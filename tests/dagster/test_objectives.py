@@ -13,10 +13,10 @@ from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
-from tiering_assets.defs.figures import OBJECTIVES_MET
+from tiering_assets.defs.explain.figures import OBJECTIVES_MET
 from tiering_assets.defs.lineage import ASSETS
-from tiering_assets.defs.partitions import TIERING_BACKLOG
-from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.shared.partitions import TIERING_BACKLOG
+from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.explain import fleet_figures
 
 TOPIC = "t/ns/persistent/orders"

@@ -11,8 +11,8 @@ import pytest
 from resources.errors import MetadataError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.defs.batches import OffloadBatch
-from tiering_assets.defs.offload_prefix import plan_of
+from tiering_assets.defs.batch.offload_prefix import plan_of
+from tiering_assets.defs.shared.batches import OffloadBatch
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 
 ML_NAME = "t/ns/persistent/orders"

@@ -12,7 +12,7 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from pydantic import Field
 
-from tiering_assets.defs.preview_api import (
+from tiering_assets.defs.shared.preview_api import (
     Evaluation,
     evaluation_entry,
     judged_partitions,
@@ -24,7 +24,7 @@ from tiering_assets.defs.preview_api import (
     told_partitions,
     with_lineage,
 )
-from tiering_assets.defs.preview_store import store_entries
+from tiering_assets.defs.shared.preview_store import store_entries
 
 SET = "ledgers_of_this_test"
 PARTITIONS = dg.DynamicPartitionsDefinition(name=SET)

@@ -9,7 +9,8 @@ from tests.support.sim_clients import Process
 from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.prune import delete_runs, find_old_runs
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     OFFLOAD_CONTEXTS,
     PARTITION_SET,
@@ -17,8 +18,7 @@ from tiering_assets.defs.partitions import (
     ledger_partitions,
     partition_key,
 )
-from tiering_assets.defs.prune import delete_runs, find_old_runs
-from tiering_assets.defs.run_history import BATCH_TAG
+from tiering_assets.defs.shared.run_history import BATCH_TAG
 
 TOPIC = "t/ns/persistent/orders"
 OPS = {"discover": "discovered", "offload": "offload_ledgers"}

@@ -16,8 +16,9 @@ from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
 from tiering_assets.defs import rebuild as module
-from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.rebuild import rebuild
+from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
@@ -27,8 +28,7 @@ from tiering_assets.defs.partitions import (
     SEALED_LEDGERS,
     partition_key,
 )
-from tiering_assets.defs.rebuild import rebuild
-from tiering_assets.defs.run_history import JOB_TAG
+from tiering_assets.defs.shared.run_history import JOB_TAG
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from tiering_assets.defs.rollups import backlog_metadata
+from tiering_assets.defs.explain.rollups import backlog_metadata
 from tiering_assets.explain.backlog_counts import Explained, count_reasons
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.states import LedgerState

@@ -20,11 +20,11 @@ from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
-from tiering_assets.defs.partitions import PARTITION_SET, SEALED_LEDGERS, partition_key
-from tiering_assets.defs.sensors.all import SENSORS
-from tiering_assets.defs.sensors.threshold import memory
-from tiering_assets.defs.sensors.tick import OFF
-from tiering_assets.defs.sensors.wake import WAKE
+from tiering_assets.defs.automation.all import SENSORS
+from tiering_assets.defs.automation.threshold import memory
+from tiering_assets.defs.automation.tick import OFF
+from tiering_assets.defs.automation.wake import WAKE
+from tiering_assets.defs.shared.partitions import PARTITION_SET, SEALED_LEDGERS, partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold_ledger
 from tiering_assets.look.brakes.pauses import pause, resume, topic_scope

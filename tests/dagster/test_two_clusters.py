@@ -10,18 +10,18 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from tiering_assets.defs.dressing import BOOKIE_READ_POOL, RELEASE_POOL
-from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG, PARTITION_SET
+from tiering_assets.defs.automation.all import SENSORS
+from tiering_assets.defs.automation.cursor import read_cursor, write_cursor
 from tiering_assets.defs.prune import find_old_runs
-from tiering_assets.defs.run_history import (
+from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, RELEASE_POOL
+from tiering_assets.defs.shared.partitions import CLUSTER, CLUSTER_TAG, PARTITION_SET
+from tiering_assets.defs.shared.run_history import (
     BATCH_TAG,
     JOB_TAG,
     our_records,
     read_history,
     request_of,
 )
-from tiering_assets.defs.sensors.all import SENSORS
-from tiering_assets.defs.sensors.cursor import read_cursor, write_cursor
 from tiering_assets.policy.admission_rules import Batch, Ready
 
 HORIZON = timedelta(days=1)
@@ -42,9 +42,9 @@ OF_BEFORE = {  # what instances know by name since the first version
 SECOND = """
 import json
 from tiering_assets.definitions import defs
-from tiering_assets.defs.dressing import BOOKIE_READ_POOL, RELEASE_POOL
-from tiering_assets.defs.partitions import PARTITION_SET
-from tiering_assets.defs.sensors.all import SENSORS
+from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, RELEASE_POOL
+from tiering_assets.defs.shared.partitions import PARTITION_SET
+from tiering_assets.defs.automation.all import SENSORS
 jobs = {job.name: job.tags for job in defs.get_repository_def().get_all_jobs()}
 print(json.dumps({
     "sensors": [one.name for one in SENSORS], "pools": [BOOKIE_READ_POOL, RELEASE_POOL],

@@ -4,7 +4,7 @@ import pytest
 
 from resources.errors import MetadataError
 from resources.settings import MetadataSettings
-from tiering_assets.defs.sensors.wake import Wake
+from tiering_assets.defs.automation.wake import Wake
 
 SETTINGS = MetadataSettings()
 

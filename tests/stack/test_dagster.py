@@ -16,8 +16,8 @@ from resources.devstack.traffic import TopicSpec, consume_all, produce
 from resources.object_store.s3 import S3ObjectStore
 from resources.settings_sources import load_settings
 from tiering_assets.definitions import defs
-from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,

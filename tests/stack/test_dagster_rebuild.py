@@ -11,8 +11,8 @@ import pytest
 
 from tests.stack.test_dagster import LAG_PASSED_S, environment, run, sealed_topic
 from tests.support.cli_shell import COMMAND
-from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
@@ -22,7 +22,7 @@ from tiering_assets.defs.partitions import (
     SEALED_LEDGERS,
     partition_key,
 )
-from tiering_assets.defs.run_history import JOB_TAG
+from tiering_assets.defs.shared.run_history import JOB_TAG
 
 __all__ = ["environment"]  # a fixture
 pytestmark = [pytest.mark.stack, pytest.mark.slow]

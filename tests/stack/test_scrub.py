@@ -19,7 +19,7 @@ from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.clean.sweep import find_leavings
 from tiering_assets.cli import main as cli_main
 from tiering_assets.definitions import defs
-from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
+from tiering_assets.defs.shared.partitions import SCRUBBED_LEDGERS
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys

@@ -33,15 +33,15 @@ from sqlalchemy import create_engine
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.prune import delete_runs, find_old_runs
+from tiering_assets.defs.rebuild import rebuild
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     OFFLOAD_CONTEXTS,
     PARTITION_SET,
 )
-from tiering_assets.defs.prune import delete_runs, find_old_runs
-from tiering_assets.defs.rebuild import rebuild
-from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.shared.resources import TieringStack
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

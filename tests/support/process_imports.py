@@ -142,7 +142,7 @@ def definitions() -> None:
 
 def sensor_tick() -> None:
     definitions()
-    do_imports(imported_inside("tiering_assets.defs.sensors"))
+    do_imports(imported_inside("tiering_assets.defs.automation"))
     do_imports({("tiering_assets.ground.stack", "open_stack")})
 
 

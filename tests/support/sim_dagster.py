@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from resources.settings import Settings
-from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.ground.stack import Stack
 
 if TYPE_CHECKING:

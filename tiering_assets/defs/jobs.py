@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.figures import OBJECTIVES_MET
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.explain.figures import OBJECTIVES_MET
+from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     CLUSTER,
     CLUSTER_TAG,
@@ -24,8 +24,8 @@ from tiering_assets.defs.partitions import (
     SWEPT_LEAVINGS,
     TIERING_BACKLOG,
 )
-from tiering_assets.defs.preview_api import AssetJob
-from tiering_assets.defs.run_history import JOB_TAG, RELEASE_TAG
+from tiering_assets.defs.shared.preview_api import AssetJob
+from tiering_assets.defs.shared.run_history import JOB_TAG, RELEASE_TAG
 
 
 def _job(name: str, selection: dg.AssetSelection, description: str) -> AssetJob:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tiering_assets.defs.discover_assets import discovered
-from tiering_assets.defs.offload_assets import offload_ledgers
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.batch.offload_assets import offload_ledgers
+from tiering_assets.defs.batch.release_assets import release_ledgers
+from tiering_assets.defs.explain.discover_assets import discovered
+from tiering_assets.defs.scrub_assets import scrubbed_ledgers
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
@@ -16,9 +18,7 @@ from tiering_assets.defs.partitions import (
     SWEPT_LEAVINGS,
     TIERING_BACKLOG,
 )
-from tiering_assets.defs.preview_api import with_lineage
-from tiering_assets.defs.release_assets import release_ledgers
-from tiering_assets.defs.scrub_assets import scrubbed_ledgers
+from tiering_assets.defs.shared.preview_api import with_lineage
 from tiering_assets.defs.sweep_assets import swept_leavings
 
 UPSTREAM = {

@@ -12,9 +12,9 @@ import dagster as dg
 from pydantic import Field
 
 from resources.errors import TierkeeperError
-from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG
-from tiering_assets.defs.resources import TieringStack
-from tiering_assets.defs.run_history import JOB_TAG
+from tiering_assets.defs.shared.partitions import CLUSTER, CLUSTER_TAG
+from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.shared.run_history import JOB_TAG
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack

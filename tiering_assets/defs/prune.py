@@ -15,7 +15,7 @@ from datetime import datetime
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
@@ -28,8 +28,8 @@ from tiering_assets.defs.partitions import (
     SWEPT_LEAVINGS,
     TIERING_BACKLOG,
 )
-from tiering_assets.defs.preview_api import told_partitions
-from tiering_assets.defs.run_history import BATCH_TAG, FINISHED, is_ours
+from tiering_assets.defs.shared.preview_api import told_partitions
+from tiering_assets.defs.shared.run_history import BATCH_TAG, FINISHED, is_ours
 
 _OF_LEDGERS = (
     SEALED_LEDGERS,

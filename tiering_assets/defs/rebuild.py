@@ -28,8 +28,8 @@ from tiering_assets.batch.recorded import (
     read_proofs,
 )
 from tiering_assets.batch.release_batch import ReleaseRecords
-from tiering_assets.defs.batches import add_partitions
-from tiering_assets.defs.checks import (
+from tiering_assets.defs.shared.batches import add_partitions
+from tiering_assets.defs.shared.checks import (
     INDEX_SUITE,
     READ_BACK_EQUAL,
     RELEASED_SAFELY,
@@ -37,7 +37,7 @@ from tiering_assets.defs.checks import (
     release_evaluation,
     suites_evaluation,
 )
-from tiering_assets.defs.ledger_events import (
+from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
     context_event,
@@ -47,7 +47,7 @@ from tiering_assets.defs.ledger_events import (
     release_metadata,
     sealed_event,
 )
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     CLUSTER,
     DELETED_BOOKIE_LEDGERS,
@@ -58,7 +58,7 @@ from tiering_assets.defs.partitions import (
     SEALED_LEDGERS,
     partition_key,
 )
-from tiering_assets.defs.preview_api import (
+from tiering_assets.defs.shared.preview_api import (
     Evaluation,
     evaluation_entry,
     judged_partitions,
@@ -67,8 +67,8 @@ from tiering_assets.defs.preview_api import (
     target_of,
     told_partitions,
 )
-from tiering_assets.defs.preview_store import store_entries
-from tiering_assets.defs.run_history import UNFINISHED, is_ours
+from tiering_assets.defs.shared.preview_store import store_entries
+from tiering_assets.defs.shared.run_history import UNFINISHED, is_ours
 from tiering_assets.ground.stack import Stack
 
 REBUILT = {"rebuilt": dg.MetadataValue.bool(True)}

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.batch_summary import tell_result
-from tiering_assets.defs.batches import (
+from tiering_assets.defs.shared.batch_summary import tell_result
+from tiering_assets.defs.shared.batches import (
     TopicChoice,
     add_partitions,
     batch_failure,
     reasons_table,
 )
-from tiering_assets.defs.checks import READ_BACK_EQUAL, finding
-from tiering_assets.defs.dressing import BOOKIE_READ_POOL, OWNERS, docs_link
-from tiering_assets.defs.ledger_events import certified_evaluation
-from tiering_assets.defs.metadata import Metadata
-from tiering_assets.defs.partitions import SCRUBBED_LEDGERS
-from tiering_assets.defs.preview_api import tell_evaluation
-from tiering_assets.defs.resources import TieringStack, narrate
+from tiering_assets.defs.shared.checks import READ_BACK_EQUAL, finding
+from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, OWNERS, docs_link
+from tiering_assets.defs.shared.ledger_events import certified_evaluation
+from tiering_assets.defs.shared.metadata import Metadata
+from tiering_assets.defs.shared.partitions import SCRUBBED_LEDGERS
+from tiering_assets.defs.shared.preview_api import tell_evaluation
+from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.batch_summary import tell_result
-from tiering_assets.defs.batches import batch_failure, reasons_table
-from tiering_assets.defs.dressing import OWNERS, docs_link
-from tiering_assets.defs.metadata import Metadata, bytes_text
-from tiering_assets.defs.partitions import SWEPT_LEAVINGS
-from tiering_assets.defs.resources import TieringStack, narrate
+from tiering_assets.defs.shared.batch_summary import tell_result
+from tiering_assets.defs.shared.batches import batch_failure, reasons_table
+from tiering_assets.defs.shared.dressing import OWNERS, docs_link
+from tiering_assets.defs.shared.metadata import Metadata, bytes_text
+from tiering_assets.defs.shared.partitions import SWEPT_LEAVINGS
+from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
     from tiering_assets.clean.clean_up import CleanUp

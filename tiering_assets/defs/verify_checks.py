@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import dagster as dg
 
-from tiering_assets.defs.batch_summary import tell_result
-from tiering_assets.defs.batches import (
+from tiering_assets.defs.shared.batch_summary import tell_result
+from tiering_assets.defs.shared.batches import (
     LedgerBatch,
     add_partitions,
     admit,
     batch_failure,
     chosen_ids,
 )
-from tiering_assets.defs.checks import (
+from tiering_assets.defs.shared.checks import (
     CHECK_SPECS,
     INDEX_SUITE,
     READ_BACK_EQUAL,
@@ -28,9 +28,9 @@ from tiering_assets.defs.checks import (
     log_release_audit,
     log_suites,
 )
-from tiering_assets.defs.dressing import BOOKIE_READ_POOL
-from tiering_assets.defs.metadata import bucket_path, topic_text
-from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL
+from tiering_assets.defs.shared.metadata import bucket_path, topic_text
+from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.ground.damage_advice import next_step
 
 if TYPE_CHECKING:

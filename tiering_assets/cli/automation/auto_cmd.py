@@ -15,7 +15,7 @@ from tiering_assets.cli.shared.session import Session
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tiering_assets.defs.sensors.automation import AutoStatus
+    from tiering_assets.defs.automation.automation import AutoStatus
 
 app = typer.Typer(
     name="auto",
@@ -31,8 +31,8 @@ def on(session: Session) -> None:
     The sensors ask for runs from their next tick on. They need the daemon: the command says what is
     missing and ends with 1 until everything runs; `tierkeeper auto status` says it again.
     """
-    from tiering_assets.defs.instance import find_home, open_instance
-    from tiering_assets.defs.sensors.automation import start_stopped
+    from tiering_assets.defs.automation.automation import start_stopped
+    from tiering_assets.defs.shared.instance import find_home, open_instance
 
     home = find_home()
     _write(session, value=True)
@@ -82,8 +82,8 @@ def _write(session: Session, *, value: bool) -> str:
 
 
 def _read(*, wanted: bool) -> AutoStatus:
-    from tiering_assets.defs.instance import find_home, open_instance
-    from tiering_assets.defs.sensors.automation import read_status
+    from tiering_assets.defs.automation.automation import read_status
+    from tiering_assets.defs.shared.instance import find_home, open_instance
 
     with open_instance(find_home()) as instance:
         return read_status(instance, wanted=wanted)

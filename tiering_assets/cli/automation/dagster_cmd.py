@@ -53,7 +53,7 @@ def rebuild(
     run adds nothing. Ledgers released long ago and ledgers that were never tried get no partition.
     Reads the cluster and the bucket and changes nothing there. docs/dagster-rebuild.md says more.
     """
-    from tiering_assets.defs.instance import find_home, open_instance
+    from tiering_assets.defs.shared.instance import find_home, open_instance
 
     home = find_home()
     with session.stack() as stack:
@@ -96,7 +96,7 @@ def prune(
     A run that told the newest event of a live partition or of a roll-up stays, however old, and so
     do runs of a batch that is not old as a whole. Touches neither the cluster nor the bucket.
     """
-    from tiering_assets.defs.instance import find_home, open_instance
+    from tiering_assets.defs.shared.instance import find_home, open_instance
 
     age, home = _age(older_than), find_home()
     from tiering_assets.defs.prune import delete_runs, find_old_runs

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dagster as dg
 
 from resources.settings_sources import load_settings
+from tiering_assets.defs.automation.periodic import backlog_due, verify_due
+from tiering_assets.defs.automation.retire import retire_partitions
+from tiering_assets.defs.automation.rollover import ledger_rollover
+from tiering_assets.defs.automation.run_failure import run_failure_sensor
+from tiering_assets.defs.automation.stuck import stuck
+from tiering_assets.defs.automation.threshold import offload_threshold, release_due
+from tiering_assets.defs.automation.tick import automatic
 from tiering_assets.defs.jobs import JOBS
-from tiering_assets.defs.sensors.periodic import backlog_due, verify_due
-from tiering_assets.defs.sensors.retire import retire_partitions
-from tiering_assets.defs.sensors.rollover import ledger_rollover
-from tiering_assets.defs.sensors.run_failure import run_failure_sensor
-from tiering_assets.defs.sensors.stuck import stuck
-from tiering_assets.defs.sensors.threshold import offload_threshold, release_due
-from tiering_assets.defs.sensors.tick import automatic
 
 _INTERVAL_S = load_settings().settings.auto.interval_s
 _MINUTES_5 = 300.0

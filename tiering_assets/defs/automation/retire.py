@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.automation.cursor import write_cursor
+from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
+from tiering_assets.defs.shared.partitions import (
     PARTITION_SET,
     ledger_id_of,
     ledger_partitions,
     partition_key,
 )
-from tiering_assets.defs.sensors.cursor import write_cursor
-from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
 
 FULL = 0.8
 _LOOKED_MAX = 500  # a request or two each

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from resources.errors import TierkeeperError
-from tiering_assets.defs.metadata import Metadata
-from tiering_assets.defs.partitions import TIERING_BACKLOG
-from tiering_assets.defs.preview_api import log_evaluation
-from tiering_assets.defs.resources import narrate
+from tiering_assets.defs.shared.metadata import Metadata
+from tiering_assets.defs.shared.partitions import TIERING_BACKLOG
+from tiering_assets.defs.shared.preview_api import log_evaluation
+from tiering_assets.defs.shared.resources import narrate
 from tiering_assets.explain.objectives import Finding, Level, decide_objectives, worst_level
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.metadata import Metadata, bucket_uri, bytes_text, duration_text
+from tiering_assets.defs.shared.metadata import Metadata, bucket_uri, bytes_text, duration_text
 
 if TYPE_CHECKING:
     from tiering_assets.batch.newest_releases import ReleasedLedger

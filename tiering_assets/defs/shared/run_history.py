@@ -13,7 +13,7 @@ from typing import Any
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import CLUSTER, CLUSTER_TAG, IS_FIRST, named
+from tiering_assets.defs.shared.partitions import CLUSTER, CLUSTER_TAG, IS_FIRST, named
 from tiering_assets.policy.admission_rules import Batch, History
 
 JOB_TAG = "tierkeeper/job"

@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.batch_summary import BatchSummary, Result, Row, tell_batch
-from tiering_assets.defs.batches import (
+from tiering_assets.defs.batch.offload_prefix import plan_of, tell_plan, tell_progress
+from tiering_assets.defs.explain.figures import observed_backlog
+from tiering_assets.defs.shared.batch_summary import BatchSummary, Result, Row, tell_batch
+from tiering_assets.defs.shared.batches import (
     OffloadBatch,
     add_partitions,
     admit,
     batch_failure,
     chosen_ids,
 )
-from tiering_assets.defs.checks import disproved_by, log_finding, log_suites
-from tiering_assets.defs.dressing import BOOKIE_READ_POOL, asset_spec
-from tiering_assets.defs.figures import observed_backlog
-from tiering_assets.defs.ledger_events import (
+from tiering_assets.defs.shared.checks import disproved_by, log_finding, log_suites
+from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, asset_spec
+from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
     context_event,
     index_event,
     object_event,
 )
-from tiering_assets.defs.metadata import INDEX_COLUMNS, topic_text
-from tiering_assets.defs.offload_prefix import plan_of, tell_plan, tell_progress
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.metadata import INDEX_COLUMNS, topic_text
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     INDEX_OBJECTS,
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
 )
-from tiering_assets.defs.preview_api import tell_evaluation
-from tiering_assets.defs.resources import TieringStack, narrate
+from tiering_assets.defs.shared.preview_api import tell_evaluation
+from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
     from tiering_assets.batch.pipeline import LedgerOutcome

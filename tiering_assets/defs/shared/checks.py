@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from resources.errors import ExpectationError, FormatError, IntegrityError
-from tiering_assets.defs.batches import reasons_table
-from tiering_assets.defs.metadata import Metadata, suite_metadata
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.batches import reasons_table
+from tiering_assets.defs.shared.metadata import Metadata, suite_metadata
+from tiering_assets.defs.shared.partitions import (
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
     OFFLOADED_OBJECTS,
     ledger_partitions,
     partition_key,
 )
-from tiering_assets.defs.preview_api import (
+from tiering_assets.defs.shared.preview_api import (
     Context,
     Evaluation,
     log_evaluation,

@@ -13,9 +13,9 @@ import dagster as dg
 
 from resources.errors import TierkeeperError
 from resources.metastore.topic_names import parse_topic_name, with_scheme
-from tiering_assets.defs.batches import OffloadBatch
-from tiering_assets.defs.preview_api import Context
-from tiering_assets.defs.resources import narrate
+from tiering_assets.defs.shared.batches import OffloadBatch
+from tiering_assets.defs.shared.preview_api import Context
+from tiering_assets.defs.shared.resources import narrate
 
 if TYPE_CHECKING:
     from tiering_assets.batch.offload_prefix import PrefixPlan

@@ -14,7 +14,7 @@ import dagster as dg
 
 from resources.errors import SettingsError
 from resources.settings_sources import load_settings
-from tiering_assets.defs.partitions import ledger_partitions, named
+from tiering_assets.defs.shared.partitions import ledger_partitions, named
 
 BOOKIE_READ_POOL = named("bookie_read")
 RELEASE_POOL = named("release")

@@ -17,12 +17,12 @@ import dagster as dg
 from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import AutoSettings, Settings
+from tiering_assets.defs.automation.cursor import Read, read_cursor
+from tiering_assets.defs.automation.wake import TICK_S, WAKE
 from tiering_assets.defs.jobs import JOBS
-from tiering_assets.defs.partitions import CLUSTER, PARTITION_SET, named
-from tiering_assets.defs.resources import TieringStack
-from tiering_assets.defs.run_history import read_history
-from tiering_assets.defs.sensors.cursor import Read, read_cursor
-from tiering_assets.defs.sensors.wake import TICK_S, WAKE
+from tiering_assets.defs.shared.partitions import CLUSTER, PARTITION_SET, named
+from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.shared.run_history import read_history
 from tiering_assets.policy.admission_rules import History
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def connected(
     name: str,
 ) -> Iterator[Stack]:
     """The stack of one tick. An error of ours fails the tick by its message, without our frames."""
-    from tiering_assets.defs.sensors.shared_topics import SharedTopics
+    from tiering_assets.defs.automation.shared_topics import SharedTopics
 
     with tiering_stack.open(
         settings,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from resources.errors import PrerequisiteError
-from tiering_assets.defs.batches import markdown_cell
-from tiering_assets.defs.partitions import CLUSTER, TIERING_BACKLOG
-from tiering_assets.defs.sensors.cursor import write_cursor
-from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
+from tiering_assets.defs.automation.cursor import write_cursor
+from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
+from tiering_assets.defs.shared.batches import markdown_cell
+from tiering_assets.defs.shared.partitions import CLUSTER, TIERING_BACKLOG
 
 if TYPE_CHECKING:
     from tiering_assets.automation.stuck_rules import Stuck

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import CLUSTER, named
-from tiering_assets.defs.preview_api import AssetJob
-from tiering_assets.defs.resources import TieringStack
+from tiering_assets.defs.shared.partitions import CLUSTER, named
+from tiering_assets.defs.shared.preview_api import AssetJob
+from tiering_assets.defs.shared.resources import TieringStack
 
 SCHEMA = "tierkeeper/run-failure/1"
 _TEXT_MAX = 4000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.partitions import (
     partition_key,
 )
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.batch_summary import (
+from tiering_assets.defs.explain.figures import observed_backlog
+from tiering_assets.defs.explain.rollups import NEWEST_SHOWN, released_metadata
+from tiering_assets.defs.shared.batch_summary import (
     BatchSummary,
     Result,
     Row,
@@ -16,7 +18,7 @@ from tiering_assets.defs.batch_summary import (
     tell_batch,
     tell_result,
 )
-from tiering_assets.defs.batches import (
+from tiering_assets.defs.shared.batches import (
     ReleaseBatch,
     add_partitions,
     admit,
@@ -24,17 +26,15 @@ from tiering_assets.defs.batches import (
     chosen_ids,
     reasons_table,
 )
-from tiering_assets.defs.checks import EXPECTATION_SUITES, log_release_audit, log_suites
-from tiering_assets.defs.dressing import RELEASE_POOL, asset_spec
-from tiering_assets.defs.figures import observed_backlog
-from tiering_assets.defs.ledger_events import context_event, release_event, release_metadata
-from tiering_assets.defs.metadata import Metadata, bucket_path, topic_text
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.checks import EXPECTATION_SUITES, log_release_audit, log_suites
+from tiering_assets.defs.shared.dressing import RELEASE_POOL, asset_spec
+from tiering_assets.defs.shared.ledger_events import context_event, release_event, release_metadata
+from tiering_assets.defs.shared.metadata import Metadata, bucket_path, topic_text
+from tiering_assets.defs.shared.partitions import (
     DELETED_BOOKIE_LEDGERS,
     RELEASED_LEDGERS,
 )
-from tiering_assets.defs.resources import TieringStack, narrate
-from tiering_assets.defs.rollups import NEWEST_SHOWN, released_metadata
+from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
     from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome

@@ -6,25 +6,25 @@ from datetime import timedelta
 import dagster as dg
 
 from resources.settings_sources import load_settings
-from tiering_assets.defs.batches import Discovery, add_partitions, admit
-from tiering_assets.defs.dressing import asset_spec
-from tiering_assets.defs.figures import (
+from tiering_assets.defs.explain.figures import (
     OBJECTIVES_MET,
     OBJECTIVES_SPEC,
     check_result,
     figures_metadata,
     judge,
 )
-from tiering_assets.defs.ledger_events import sealed_event
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.explain.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
+from tiering_assets.defs.shared.batches import Discovery, add_partitions, admit
+from tiering_assets.defs.shared.dressing import asset_spec
+from tiering_assets.defs.shared.ledger_events import sealed_event
+from tiering_assets.defs.shared.partitions import (
     DELETED_BOOKIE_LEDGERS,
     RELEASED_LEDGERS,
     SEALED_LEDGERS,
     TIERING_BACKLOG,
 )
-from tiering_assets.defs.preview_api import provenance_tags
-from tiering_assets.defs.resources import TieringStack, narrate
-from tiering_assets.defs.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
+from tiering_assets.defs.shared.preview_api import provenance_tags
+from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 _SPECS = [
     asset_spec(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import PARTITION_SET, partition_key
-from tiering_assets.defs.run_history import request_of
-from tiering_assets.defs.sensors.cursor import write_cursor
-from tiering_assets.defs.sensors.tick import RUN_REQUESTS_MAX, Result, Tick
+from tiering_assets.defs.automation.cursor import write_cursor
+from tiering_assets.defs.automation.tick import RUN_REQUESTS_MAX, Result, Tick
+from tiering_assets.defs.shared.partitions import PARTITION_SET, partition_key
+from tiering_assets.defs.shared.run_history import request_of
 from tiering_assets.policy.admission_rules import Batch, History, Ready, pack, worth_asking
 
 if TYPE_CHECKING:

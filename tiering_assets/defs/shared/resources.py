@@ -15,8 +15,8 @@ from resources.dagster_resources import TierkeeperSettings
 from resources.errors import SettingsError
 from resources.plain_text import plain
 from resources.settings import Settings
-from tiering_assets.defs.partitions import CLUSTER
-from tiering_assets.defs.preview_api import Context
+from tiering_assets.defs.shared.partitions import CLUSTER
+from tiering_assets.defs.shared.preview_api import Context
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Narrate, Stack
@@ -43,7 +43,7 @@ class TieringStack(TierkeeperSettings):
             SettingsError: a bad setting, a cluster other than the loaded definitions', or more
                 runs at once than budgets are split between.
         """
-        from tiering_assets.defs.run_limit import require_room
+        from tiering_assets.defs.shared.run_limit import require_room
 
         with ExitStack() as opened:
             settings = self.load_for_cluster()

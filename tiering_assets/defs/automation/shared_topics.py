@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from resources.metastore.store import MetadataStore, Node
 from resources.metastore.topic_names import managed_ledger_path
 from resources.metastore.topics import TopicDirectory
-from tiering_assets.defs.sensors.wake import TICK_S, WAKE, Wake
+from tiering_assets.defs.automation.wake import TICK_S, WAKE, Wake
 
 KEPT_S = 60.0
 KEPT_BYTES = 64 * 1024**2  # of nodes: 30,000 topics of 2 KiB; beyond, the oldest are read again

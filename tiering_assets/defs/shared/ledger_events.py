@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.checks import read_back_evaluation
-from tiering_assets.defs.metadata import (
+from tiering_assets.defs.shared.checks import read_back_evaluation
+from tiering_assets.defs.shared.metadata import (
     Metadata,
     asset_uri,
     bucket_path,
@@ -22,7 +22,7 @@ from tiering_assets.defs.metadata import (
     object_metadata,
     topic_text,
 )
-from tiering_assets.defs.partitions import (
+from tiering_assets.defs.shared.partitions import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
@@ -34,7 +34,7 @@ from tiering_assets.defs.partitions import (
 if TYPE_CHECKING:
     from resources.metastore.ledgers import LedgerNode
     from tiering_assets.batch.release_batch import ReleaseRecords
-    from tiering_assets.defs.preview_api import Evaluation
+    from tiering_assets.defs.shared.preview_api import Evaluation
     from tiering_assets.ground.record_book import Stored
     from tiering_assets.look.ledger.survey import LedgerView
     from tiering_assets.records.models import Certificate, Publication

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tiering_assets.defs.partitions import CLUSTER
+from tiering_assets.defs.shared.partitions import CLUSTER
 
 VERSION = 1
 

@@ -14,8 +14,8 @@ import dagster as dg
 from pydantic import Field
 
 from resources.metastore.topic_names import parse_topic_name
-from tiering_assets.defs.partitions import PARTITION_SET, ledger_id_of, partition_key
-from tiering_assets.defs.preview_api import Context
+from tiering_assets.defs.shared.partitions import PARTITION_SET, ledger_id_of, partition_key
+from tiering_assets.defs.shared.preview_api import Context
 
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from tiering_assets.defs.preview_sensors import SensorState, sensor_states, start_sensor
-from tiering_assets.defs.sensors.all import SENSORS
+from tiering_assets.defs.automation.all import SENSORS
+from tiering_assets.defs.shared.preview_sensors import SensorState, sensor_states, start_sensor
 
 HEARTBEAT_MAX = timedelta(seconds=120)  # it beats every 30 s
 SENSOR_DAEMON = "SENSOR"

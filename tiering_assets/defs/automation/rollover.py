@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.partitions import SEALED_LEDGERS
-from tiering_assets.defs.sensors.cursor import write_cursor
-from tiering_assets.defs.sensors.tick import EVENTS_MAX, Result, Tick
+from tiering_assets.defs.automation.cursor import write_cursor
+from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
+from tiering_assets.defs.shared.partitions import SEALED_LEDGERS
 
 if TYPE_CHECKING:
     from resources.metastore.ledger_info import LedgerInfo

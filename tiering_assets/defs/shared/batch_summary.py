@@ -13,9 +13,9 @@ from enum import Enum
 
 import dagster as dg
 
-from tiering_assets.defs.batches import markdown_cell
-from tiering_assets.defs.metadata import Metadata, bytes_text
-from tiering_assets.defs.preview_api import Context
+from tiering_assets.defs.shared.batches import markdown_cell
+from tiering_assets.defs.shared.metadata import Metadata, bytes_text
+from tiering_assets.defs.shared.preview_api import Context
 
 RESULT_TAG = "tierkeeper/result"
 _SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from tiering_assets.defs.run_history import SENSOR_TAG, our_records
-from tiering_assets.defs.sensors.tick import Result, Tick
+from tiering_assets.defs.automation.tick import Result, Tick
+from tiering_assets.defs.shared.run_history import SENSOR_TAG, our_records
 
 
 def backlog_due(tick: Tick) -> Result:
