@@ -62,7 +62,7 @@ def test_stock_lag_is_refused_with_the_command_that_lifts_it(lab):
 
 
 def test_a_broker_that_reads_elsewhere_is_refused_with_both_values(lab):
-    """All three at once; each by itself: tests/unit/tiering/test_publish_gate.py."""
+    """All three at once; each by itself: tests/unit/look/topic/test_publish_gate.py."""
     namespace = lab.namespace("elsewhere")
     theirs = {"Bucket": "somebody-elses", "ServiceEndpoint": "http://127.0.0.1:9", "Region": "eu-1"}
     changed = lab.offload_policies() | {

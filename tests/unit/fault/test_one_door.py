@@ -24,7 +24,10 @@ def callers(name):
 @pytest.mark.parametrize(
     ("inner", "only"),
     [
-        ("execute_plan", {"cli.ledger_release_cmd", "defs.release_assets", "demo.jobs"}),
+        (
+            "execute_plan",
+            {"cli.batch.ledger_release_cmd", "defs.batch.release_assets", "demo.jobs"},
+        ),
         ("release_batch", {"batch.release_plan"}),
         ("release_topic", {"batch.release_batch"}),
         ("tier_topic", {"batch.release_batch"}),
