@@ -5,6 +5,7 @@ An import inside a function counts like any other, and needs a line in LAZY to b
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINES_MAX = 400
+MODULES_MAX = 15  # of a folder
 
 # Who may import a framework, by prefix of the module's name.
 FRAMEWORKS = {
@@ -66,6 +68,11 @@ PURE = {
     "tiering_assets.tasks": "descriptors rate_budget worker_rows",  # rows that decisions judge; arithmetic
 }
 NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
+BY_WHAT_IT_IS_GIVEN = {  # a store that they read and write
+    "tiering_assets.copy.bucket_promises",
+    "tiering_assets.doctor.bucket",
+    "tiering_assets.ground.record_book",
+}
 OUTSIDE = set(FRAMEWORKS) | {
     "os",
     "pandas",
@@ -277,6 +284,50 @@ def test_no_room_imports_itself_by_way_of_others():
         if i.module in MODULES and ours != theirs:
             graph.setdefault(ours, set()).add(theirs)
     assert len([*TopologicalSorter(graph).static_order()]) > 10  # CycleError names the cycle
+
+
+def feature_of(name):
+    return next((room for room in FEATURES if inside(name, room)), None)
+
+
+def test_features_know_few_others_and_none_that_knows_them():
+    pairs = {
+        (ours, theirs)
+        for i in IMPORTS
+        if (ours := feature_of(i.importer)) and (theirs := feature_of(i.module)) and ours != theirs
+    }
+    assert len(pairs) <= 30
+    assert sorted(pair for pair in pairs if pair[::-1] in pairs) == []
+
+
+def test_a_feature_shows_which_of_its_modules_are_pure():
+    """What stands in no list of pure modules imports something that is not."""
+    ours = ("resources", "tiering_assets")
+    impure = {
+        i.importer
+        for i in IMPORTS
+        if inside(i.module, *OUTSIDE) or (inside(i.module, *ours) and not is_pure(i.module))
+    }
+    modules = {n for n in WRITTEN if inside(n, *FEATURES, *GROUND) and "." in room_of(n)}
+    unlisted = {n for n in modules if not is_pure(n) and MODULES[n].name != "__init__.py"}
+    assert unlisted - impure == BY_WHAT_IT_IS_GIVEN
+
+
+def test_metrics_are_figures_of_rules_alone():
+    found = [i for i in IMPORTS if inside(i.importer, "tiering_assets.metrics")]
+    assert (
+        said(i for i in found if inside(i.module, *FEATURES, *GROUND) and not is_pure(i.module))
+        == []
+    )
+
+
+def test_no_folder_is_a_hall():
+    folders = Counter(
+        path.parent.relative_to(ROOT)
+        for name, path in MODULES.items()
+        if inside(name, "tiering_assets") and path.name != "__init__.py"
+    )
+    assert {str(f): count for f, count in folders.items() if count > MODULES_MAX} == {}
 
 
 def test_packages_are_empty():
