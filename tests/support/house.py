@@ -8,12 +8,10 @@ and each module of ours whose code ran is on it, in the order in which it was fi
 
 from __future__ import annotations
 
-import argparse
 import ast
-import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any

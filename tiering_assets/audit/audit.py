@@ -28,7 +28,7 @@ from tiering_assets.audit.chain_audit import History, judge_history, judge_ledge
 from tiering_assets.audit.object_audit import BlockAudit, judge_head, judge_index
 from tiering_assets.audit.record_audit import FOLDERS, Read, judge_record, parse_place
 from tiering_assets.ground.signing import load_public_keys
-from tiering_assets.look.ledger.certificate_facts import inconsistencies
+from tiering_assets.look.ledger.verification import inconsistencies
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure

@@ -18,7 +18,7 @@ from tiering_assets.audit.audit_findings import About, Finding, FindingKind
 from tiering_assets.audit.record_audit import Read
 from tiering_assets.clean.removal import removal_faults, too_many_gone
 from tiering_assets.ground.release_audit import find_release_faults
-from tiering_assets.look.ledger.certificate_facts import inconsistencies
+from tiering_assets.look.ledger.verification import inconsistencies
 from tiering_assets.records import keys
 from tiering_assets.records.models import PublishedLedger
 from tiering_assets.records.signature import PublicKeys

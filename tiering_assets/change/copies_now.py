@@ -18,9 +18,9 @@ from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.freshness import asking, is_young
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import head_differences
 from tiering_assets.look.ledger.object_class import can_be_read
 from tiering_assets.look.ledger.quarantine import quarantine, why_quarantined
+from tiering_assets.look.ledger.verification import head_differences
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
 

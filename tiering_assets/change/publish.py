@@ -39,11 +39,14 @@ from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
-from tiering_assets.look.topic.brokers import not_skipping
 from tiering_assets.look.topic.publications import recorded_publications
-from tiering_assets.look.topic.publish_gate import Refuse, decide_publish
+from tiering_assets.look.topic.publish_gate import (
+    Refuse,
+    decide_publish,
+    not_skipping,
+    place_digest,
+)
 from tiering_assets.look.topic.topic_evidence import deleted, publish_evidence, topic_of
-from tiering_assets.look.topic.topic_policy import place_digest
 from tiering_assets.records.models import Certificate, Outcome
 
 Certificates = Mapping[int, Stored[Certificate]]

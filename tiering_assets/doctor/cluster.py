@@ -13,7 +13,7 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.pulsar.admin import BrokerAdmin
 from resources.settings import Settings
 from tiering_assets.ground.finding import Finding, fail, ok, warn
-from tiering_assets.look.topic.brokers import (
+from tiering_assets.look.topic.publish_gate import (
     SKIP_SETTING,
     STOP_SKIPPING,
     BrokerSeen,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.explain.backlog_reason import TopicFacts
-from tiering_assets.look.topic.publish_gate import LAG_FACTOR
-from tiering_assets.look.topic.topic_policy import OurPlace, place_differences
+from tiering_assets.look.topic.publish_gate import LAG_FACTOR, OurPlace, place_differences
 from tiering_assets.policy.policy import EffectivePolicy, Origin
 from tiering_assets.policy.policy_rules import refusals
 

@@ -1,16 +1,22 @@
-"""How old may what we know be when we act on it? One type of dated evidence, one table. Pure.
+"""How old may what we know be when we act on it, and how old must a publication be? Pure.
 
 Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forgets or reloads names
 the kinds of evidence that it stands on, and goes ahead only while each of them is younger than its
 bound. What was never asked is too old. Ages are of the moment *before* the question was asked, by a
 monotonic clock, so that neither a slow answer nor a clock that steps makes anything younger. Every
 byte of a ledger that is read alone is dated by the end: its length must not keep it waiting for ever.
+
+The deletion lag (invariant I5) counts from the publication record twice: from the time the store gave
+it (Last-Modified, against the store's Date now) and from the time written in it (against our clock
+now). Both must have passed it, so that a step forward of either clock alone releases nothing. What was
+taken out and published again is a publication of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -130,3 +136,26 @@ def why_too_old(evidence: Dated, effect: Effect, *, now_s: float, bounds: Bounds
         elif now_s - asked > (bound := bounds.of(kind)):
             found.append(f"{kind}: {now_s - asked:.0f} s old, at most {bound:g} s")
     return "; ".join(found) or None
+
+
+def lag_elapsed(
+    *,
+    lag: timedelta,
+    recorded_at: datetime,
+    now: datetime,
+    stored_at: datetime,
+    store_now: datetime,
+) -> bool:
+    """True only when both ages are greater than `lag`."""
+    return min(now - recorded_at, store_now - stored_at) > lag
+
+
+def counts_for(context_ms: int, recorded_ms: int | None, *, confirmed_at: datetime) -> bool:
+    """Whether a confirmation is one of the context that stands, whose timestamp is `context_ms`.
+
+    `recorded_ms` is the timestamp that the record gives. A record without it is of a time when none
+    was kept: it counts for a context that was there before the confirmation.
+    """
+    if recorded_ms is not None:
+        return recorded_ms == context_ms
+    return context_ms <= confirmed_at.timestamp() * 1000

@@ -10,19 +10,22 @@
 Owns: a name that nobody knows is refused with the nearest known one, one field given under two names
 is refused, and so is what only Pulsar or our settings can say. Names are Pulsar's, as in its policies,
 in broker.conf and in PIP-17; MB are 1,048,576 bytes as in Pulsar. `disabled` and `paused` both mean
-no new copies; what is tiered stays readable.
+no new copies; what is tiered stays readable. Of the file's word and those of people's pauses the
+strongest is in force (disabled over paused over enabled), and neither lifts the other's: inside the
+file the nearest level speaks, while of pauses each that covers the topic does.
 """
 
 from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from resources.errors import FormatError, SettingsError
 from resources.metastore.topic_names import parse_topic_name, with_scheme
+from tiering_assets.ground.reasons import Reason, Wait
 
 MIB = 1024 * 1024
 LONG_MAX = 2**63 - 1  # Pulsar's fields are Java longs
@@ -193,3 +196,49 @@ def _unknown(what: str, where: str, name: str, known: Iterable[str]) -> Settings
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known)}"
     return SettingsError(f"{where}: unknown {what}{hint}")
+
+
+_REASONS = {TieringMode.DISABLED: Reason.DISABLED, TieringMode.PAUSED: Reason.PAUSED}
+_STRONGEST_FIRST = (TieringMode.DISABLED, TieringMode.PAUSED, TieringMode.ENABLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseInForce:
+    """A pause that covers the topic. `scope` is topic, namespace or all; `text` says who and why."""
+
+    scope: str
+    mode: TieringMode
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeWord:
+    """One source's word on a topic. `origin` is as `policy show` prints it."""
+
+    mode: TieringMode
+    origin: str
+    text: str
+
+
+def words_on(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> tuple[ModeWord, ...]:
+    """All that is said of a topic, the strongest first. `topic` is a full name."""
+    return tuple(
+        sorted(_words(own, topic, pauses), key=lambda word: _STRONGEST_FIRST.index(word.mode))
+    )
+
+
+def _words(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Iterator[ModeWord]:
+    for pause in pauses:
+        yield ModeWord(mode=pause.mode, origin=f"pause of {pause.scope}", text=pause.text)
+    for scope, policy in own.of_topic(topic):
+        if policy.mode is not None:
+            origin = f"tiering.toml {scope}"
+            text = f"by the {scope} level of tiering.toml"
+            yield ModeWord(mode=policy.mode, origin=origin, text=text)
+            return
+
+
+def switched_off(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Wait | None:
+    """Why a topic gets no new copies. What is tiered stays readable, is healed and released."""
+    off = [word for word in words_on(own, topic, pauses) if word.mode in _REASONS]
+    return Wait(_REASONS[off[0].mode], "; ".join(word.text for word in off)) if off else None

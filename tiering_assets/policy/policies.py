@@ -19,11 +19,10 @@ from resources.metastore.store import Node
 from resources.metastore.topic_names import parse_topic_name
 from resources.pulsar.policies import PolicyReader
 from resources.settings import PolicySettings, ReleaseSettings
-from tiering_assets.ground.own_policy import OwnPolicies
+from tiering_assets.ground.own_policy import OwnPolicies, switched_off
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import Pauses, read_pauses
-from tiering_assets.look.brakes.pauses_rules import switched_off
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import readable_topics, user_topic_names
 from tiering_assets.policy.policy import EffectivePolicy, effective_policy

@@ -19,10 +19,16 @@ from typing import Generic, TypeVar
 
 from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policy_levels import Level, PulsarLevels
-from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.ground.own_policy import (
+    OwnPolicies,
+    OwnPolicy,
+    PauseInForce,
+    TieringMode,
+    switched_off,
+    words_on,
+)
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.look.brakes.pauses_rules import PauseInForce, switched_off, words_on
-from tiering_assets.look.topic.brokers import broker_seen
+from tiering_assets.look.topic.publish_gate import broker_seen
 from tiering_assets.policy.selection import Thresholds
 
 T = TypeVar("T", int, float, str)

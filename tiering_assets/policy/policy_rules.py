@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tiering_assets.ground.own_policy import MIB
-from tiering_assets.look.topic.brokers import SKIP_SETTING, STOP_SKIPPING
-from tiering_assets.look.topic.publish_gate import LAG_FACTOR
+from tiering_assets.look.topic.publish_gate import LAG_FACTOR, SKIP_SETTING, STOP_SKIPPING
 from tiering_assets.policy.policy import EffectivePolicy, Value
 
 SECONDS_PER_MINUTE = 60

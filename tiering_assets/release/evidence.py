@@ -17,8 +17,8 @@ from resources.object_store.store import ObjectHead
 from tiering_assets.ground.evidence import Dated
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import head_differences
 from tiering_assets.look.ledger.plan import facts_of
+from tiering_assets.look.ledger.verification import head_differences
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.quality.ledger_frame import LedgerRow, ledger_rows
 from tiering_assets.records.models import Certificate, ObjectFacts, Publication, SuiteResult

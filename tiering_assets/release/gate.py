@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tiering_assets.look.topic.lag import lag_elapsed
+from tiering_assets.ground.evidence import lag_elapsed
 from tiering_assets.records.models import LedgerFacts
 
 CLOCKS_APART = timedelta(minutes=10)  # a large plan may take so long between its two looks

@@ -18,9 +18,9 @@ from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.freshness import asking
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_facts import gate_faults
 from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
 from tiering_assets.look.ledger.quarantine import why_quarantined
+from tiering_assets.look.ledger.verification import gate_faults
 from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication

@@ -28,10 +28,13 @@ from tiering_assets.ground.freshness import asking, bounds_of, is_young
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import has_public_keys
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import certificate_differences
 from tiering_assets.look.ledger.plan import resolve_all
 from tiering_assets.look.ledger.quarantine import quarantine
-from tiering_assets.look.ledger.verification import find_differences, rows_by_part
+from tiering_assets.look.ledger.verification import (
+    certificate_differences,
+    find_differences,
+    rows_by_part,
+)
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
 from tiering_assets.release.gate import NotYet

@@ -19,11 +19,10 @@ from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import Holds, read_holds
-from tiering_assets.look.topic.brokers import BrokerSeen, cannot_read
 from tiering_assets.look.topic.publications import Publications, recorded_publications
+from tiering_assets.look.topic.publish_gate import BrokerSeen, cannot_read, place_differences
 from tiering_assets.look.topic.shadows import Shadows
 from tiering_assets.look.topic.topic_evidence import look_at_brokers, our_place, topic_of
-from tiering_assets.look.topic.topic_policy import place_differences
 from tiering_assets.records.signature import PublicKeys
 
 

@@ -17,10 +17,13 @@ from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.ledgers import LedgerNode
 from resources.object_store.store import ObjectHead
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import block_differences, object_differences
 from tiering_assets.look.ledger.object_class import can_be_read
 from tiering_assets.look.ledger.plan import resolve_all
-from tiering_assets.look.ledger.verification import rows_by_part
+from tiering_assets.look.ledger.verification import (
+    block_differences,
+    object_differences,
+    rows_by_part,
+)
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import Certificate, Scrub

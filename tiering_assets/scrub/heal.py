@@ -21,10 +21,10 @@ from tiering_assets.copy.old_layout import find_old_layout
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import object_differences
 from tiering_assets.look.ledger.claims import claim_ledger, drop_claim
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
 from tiering_assets.look.ledger.resume import Complete, Work, find_resumable
+from tiering_assets.look.ledger.verification import object_differences
 from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys

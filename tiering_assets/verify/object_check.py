@@ -16,10 +16,9 @@ from resources.errors import FormatError, ObjectNotFoundError, RefusedError
 from resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import certificate_differences
 from tiering_assets.look.ledger.eligibility import owner_of
 from tiering_assets.look.ledger.object_class import read_unless_archived
-from tiering_assets.look.ledger.verification import rows_by_part
+from tiering_assets.look.ledger.verification import certificate_differences, rows_by_part
 from tiering_assets.offload_format.decoder import BlockRange, Index, block_lengths, decode_index
 from tiering_assets.offload_format.keys import (
     check_format_version,

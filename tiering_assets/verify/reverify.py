@@ -13,11 +13,14 @@ from uuid import UUID
 from resources.errors import RefusedError, TierkeeperError
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.certificate_check import certificate_differences
 from tiering_assets.look.ledger.plan import LedgerSight, facts_of, look_at, resolve_all
 from tiering_assets.look.ledger.resume import Certified, find_resumable
 from tiering_assets.look.ledger.survey import ml_names_of
-from tiering_assets.look.ledger.verification import find_differences, rows_by_part
+from tiering_assets.look.ledger.verification import (
+    certificate_differences,
+    find_differences,
+    rows_by_part,
+)
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate

@@ -7,7 +7,7 @@ import pytest
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
-from tiering_assets.look.topic.lag import counts_for
+from tiering_assets.ground.evidence import counts_for
 
 
 def withdraw(scene, certificate):

@@ -8,8 +8,8 @@ from tiering_assets.ground.own_policy import (
     OwnPolicy,
     TieringMode,
     parse_own_policies,
+    switched_off,
 )
-from tiering_assets.look.brakes.pauses_rules import switched_off
 
 FILE = """
 [default]

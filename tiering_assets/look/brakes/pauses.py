@@ -21,11 +21,10 @@ from resources.metastore.topic_names import (
     with_scheme,
 )
 from tiering_assets.ground.crash_points import reach
-from tiering_assets.ground.own_policy import TieringMode
+from tiering_assets.ground.own_policy import PauseInForce, TieringMode, switched_off
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import RecordBook, Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.pauses_rules import PauseInForce, switched_off
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.pause_models import Pause, PauseLift

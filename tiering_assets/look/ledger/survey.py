@@ -15,6 +15,7 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
+from tiering_assets.ground.evidence import lag_elapsed
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import Holds, read_holds
@@ -22,7 +23,6 @@ from tiering_assets.look.ledger.claims import live_claims
 from tiering_assets.look.ledger.plan import look_at
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.look.ledger.states import LedgerState, StateEvidence, decide_state
-from tiering_assets.look.topic.lag import lag_elapsed
 from tiering_assets.look.topic.publications import (
     PublicationKeys,
     Publications,

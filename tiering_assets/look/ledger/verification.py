@@ -1,18 +1,29 @@
-"""Is what we read back equal to what the bookies served? Invariant I3, decided in one place.
+"""Is a copy what the bookies served, and what its certificate says? Invariant I3, decided in one place.
 
 Owns: every block is compared on count, payload bytes and the digest over (id, length, payload), and
 the whole on entries = last entry id + 1 and on the payload bytes of the plan, which are those that
-the last entry's own header counts. Differences are listed, not
-raised, so that a quarantine record can name them all.
+the last entry's own header counts; a certified object on its identity (size, ETag, version), the
+index's digest and each block's; and a certificate on holding together by itself: its objects are of
+its own ledger and attempt, its blocks follow each other from entry 0 and byte 0, its sums are theirs.
+Differences are listed, not raised, so that a quarantine record can name them all.
 """
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Final
+from uuid import UUID
 
 from resources.errors import IntegrityError, SettingsError
+from resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
+from tiering_assets.offload_format.digests import object_digest
+from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
 from tiering_assets.tasks.descriptors import BlockRow
 
 SAMPLED_EVERY: Final = 10  # of a ledger's blocks, with verify.second_replica = sample
@@ -113,3 +124,169 @@ def second_read_differences(
                 f"{(row.entries, row.payload_bytes)} {row.entries_sha256}"
             )
     return found
+
+
+def certificate_differences(
+    certificate: Certificate,
+    *,
+    data: ObjectHead | None,
+    index: StoredObject | None,
+    rows: Mapping[int, BlockRow],
+) -> list[str]:
+    """Every difference in words. `rows` are the blocks read back, by part number."""
+    found = object_differences(certificate, data=data, index=index)
+    found += block_differences(certificate.blocks, rows)
+    if all(block.part_number in rows for block in certificate.blocks):
+        digest = object_digest(rows[block.part_number].sha256 for block in certificate.blocks)
+        if digest != certificate.data.sha256:
+            found.append(f"data object: digest: expected {certificate.data.sha256}, found {digest}")
+    return found
+
+
+def object_differences(
+    certificate: Certificate, *, data: ObjectHead | None, index: StoredObject | None
+) -> list[str]:
+    """Differences that show without reading the data object: identity of both, bytes of the index."""
+    found = head_differences("data", certificate.data, data)
+    found += head_differences("index", certificate.index, None if index is None else index.head)
+    if index is not None and (have := sha256(index.body).hexdigest()) != certificate.index.sha256:
+        found.append(f"index object: SHA-256: expected {certificate.index.sha256}, found {have}")
+    return found
+
+
+def block_differences(blocks: Iterable[BlockFacts], rows: Mapping[int, BlockRow]) -> list[str]:
+    """Differences of certified blocks from what was read back, by part number."""
+    found: list[str] = []
+    for block in blocks:
+        row = rows.get(block.part_number)
+        found += [f"block {block.part_number}: not read"] if row is None else _block(block, row)
+    return found
+
+
+def head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None) -> list[str]:
+    """How an object differs from the certified version, by HEAD."""
+    if head is None:
+        return [
+            f"{name} object {certified.key}: expected {certified.size} bytes, it is gone or archived"
+        ]
+    return [
+        f"{name} object: {what}: expected {want}, found {have}"
+        for what, want, have in (
+            ("size", certified.size, head.size),
+            ("ETag", certified.etag, head.etag),
+            ("version", _version(certified.version_id), _version(head.version_id)),
+        )
+        if want != have
+    ]
+
+
+def _version(version_id: str | None) -> str | None:
+    """What was written before its bucket kept versions is named "null" afterwards."""
+    return None if version_id == "null" else version_id
+
+
+def _block(block: BlockFacts, row: BlockRow) -> list[str]:
+    entries = block.last_entry_id - block.first_entry_id + 1
+    return [
+        f"block {block.part_number}: {what}: expected {want}, found {have}"
+        for what, want, have in (
+            ("entries", entries, row.entries),
+            ("payload bytes", block.payload_bytes, row.payload_bytes),
+            ("SHA-256", block.sha256, row.sha256),
+            ("entries digest", block.entries_sha256, row.entries_sha256),
+        )
+        if want != have
+    ]
+
+
+_HEX = frozenset(string.hexdigits.lower())
+_SHA256_DIGITS = 64
+
+
+def inconsistencies(certificate: Certificate) -> list[str]:
+    """Every contradiction in words; empty for a certificate that holds together."""
+    facts, blocks = certificate.ledger, certificate.blocks
+    wanted: list[tuple[str, object, object]] = [
+        ("entries", facts.last_entry_id + 1, certificate.entries),
+        ("payload bytes", sum(b.payload_bytes for b in blocks), certificate.payload_bytes),
+        ("data object size", sum(b.block_length for b in blocks), certificate.data.size),
+    ]
+    try:
+        wanted += [
+            ("data key", data_key(certificate.uid, facts.ledger_id), certificate.data.key),
+            ("index key", index_key(certificate.uid, facts.ledger_id), certificate.index.key),
+        ]
+    except ValueError:  # no ledger has such an id
+        wanted.append(("ledger id", "that of a ledger", facts.ledger_id))
+    found = [
+        f"{what}: expected {want}, found {have}" for what, want, have in wanted if want != have
+    ]
+    if certificate.payload_bytes > facts.length:
+        found.append(
+            f"payload bytes: at most {facts.length} by BookKeeper, found {certificate.payload_bytes}"
+        )
+    found += _blocks(blocks, facts.last_entry_id)
+    found += [f"suite {s.name} did not pass" for s in certificate.suites if not s.success]
+    digests = [b.sha256 for b in blocks]
+    named = [*digests, *(b.entries_sha256 for b in blocks), certificate.index.sha256]
+    if not all(_is_digest(one) for one in named):
+        found.append("a field that should hold a SHA-256 does not")
+    elif (digest := object_digest(digests)) != certificate.data.sha256:
+        found.append(
+            f"data digest: expected {digest} by its blocks, found {certificate.data.sha256}"
+        )
+    return found
+
+
+def _blocks(blocks: tuple[BlockFacts, ...], last_entry_id: int) -> list[str]:
+    found, offset, first = [], 0, 0
+    for number, block in enumerate(blocks, start=1):
+        entries = block.last_entry_id - block.first_entry_id + 1
+        least = HEADER_BYTES + FRAME_BYTES * entries + block.payload_bytes
+        found += [
+            f"block {number}: {what}: expected {want}, found {have}"
+            for what, want, have in (
+                ("part number", number, block.part_number),
+                ("offset", offset, block.offset),
+                ("first entry", first, block.first_entry_id),
+            )
+            if want != have
+        ]
+        if entries < 1 or block.payload_bytes < 0 or block.block_length < least:
+            found.append(
+                f"block {number}: {block.block_length} bytes cannot hold {entries} entries of "
+                f"{block.payload_bytes} payload bytes"
+            )
+        offset, first = block.offset + block.block_length, block.last_entry_id + 1
+    if first != last_entry_id + 1:
+        found.append(f"last entry of its blocks: expected {last_entry_id}, found {first - 1}")
+    return found
+
+
+def gate_faults(
+    certificate: Certificate, *, ledger_id: int, uid: UUID, now: datetime, skew: timedelta
+) -> list[str]:
+    """Why a certificate that was read at its ledger's and attempt's key must not be believed.
+
+    `now` is the store's clock; a certificate from beyond it is forged, or its writer's clock was.
+    """
+    found = []
+    if certificate.ledger.ledger_id != ledger_id:
+        found.append(
+            f"the certificate is of ledger {certificate.ledger.ledger_id}, not of {ledger_id}"
+        )
+    if certificate.uid != uid:
+        found.append(f"the certificate is of attempt {certificate.uid}, not of {uid}")
+    if certificate.verified_at > now + skew:
+        found.append(
+            f"the certificate is dated in the future: {certificate.verified_at:%Y-%m-%d %H:%M:%S} "
+            f"UTC, the store's clock says {now:%Y-%m-%d %H:%M:%S}"
+        )
+    contradictions = inconsistencies(certificate)
+    if contradictions:
+        found.append(f"the certificate contradicts itself: {'; '.join(contradictions[:3])}")
+    return found
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == _SHA256_DIGITS and _HEX.issuperset(text)

@@ -15,9 +15,9 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.offload_context import OffloadContext
+from tiering_assets.ground.evidence import counts_for
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.lag import counts_for
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication, PublishedLedger
 

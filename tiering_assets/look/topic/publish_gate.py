@@ -2,26 +2,137 @@
 
 Owns: a broker has no fallback to bookies, so a context is published only where the topic's
 effective offload policy reads exactly our bucket, at every broker that may serve the topic next,
-and where none of them skips what it fails to read (brokers.py); and a broker's own deletion lag asks for no
+and where none of them skips what it fails to read; and a broker's own deletion lag asks for no
 certificate, so it must be off or far longer than ours. Each refusal says what lifts it.
+
+A topic may move to any live broker at any time: the one that answers for it today says nothing about
+the next. What a configuration does not show (credentials, a missing offloader archive) only the
+read through the topic's own broker proves.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
-from tiering_assets.look.topic.brokers import (
-    SKIP_SETTING,
-    STOP_SKIPPING,
-    BrokerSeen,
-    cannot_read,
-    names,
-    skipping,
-)
-from tiering_assets.look.topic.topic_policy import OurPlace, offloads_on_its_own, place_differences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OurPlace:
+    """Driver name, bucket, region and endpoint that our objects are written to."""
+
+    driver: str
+    bucket: str
+    region: str
+    endpoint: str
+
+
+def offloads_on_its_own(policy: EffectiveOffloadPolicies) -> bool:
+    """Negative and missing thresholds are off; zero selects every closed ledger."""
+    thresholds = (policy.threshold_bytes, policy.threshold_seconds)
+    return any(limit is not None and limit >= 0 for limit in thresholds)
+
+
+def place_differences(
+    policy: EffectiveOffloadPolicies, ours: OurPlace
+) -> list[tuple[str, str | None, str]]:
+    """(field, the broker's value, ours) where they differ.
+
+    A driver's case is no difference, nor is an endpoint's or its trailing slash. Bucket and region
+    must be equal to the letter: some stores have buckets that differ in case alone.
+    """
+    pairs = (
+        ("driver", policy.driver, ours.driver),
+        ("bucket", policy.bucket, ours.bucket),
+        ("region", policy.region, ours.region),
+        ("endpoint", policy.endpoint, ours.endpoint),
+    )
+    return [
+        (name, theirs, mine)
+        for name, theirs, mine in pairs
+        if _comparable(name, theirs or "") != _comparable(name, mine)
+    ]
+
+
+def _comparable(name: str, value: str) -> str:
+    match name:
+        case "driver":
+            return value.lower()
+        case "endpoint":
+            return value.rstrip("/").lower()
+        case _:
+            return value
+
+
+def place_digest(policy: EffectiveOffloadPolicies) -> str:
+    """Changes whenever the place a broker reads from changes; a canary is bound to it."""
+    place = [policy.driver, policy.bucket, policy.region, policy.endpoint]
+    return sha256(json.dumps(place).encode()).hexdigest()
+
+
+SKIP_SETTING = "autoSkipNonRecoverableData"
+STOP_SKIPPING = f"pulsar-admin brokers update-dynamic-config --config {SKIP_SETTING} --value false"
+_DRIVER_SETTING = "managedLedgerOffloadDriver"
+_ABOVE_BROKERS = ("topic", "namespace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSeen:
+    """One live broker by its `host:port`. `driver` is its own, below the namespace's policy.
+
+    `skips` is autoSkipNonRecoverableData; None where it does not say.
+    """
+
+    name: str
+    driver: str | None
+    skips: bool | None
+
+
+def broker_seen(name: str, config: Mapping[str, str]) -> BrokerSeen:
+    """Read a broker's runtime configuration."""
+    said = config.get(SKIP_SETTING, "").lower()
+    return BrokerSeen(
+        name=name,
+        driver=config.get(_DRIVER_SETTING) or None,
+        skips={"true": True, "false": False}.get(said),
+    )
+
+
+def without_driver(brokers: Iterable[BrokerSeen], driver: str) -> tuple[BrokerSeen, ...]:
+    """Brokers whose own driver is not `driver`; its case does not matter."""
+    return tuple(b for b in brokers if (b.driver or "").lower() != driver.lower())
+
+
+def cannot_read(
+    brokers: Iterable[BrokerSeen], policy: EffectiveOffloadPolicies, driver: str
+) -> tuple[BrokerSeen, ...]:
+    """Brokers that would not read the topic's objects.
+
+    A driver that the topic's or the namespace's policy names is every broker's.
+    """
+    if policy.origins.get("driver") in _ABOVE_BROKERS:
+        return ()
+    return without_driver(brokers, driver)
+
+
+def skipping(brokers: Iterable[BrokerSeen]) -> tuple[BrokerSeen, ...]:
+    """Brokers that skip what they fail to read, or do not say."""
+    return tuple(broker for broker in brokers if broker.skips is not False)
+
+
+def not_skipping(brokers: Iterable[BrokerSeen]) -> tuple[BrokerSeen, ...]:
+    """The same brokers, taken as if none skipped: for what a skipping broker makes urgent."""
+    return tuple(replace(broker, skips=False) for broker in brokers)
+
+
+def names(brokers: Iterable[BrokerSeen]) -> str:
+    """`host:port`s for a message."""
+    return ", ".join(broker.name for broker in brokers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

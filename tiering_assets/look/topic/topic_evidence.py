@@ -6,9 +6,12 @@ from resources.errors import BrokerError, RefusedError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.topic_names import never_touched, parse_managed_ledger_name
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.brokers import BrokerSeen, broker_seen
-from tiering_assets.look.topic.publish_gate import PublishEvidence
-from tiering_assets.look.topic.topic_policy import OurPlace
+from tiering_assets.look.topic.publish_gate import (
+    BrokerSeen,
+    OurPlace,
+    PublishEvidence,
+    broker_seen,
+)
 from tiering_assets.records.keys import namespace_of
 
 

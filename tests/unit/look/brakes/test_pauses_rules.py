@@ -4,8 +4,14 @@ from itertools import product
 
 import pytest
 
-from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.look.brakes.pauses_rules import PauseInForce, switched_off, words_on
+from tiering_assets.ground.own_policy import (
+    OwnPolicies,
+    OwnPolicy,
+    PauseInForce,
+    TieringMode,
+    switched_off,
+    words_on,
+)
 
 TOPIC = "persistent://t/ns/orders"
 RANK = {None: 0, TieringMode.ENABLED: 0, TieringMode.PAUSED: 1, TieringMode.DISABLED: 2}

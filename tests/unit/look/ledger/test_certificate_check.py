@@ -9,7 +9,7 @@ from resources.object_store.store import StoredObject
 from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.look.ledger.certificate_check import (
+from tiering_assets.look.ledger.verification import (
     certificate_differences,
     head_differences,
     object_differences,

@@ -10,7 +10,7 @@ from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.two_checkers import tool
 from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.look.ledger.certificate_facts import gate_faults, inconsistencies
+from tiering_assets.look.ledger.verification import gate_faults, inconsistencies
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.records.codec import encode_record

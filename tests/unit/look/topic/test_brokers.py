@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiering_assets.look.topic.brokers import BrokerSeen, broker_seen, skipping, without_driver
+from tiering_assets.look.topic.publish_gate import BrokerSeen, broker_seen, skipping, without_driver
 
 
 @pytest.mark.parametrize("said", ["", None])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.look.topic.lag import lag_elapsed
+from tiering_assets.ground.evidence import lag_elapsed
 
 T = datetime(2026, 1, 2, tzinfo=UTC)
 LAG = timedelta(hours=4)

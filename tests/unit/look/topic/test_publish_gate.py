@@ -7,9 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
-from tiering_assets.look.topic.brokers import BrokerSeen
-from tiering_assets.look.topic.publish_gate import Publish, PublishEvidence, Refuse, decide_publish
-from tiering_assets.look.topic.topic_policy import OurPlace, place_digest
+from tiering_assets.look.topic.publish_gate import (
+    BrokerSeen,
+    OurPlace,
+    Publish,
+    PublishEvidence,
+    Refuse,
+    decide_publish,
+    place_digest,
+)
 
 TOPIC = "persistent://public/default/orders"
 POLICY = EffectiveOffloadPolicies(
