@@ -14,7 +14,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.definitions import defs
 from tiering_assets.defs.shared.partitions import SWEPT_LEAVINGS
-from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
 from tiering_assets.records.sweep_models import Swept

@@ -10,8 +10,8 @@ from resources.errors import FormatError, LedgerNotFoundError, RefusedError
 from tests.support.cli_shell import Shell
 from tests.support.fault_lab import Lab
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.ground.outcome import win_outcome
 from tiering_assets.look.brakes import holds
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 

@@ -34,11 +34,11 @@ from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import decide_leavings
 from tiering_assets.clean.leftovers_rules import decide_leftover
 from tiering_assets.clean.orphans import Sweep, decide_sweep
-from tiering_assets.ground import outcome
 from tiering_assets.ground.evidence import NEEDS, Effect
-from tiering_assets.ground.freshness import asking
 from tiering_assets.ground.record_book import RecordBook, Stored
+from tiering_assets.ground.stack import asking
 from tiering_assets.look.brakes.holds import Holds
+from tiering_assets.look.ledger import quarantine as outcome
 from tiering_assets.look.ledger import survey
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.block import HEADER_BYTES

@@ -17,8 +17,7 @@ from uuid import UUID, uuid4
 from resources.errors import TierkeeperError
 from resources.object_store.store import ObjectStore
 from tiering_assets.audit.audit_findings import AuditReport, FindingKind
-from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.ground.writing import utc_now, writer_of
+from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
 from tiering_assets.records.writer import Writer
 from tiering_assets.verify.damage import Broken, record_damage
 

@@ -15,9 +15,8 @@ from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.change.undos import confirm_undos, unconfirmed_of, waits_for_undo
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.freshness import asking, is_young, require_fresh
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, is_young, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import locate
 from tiering_assets.look.topic.topic_evidence import topic_of

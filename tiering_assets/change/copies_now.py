@@ -15,9 +15,8 @@ from resources.errors import CopyChangedError, RefusedError, TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking, is_young
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.ledger.object_class import can_be_read
 from tiering_assets.look.ledger.quarantine import quarantine, why_quarantined
 from tiering_assets.look.ledger.verification import head_differences

@@ -33,12 +33,11 @@ from tiering_assets.change.topic_change import Confirmed, make_change, withdraw_
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking, is_young
-from tiering_assets.ground.outcome import Won, win_outcome
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.pauses import why_off
+from tiering_assets.look.ledger.quarantine import Won, win_outcome
 from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.look.topic.publish_gate import (
     Refuse,

@@ -31,9 +31,8 @@ from tiering_assets.change.topic_edit import (
 from tiering_assets.change.undos import Noted, waits_for_undo
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Effect
-from tiering_assets.ground.freshness import require_fresh
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.topic_evidence import topic_of
 

@@ -22,8 +22,7 @@ from resources.object_store.deletion import Deleted, delete_object, delete_versi
 from tiering_assets.change.confirm import settle_undos
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Effect
-from tiering_assets.ground.freshness import require_fresh
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys

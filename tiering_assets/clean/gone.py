@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from resources.metastore.topics import decode_topic
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking, is_young
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.topic.shadows import Shadows

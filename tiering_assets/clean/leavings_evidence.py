@@ -14,9 +14,8 @@ from resources.metastore.offload_context import OffloadContext
 from tiering_assets.change.copies_now import copy_differences
 from tiering_assets.clean.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.ledger.quarantine import why_quarantined

@@ -31,10 +31,9 @@ from tiering_assets.clean.leftovers_rules import (
 )
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.freshness import asking
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
 from tiering_assets.look.topic.bucket_listing import BucketListing, Pair

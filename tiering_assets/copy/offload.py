@@ -21,10 +21,10 @@ from resources.errors import (
 from resources.object_store.multipart import ExpectedPart, accept_parts
 from resources.object_store.store import Part
 from tiering_assets.ground.crash_points import reach
-from tiering_assets.ground.outcome import win_outcome
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerPlan
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.look.ledger.resume import Work, find_unfinished
 from tiering_assets.look.ledger.verification import rows_by_part
 from tiering_assets.offload_format.encoder import encode_index

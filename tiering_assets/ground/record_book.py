@@ -1,13 +1,17 @@
-"""Typed reading and writing of records; the only place where steps meet JSON.
+"""Typed reading and writing of records, and who signs them; the only place where steps meet JSON.
 
 Owns: every record is written with its own digest, and one whose digest does not fit is unreadable.
 """
 
 from __future__ import annotations
 
+import functools
+import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
@@ -19,6 +23,24 @@ from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.key_kinds import is_record_key
 from tiering_assets.records.models import Record
 from tiering_assets.records.signature import digest_problem, with_digest
+from tiering_assets.records.writer import Writer
+
+
+def writer_of(run_id: str) -> Writer:
+    """How this process signs the records of a run."""
+    return Writer(
+        tool_version=_tool_version(), host=f"{socket.gethostname()}:{os.getpid()}", run_id=run_id
+    )
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@functools.cache
+def _tool_version() -> str:
+    return version("tierkeeper")
+
 
 R = TypeVar("R", bound=Record)
 

@@ -1,22 +1,25 @@
 """Everything a step may touch, in one value: the three truths, the broker, a runner and the clocks.
 
 Steps get a Stack and nothing else, so that a test can give them simulators which pass the same
-contract tests as the real clients, and so that nothing reads the environment half-way.
+contract tests as the real clients, and so that nothing reads the environment half-way. Beside it: what
+one run need not ask for twice, and the one check of evidence's age by the stack's clock, called right
+before every effect that ground/evidence.py names.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Protocol, TypeVar, cast
 from uuid import UUID, uuid4
 
-from resources.errors import SettingsError
+from resources.errors import SettingsError, StaleEvidenceError
 from resources.garbage import freeze_once
 from resources.metastore.identity import require_one_cluster
 from resources.metastore.ledgers import LedgerDirectory
@@ -26,14 +29,12 @@ from resources.metastore.zookeeper import ZooKeeperStore
 from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectStore
 from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
-from resources.settings import Settings
+from resources.settings import PolicySettings, Settings
 from resources.settings_sources import require_store
 from tiering_assets.ground.crash_points import reach
-from tiering_assets.ground.own_policies import read_own_policies
-from tiering_assets.ground.own_policy import OwnPolicies
-from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.ground.run_memory import RunMemory
-from tiering_assets.ground.writing import utc_now, writer_of
+from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
+from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
+from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.quality.ledger_suites import validate_ledgers
@@ -47,6 +48,65 @@ from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 from tiering_assets.tasks.worker import Worker
+
+DEFAULT_FILE = "tiering.toml"
+
+
+def read_own_policies(settings: PolicySettings) -> OwnPolicies:
+    """Read policy.file, else ./tiering.toml where it exists. SettingsError names file and place."""
+    path = Path(settings.file or DEFAULT_FILE)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if settings.file:
+            raise SettingsError(f"policy.file {path}: there is no such file") from None
+        return OwnPolicies()
+    except OSError as error:
+        raise SettingsError(f"policy file {path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise SettingsError(f"policy file {path}: not UTF-8") from None
+    return parse_own_policies(text, str(path))
+
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+class RunMemory:
+    """Kept by whoever asks under a key of their own. An error is no answer: it is asked again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[float, object]] = {}
+        self._final: dict[Hashable, object] = {}
+
+    def ask_final(
+        self, wanted: Sequence[K], ask: Callable[[list[K]], Sequence[T | None]]
+    ) -> dict[K, T | None]:
+        """Answers that can never change, in the order wanted; only new ones are asked for.
+
+        None is no answer: what is not there may come.
+        """
+        new = [key for key in wanted if key not in self._final]
+        if new:
+            answers = zip(new, ask(new), strict=True)
+            self._final.update({key: found for key, found in answers if found is not None})
+        return {key: cast("T | None", self._final.get(key)) for key in wanted}
+
+    def ask(
+        self, key: Hashable, ask: Callable[[], T], *, now: Callable[[], float], age_max_s: float
+    ) -> T:
+        """The answer kept under `key` if it is not older than that, else a new one.
+
+        `now` is a monotonic clock; an answer counts as old as its question.
+        """
+        found = self._kept.get(key)
+        if found is not None and now() - found[0] <= age_max_s:
+            return cast(T, found[1])
+        asked_at = now()
+        answer = ask()
+        self._kept[key] = (asked_at, answer)
+        return answer
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -175,3 +235,28 @@ def open_stack(
             open_lengths=partial(stored_lengths, meter=rates),
             rates=rates,
         )
+
+
+def bounds_of(stack: Stack) -> Bounds:
+    settings = stack.settings.evidence
+    return Bounds(fast_s=settings.age_max_s, slow_s=settings.surroundings_age_max_s)
+
+
+def asking(stack: Stack, *kinds: Kind) -> Dated:
+    """Evidence of these kinds, dated now: to be made before the question is sent."""
+    return Dated.at(stack.monotonic(), *kinds)
+
+
+def require_fresh(stack: Stack, effect: Effect, evidence: Dated, *, what: str) -> None:
+    """StaleEvidenceError where anything that the effect stands on is older than its bound."""
+    why = why_too_old(evidence, effect, now_s=stack.monotonic(), bounds=bounds_of(stack))
+    if why is not None:
+        raise StaleEvidenceError(
+            f"{what}: too long ago to {effect} on it: {why}; nothing was changed, run again "
+            f"(evidence.age_max_s, evidence.surroundings_age_max_s)"
+        )
+
+
+def is_young(stack: Stack, evidence: Dated, kind: Kind) -> bool:
+    """Whether a kind need not be asked for again yet."""
+    return evidence.is_young(kind, now_s=stack.monotonic(), bounds=bounds_of(stack))

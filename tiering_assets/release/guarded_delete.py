@@ -15,8 +15,7 @@ from resources.metastore.store import Node, VersionedPath
 from tiering_assets.change.topic_edit import is_marked
 from tiering_assets.change.undos import require_confirmed
 from tiering_assets.ground.evidence import Dated, Effect, Kind
-from tiering_assets.ground.freshness import require_fresh
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.topic.topic_evidence import deleted, topic_of
 from tiering_assets.records.models import LedgerFacts

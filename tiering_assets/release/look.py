@@ -15,9 +15,8 @@ from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext
 from resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
 from tiering_assets.look.ledger.quarantine import why_quarantined
 from tiering_assets.look.ledger.verification import gate_faults

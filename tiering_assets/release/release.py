@@ -30,10 +30,9 @@ from tiering_assets.change.topic_change import make_change
 from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Kind
-from tiering_assets.ground.freshness import is_young
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, is_young
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.topic.shadows import Shadows, find_shadows
 from tiering_assets.look.topic.topic_evidence import deleted

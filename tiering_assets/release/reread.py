@@ -24,10 +24,9 @@ from resources.metastore.ledgers import LedgerNode
 from resources.settings import Settings
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking, bounds_of, is_young
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import has_public_keys
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, bounds_of, is_young
 from tiering_assets.look.ledger.plan import resolve_all
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.verification import (

@@ -14,10 +14,9 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.change.disturb import Seen, must_wait
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking, is_young
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.signing import load_public_keys
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.topic.publications import Publications, recorded_publications
 from tiering_assets.look.topic.publish_gate import BrokerSeen, cannot_read, place_differences

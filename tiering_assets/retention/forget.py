@@ -21,9 +21,8 @@ from resources.object_store.deletion import delete_object
 from tiering_assets.clean.gone import Whereabouts
 from tiering_assets.clean.sweep import refuse_mass_delete, refuse_old_metadata
 from tiering_assets.ground.evidence import Dated, Effect
-from tiering_assets.ground.freshness import require_fresh
 from tiering_assets.ground.record_book import Stored
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.look.topic.bucket_listing import BucketListing, list_bucket
 from tiering_assets.records import keys

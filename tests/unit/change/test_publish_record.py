@@ -11,7 +11,7 @@ from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.publish import change_for, prepare_publication
 from tiering_assets.change.publish_record import canary_stands, record_publication
 from tiering_assets.change.topic_change import Confirmed
-from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.reread import Reread
 

@@ -8,7 +8,7 @@ from resources.errors import ObjectStoreError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.freshness import asking
+from tiering_assets.ground.stack import asking
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept

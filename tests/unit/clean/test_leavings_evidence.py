@@ -6,9 +6,8 @@ from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.leavings_evidence import decide_leavings
 from tiering_assets.clean.orphans import Keep, Sweep
-from tiering_assets.ground.outcome import win_outcome
 from tiering_assets.look.ledger.claims import claim_ledger
-from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt

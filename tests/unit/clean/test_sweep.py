@@ -10,9 +10,9 @@ from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean import sweep as sweeping
 from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.clean.sweep import find_leavings, refuse_mass_delete, sweep
-from tiering_assets.ground.outcome import win_outcome
 from tiering_assets.look.brakes.holds import hold_all
 from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.records.sweep_models import Swept

@@ -13,7 +13,7 @@ from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.change.undos import Noted
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
-from tiering_assets.ground.run_memory import RunMemory
+from tiering_assets.ground.stack import RunMemory
 from tiering_assets.look.topic.brokers_seen import known_brokers
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokerGone

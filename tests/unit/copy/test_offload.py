@@ -12,8 +12,8 @@ from resources.errors import (
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.copy import offload
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers, give_up, object_metadata
-from tiering_assets.ground.outcome import win_outcome
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.offload_format.keys import ROLE_KEY
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome

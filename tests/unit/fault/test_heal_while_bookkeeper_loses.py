@@ -7,7 +7,7 @@ import pytest
 from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC
 from tiering_assets.change import topic_change
-from tiering_assets.ground import freshness
+from tiering_assets.ground import stack as freshness
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.scrub.heal import Healed, heal_topic

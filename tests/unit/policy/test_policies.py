@@ -19,8 +19,8 @@ from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.ground.own_policies import read_own_policies
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
+from tiering_assets.ground.stack import read_own_policies
 from tiering_assets.policy.policies import (
     check_policies,
     select_from_topic,

@@ -11,7 +11,7 @@ from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.expired_rules import Expired, Fate
 from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.sweep import refuse_mass_delete
-from tiering_assets.ground.outcome import win_outcome
+from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
 from tiering_assets.records.sweep_models import ExpiredPlan, Swept

@@ -1,17 +1,58 @@
-"""Attempts whose check failed: written down once, and asked for before anything is done with them."""
+"""What is decided of an attempt for good: publish or abandon, and that its check failed.
+
+Owns: one conditional create decides the race. A publisher that slept while its attempt was abandoned
+finds the other's record and stops for good; a sweeper that comes while an attempt is being published
+finds `publish` and keeps everything. A quarantine is written down once, and asked for before anything
+is done with the attempt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 from uuid import UUID
 
 from resources.errors import FormatError
-from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.ground.record_book import RecordBook, Stored
+from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
-from tiering_assets.records.models import Quarantine
+from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine
 from tiering_assets.records.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Won:
+    """An attempt whose outcome is `publish`: no sweep can take it away any more."""
+
+    certificate: Stored[Certificate]
+    outcome: Stored[Outcome]
+
+
+def win_outcome(
+    stack: Stack,
+    after: Stored[Attempt] | Stored[Certificate],
+    wanted: Literal["publish", "abandon"],
+    *,
+    reason: str,
+) -> Stored[Outcome] | None:
+    """Create the outcome record, or find it; None when the other outcome stands already."""
+    record = after.record
+    ledger_id = record.ledger.ledger_id
+    stored, _ours = stack.book.create_or_read(
+        keys.outcome(ledger_id, record.uid),
+        Outcome(
+            ledger_id=ledger_id,
+            uid=record.uid,
+            outcome=wanted,
+            reason=reason,
+            decided_at=stack.now(),
+            writer=stack.writer,
+            previous=after.sha256,
+        ),
+    )
+    return stored if stored.record.outcome == wanted else None
 
 
 class HasBook(Protocol):

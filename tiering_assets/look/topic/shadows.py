@@ -16,8 +16,7 @@ from resources.metastore.envelope import is_compressed
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY
 from resources.metastore.topics import decode_topic
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.freshness import asking, is_young
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import Stack, asking, is_young
 
 
 class Shadows:

@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.ground.outcome import win_outcome
-from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.look.ledger.resume import (
     Certified,
     Complete,

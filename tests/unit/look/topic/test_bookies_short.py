@@ -15,8 +15,8 @@ from tiering_assets.change.confirm import reload_topic
 from tiering_assets.change.undos import list_unconfirmed
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.freshness import asking
 from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.ground.stack import asking
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.release.guarded_delete import delete_ledgers

@@ -14,7 +14,7 @@ from tests.support.sim_world import World
 from tiering_assets.change.confirm import NOT_LOADED, reload_topic
 from tiering_assets.change.disturb import see
 from tiering_assets.doctor.brokers import check_away
-from tiering_assets.ground.run_memory import RunMemory
+from tiering_assets.ground.stack import RunMemory
 from tiering_assets.look.topic import brokers_seen
 from tiering_assets.look.topic.broker_list import list_brokers, say_gone
 from tiering_assets.records import keys
