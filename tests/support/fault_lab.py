@@ -31,7 +31,7 @@ from tests.support.offload_policies import offload_policies
 from tiering_assets.batch.pipeline import LedgerOutcome
 from tiering_assets.clean.orphans import Sweep
 from tiering_assets.clean.sweep import Leaving, find_leavings, sweep
-from tiering_assets.copy.bucket_proof import require_proven
+from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.records import keys

@@ -36,7 +36,7 @@ from resources.devstack.traffic import (
 from resources.errors import BookieError, LedgerNotOnBookieError
 from resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
-from tiering_assets.copy.bucket_proof import require_proven
+from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.offload_format.decoder import Index, block_lengths, decode_index

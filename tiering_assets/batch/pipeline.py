@@ -15,18 +15,22 @@ from resources.errors import CopyChangedError, RunInterruptedError, TierkeeperEr
 from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.disturb import not_due
 from tiering_assets.change.publish import Published, PublishResult, publish_topic
-from tiering_assets.copy.ask_first import AskFirst
-from tiering_assets.copy.bucket_proof import require_proven
+from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
-from tiering_assets.copy.rights import Rights
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
 from tiering_assets.look.ledger.claims import claim_ledger, drop_claim
-from tiering_assets.look.ledger.failures import Failed, settle_failures
 from tiering_assets.look.ledger.plan import LedgerPlan, look_at, plan_ledger
-from tiering_assets.look.ledger.resume import Certified, Complete, find_certified, find_resumable
+from tiering_assets.look.ledger.resume import (
+    Certified,
+    Complete,
+    Failed,
+    find_certified,
+    find_resumable,
+    settle_failures,
+)
 from tiering_assets.records.models import Certificate
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 

@@ -22,7 +22,7 @@ from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.ledger.resume import Certified as Proven
 from tiering_assets.look.ledger.resume import find_resumable
 from tiering_assets.look.ledger.survey import ml_names_of
-from tiering_assets.look.topic.shadows import Shadows, find_shadows
+from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, ReleaseIntent

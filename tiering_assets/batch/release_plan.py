@@ -19,8 +19,7 @@ from tiering_assets.automation.choices import count_closed
 from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome, release_batch
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.shadows import find_shadows
-from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult

@@ -13,8 +13,7 @@ from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.ledger.claims import read_claim
-from tiering_assets.look.topic.shadows import Shadows
-from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.look.topic.topic_evidence import Shadows, topic_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def doctor(
 
 
 def _proofs(session: Session) -> Iterator[Finding]:
-    from tiering_assets.copy.bucket_proof import prove
+    from tiering_assets.copy.ask_first import prove
     from tiering_assets.ground.finding import asked
 
     def prove_it() -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from tiering_assets.ground.damage_advice import next_step
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import OffloadEvidence, decide_offload
-from tiering_assets.look.ledger.failures import list_failures, read_failure
+from tiering_assets.look.ledger.resume import list_failures, read_failure
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, SurveyedLedger, SurveyedTopic
 from tiering_assets.look.topic.topic_evidence import topic_of

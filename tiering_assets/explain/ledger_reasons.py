@@ -17,8 +17,12 @@ from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView
 from tiering_assets.look.topic.publications import Publications
 from tiering_assets.look.topic.publish_gate import Refuse, decide_publish
-from tiering_assets.look.topic.shadows import UnknownShadows, find_shadows
-from tiering_assets.look.topic.topic_evidence import asking_would_load, publish_evidence
+from tiering_assets.look.topic.topic_evidence import (
+    UnknownShadows,
+    asking_would_load,
+    find_shadows,
+    publish_evidence,
+)
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release

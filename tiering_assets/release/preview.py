@@ -14,8 +14,7 @@ from tiering_assets.change.disturb import see
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.publications import Publications
-from tiering_assets.look.topic.shadows import Shadows, find_shadows
-from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows, topic_of
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.release.evidence import (
     Evidence,

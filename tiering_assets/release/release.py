@@ -34,8 +34,7 @@ from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, is_young
 from tiering_assets.look.ledger.plan import facts_of
-from tiering_assets.look.topic.shadows import Shadows, find_shadows
-from tiering_assets.look.topic.topic_evidence import deleted
+from tiering_assets.look.topic.topic_evidence import Shadows, deleted, find_shadows
 from tiering_assets.records import keys
 from tiering_assets.records.models import BegunRelease, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord

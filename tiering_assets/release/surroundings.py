@@ -20,8 +20,7 @@ from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.topic.publications import Publications, recorded_publications
 from tiering_assets.look.topic.publish_gate import BrokerSeen, cannot_read, place_differences
-from tiering_assets.look.topic.shadows import Shadows
-from tiering_assets.look.topic.topic_evidence import look_at_brokers, our_place, topic_of
+from tiering_assets.look.topic.topic_evidence import Shadows, look_at_brokers, our_place, topic_of
 from tiering_assets.records.signature import PublicKeys
 
 

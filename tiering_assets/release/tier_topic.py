@@ -19,7 +19,7 @@ from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.evidence import Dated, all_of
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.shadows import Shadows
+from tiering_assets.look.topic.topic_evidence import Shadows
 from tiering_assets.release import finish as release_finish
 from tiering_assets.release import release
 from tiering_assets.release import work as release_work

@@ -19,8 +19,7 @@ from tiering_assets.change.topic_edit import Copy
 from tiering_assets.ground.evidence import Dated, Kind, all_of
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack, is_young
-from tiering_assets.look.topic.shadows import Shadows
-from tiering_assets.look.topic.topic_evidence import deleted, topic_of
+from tiering_assets.look.topic.topic_evidence import Shadows, deleted, topic_of
 from tiering_assets.records.models import ReleaseIntent
 from tiering_assets.release.evidence import Evidence, gather
 from tiering_assets.release.gate import NotYet, Release, decide_release

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from resources.errors import LedgerNotFoundError, RefusedError, TierkeeperError
 from tiering_assets.change.publish import Published, publish_topic
-from tiering_assets.copy.bucket_proof import require_proven
+from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.copy.old_layout import find_old_layout
 from tiering_assets.ground.reasons import Reason, Wait

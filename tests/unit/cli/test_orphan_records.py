@@ -13,7 +13,7 @@ from tests.support.two_checkers import kinds, second_opinion
 from tiering_assets.audit.audit import audit_store
 from tiering_assets.cli.main import run
 from tiering_assets.look.brakes.holds import hold_topic
-from tiering_assets.look.ledger.failures import Failed, settle_failures
+from tiering_assets.look.ledger.resume import Failed, settle_failures
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import ForgetPlan
 

@@ -7,8 +7,8 @@ import pytest
 from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.copy.ask_first import prove, require_proven
 from tiering_assets.copy.bucket_promises import PROMISES
-from tiering_assets.copy.bucket_proof import prove, require_proven
 from tiering_assets.ground.finding import Level
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.copy import rights
-from tiering_assets.copy.rights import Rights
+from tiering_assets.copy import ask_first as rights
+from tiering_assets.copy.ask_first import Rights
 
 
 @pytest.fixture

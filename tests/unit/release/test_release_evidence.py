@@ -13,7 +13,7 @@ from resources.pulsar.activity import TopicActivity
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.disturb import see
-from tiering_assets.look.topic.shadows import find_shadows
+from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.release import evidence as release_evidence
 from tiering_assets.release import look as release_look
 from tiering_assets.release import suite_evidence

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change.disturb import see
 from tiering_assets.ground.evidence import Kind
-from tiering_assets.look.topic.shadows import find_shadows
+from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.records.signature import PublicKeys
 from tiering_assets.release.look import look_at_ledger
 from tiering_assets.release.surroundings import gather_topic

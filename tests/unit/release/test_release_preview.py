@@ -5,7 +5,7 @@ import pytest
 from resources.errors import MetadataError
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_scene import TOPIC, Scene, is_released
-from tiering_assets.look.topic.shadows import UnknownShadows, find_shadows
+from tiering_assets.look.topic.topic_evidence import UnknownShadows, find_shadows
 from tiering_assets.release.gate import NotYet, Release
 from tiering_assets.release.preview import plan_release, plan_releases
 

@@ -27,7 +27,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.explain import backlog_evidence
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.look.ledger import failures
+from tiering_assets.look.ledger import resume as failures
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.policy.admission_rules import retry_after

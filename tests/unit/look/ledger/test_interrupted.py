@@ -12,8 +12,8 @@ from tiering_assets.change.publish import publish_topic
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.claims import claim_ledger, live_claims
-from tiering_assets.look.ledger.failures import list_failures, read_failure
 from tiering_assets.look.ledger.plan import plan_ledger
+from tiering_assets.look.ledger.resume import list_failures, read_failure
 
 OTHER = "t/ns/persistent/others"
 

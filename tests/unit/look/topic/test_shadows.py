@@ -2,7 +2,7 @@
 
 from resources.metastore.topics import TopicDirectory
 from tests.support.sim_scene import Scene
-from tiering_assets.look.topic.shadows import find_shadows
+from tiering_assets.look.topic.topic_evidence import find_shadows
 
 
 def test_a_topic_that_goes_while_all_are_read_shadows_nothing(monkeypatch):
