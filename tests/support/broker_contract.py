@@ -20,7 +20,7 @@ from resources.metastore.offload_context import (
 )
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.change.node_edit import edit_topic
+from tiering_assets.change.topic_change import edit_topic
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.keys import namespace_of

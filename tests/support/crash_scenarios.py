@@ -18,7 +18,7 @@ from tests.support.crash_scene import Scene, Shop
 from tests.support.crash_subject import Subject
 from tests.support.http_proxy import Do, once
 from tiering_assets.batch.release_plan import make_plan, write_plan
-from tiering_assets.change.node_edit import edit_topic
+from tiering_assets.change.topic_change import edit_topic
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.look.brakes.holds import hold_ledger

@@ -20,15 +20,9 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.object_store.records import RecordStore
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.batch import pipeline
-from tiering_assets.change import (
-    confirm,
-    copies_now,
-    node_edit,
-    publication,
-    publish,
-    topic_change,
-    topic_edit,
-)
+from tiering_assets.change import confirm, copies_now, publish, topic_change, topic_edit
+from tiering_assets.change import topic_change as node_edit
+from tiering_assets.change import topic_edit as publication
 from tiering_assets.clean import clean_up, leavings_evidence, leftovers, sweep
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import decide_leavings
@@ -44,10 +38,10 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
-from tiering_assets.release import finish as release_finish
 from tiering_assets.release import gate as release_gate
 from tiering_assets.release import guarded_delete, release
 from tiering_assets.release import look as release_look
+from tiering_assets.release import work as release_finish
 from tiering_assets.tasks import copy
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.verify import verify

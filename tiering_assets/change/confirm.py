@@ -1,25 +1,148 @@
-"""Make the broker see what we wrote, and prove that it reads it. design section 6.2, steps 3 and 4.
+"""Make the broker see what we wrote, or took back, and prove that it reads it. design section 6.2, 3 and 4.
 
 A broker trusts its memory of the managed-ledger node while a topic is loaded, so a change from
 outside counts only after an unload that was acknowledged after our write, or when nobody has the
 topic loaded. Unknown is not unloaded: such a topic is unloaded, too.
+
+Owns: an undo always writes, however short bookies are, for readers need it; the unload behind it may
+have to wait. Until one was acknowledged, or the topic is known not to be loaded, a broker may still
+read what its memory says: an object that was taken out, or none of a bookie copy that was marked. So
+the record stands before the write, every run tries again, and release and sweep refuse meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from resources.errors import BrokerError, RefusedError
+from resources.errors import BrokerError, ObjectStoreError, RefusedError
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.change.disturb import record_disturbance
-from tiering_assets.change.undos import confirm_undos, unconfirmed_of, waits_for_undo
+from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking, is_young, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import locate
 from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.records import keys
+from tiering_assets.records.broker_models import Undo, UndoConfirmed, WithdrawnContext
+
+
+class Noted:
+    """The record of one undo, written before it is done, as far as the store takes it.
+
+    The undo itself waits for no store: it is what gives readers their data back.
+    """
+
+    def __init__(
+        self, stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: str
+    ) -> None:
+        self._stack, self._ml_name = stack, ml_name
+        self._czxid, self._change, self._why = czxid, change, why
+        self._stored: Stored[Undo] | None = None
+        try:
+            self._stored = self._write()
+        except ObjectStoreError as error:
+            stack.narrate(f"{topic_of(ml_name)}: no record yet of what is taken back: {error}")
+
+    def confirm(self, *, by: str) -> None:
+        """Its broker knows. Without the store the next run confirms it once more."""
+        try:
+            if self._stored is not None:
+                confirm_undos(self._stack, [self._stored], by=by)
+        except ObjectStoreError as error:
+            self._stack.narrate(f"{topic_of(self._ml_name)}: undo unconfirmed: {error}")
+
+    def stays(self) -> None:
+        """Its broker may not know: leave a record that nobody confirmed before it was done.
+
+        Raises:
+            ObjectStoreError: no record stands, so nothing tells the next run.
+        """
+        if self._stored is not None:
+            confirmation = keys.undo_confirmed(self._stored.key)
+            if self._stack.book.read(UndoConfirmed, confirmation) is None:
+                return
+        self._stored = self._write()
+
+    def _write(self) -> Stored[Undo]:
+        written = self._stack.book.create(
+            keys.undo(self._ml_name, self._stack.new_uid()),
+            Undo(
+                ml_name=self._ml_name,
+                ml_czxid=self._czxid,
+                ledger_ids=tuple(self._change.last_entry_ids),
+                withdrawn=tuple(
+                    WithdrawnContext(i, copy.uid)
+                    for i, copy in sorted(self._change.contexts.items())
+                ),
+                why=self._why,
+                undone_at=self._stack.now(),
+                writer=self._stack.writer,
+            ),
+        )
+        reach("undo.recorded")
+        return written
+
+
+def unconfirmed_of(stack: Stack, ml_name: str) -> list[Stored[Undo]]:
+    """Undos of one topic that brokers may not know of: one listing. A deleted topic has none."""
+    return list(_unconfirmed(stack, keys.undos_of(ml_name)))
+
+
+def list_unconfirmed(stack: Stack) -> Iterator[Stored[Undo]]:
+    """The same of all topics."""
+    yield from _unconfirmed(stack, keys.UNDOS)
+
+
+def _unconfirmed(stack: Stack, prefix: str) -> Iterator[Stored[Undo]]:
+    for key in keys.unconfirmed_undos(stack.book.keys(prefix)):
+        stored = stack.book.require(Undo, key)
+        if stack.topics.read(stored.record.ml_name) is not None:
+            yield stored
+
+
+def confirm_undos(stack: Stack, undos: Iterable[Stored[Undo]], *, by: str) -> None:
+    """Say that no broker remembers what was taken back, after an unload or where none has it.
+
+    `undos` were listed before that unload was asked for.
+    """
+    for stored in undos:
+        stack.book.create_or_read(
+            keys.undo_confirmed(stored.key),
+            UndoConfirmed(
+                undo_key=stored.key,
+                undo_sha256=stored.sha256,
+                confirmed_by=by,
+                confirmed_at=stack.now(),
+                writer=stack.writer,
+            ),
+        )
+
+
+def waits_for_undo(undos: list[Stored[Undo]], why: str) -> Wait:
+    """In words: what is not confirmed, and what it waits for."""
+    ledgers = sorted({i for stored in undos for i in stored.record.ledger_ids})
+    what = f" of ledgers {', '.join(map(str, ledgers))}" if ledgers else ""
+    return Wait(
+        Reason.UNDO_UNCONFIRMED,
+        f"its broker may not know what was taken back{what}, as it has not unloaded the topic since: "
+        f"{why}",
+    )
+
+
+def require_confirmed(stack: Stack, ml_name: str) -> None:
+    """RefusedError while an undo of the topic is unconfirmed: its broker may read what would go."""
+    undos = unconfirmed_of(stack, ml_name)
+    if undos:
+        wait = waits_for_undo(undos, "nothing of it is deleted before that")
+        raise RefusedError(
+            f"{topic_of(ml_name)}: {wait}. The next publication or release of the topic unloads it, "
+            f"or unload it yourself and run again"
+        )
+
 
 RETRY_S = 1.0
 NOT_LOADED = "not loaded by any broker"

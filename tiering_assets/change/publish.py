@@ -23,14 +23,13 @@ from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.copies_now import CopiesNow, look_at_copies, quarantine_changed
 from tiering_assets.change.disturb import Seen, must_wait, see
-from tiering_assets.change.publication import plan_publication
 from tiering_assets.change.publish_record import (
     canary_stands,
     record_canary,
     record_publication,
 )
 from tiering_assets.change.topic_change import Confirmed, make_change, withdraw_standing
-from tiering_assets.change.topic_edit import Copy, TopicChange
+from tiering_assets.change.topic_edit import Copy, TopicChange, plan_publication
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.reasons import Reason, Wait

@@ -1,40 +1,92 @@
 """Write a topic's change, make its broker see it, and have it read. design sections 6.2 and 6.3.
 
 Owns: one compare-and-set, one unload and one rehearsal for all that a topic is due, contexts to
-publish and marks to set alike; and that a change which the broker cannot read is undone again.
-Nothing here decides: publish.py and release.py have, and the gates before them.
+publish and marks to set alike; and that a change which the broker cannot read is undone again. Every
+edit starts from a fresh read of the same node (czxid), keeps what it does not know, and goes out at
+most publish.read_to_write_max_s after that read, in the same session. A write whose answer was lost is
+judged by reading again. Nothing here decides: publish.py and release.py have, and the gates before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import RefusedError, TierkeeperError
-from resources.metastore.cas import EditResult
-from resources.metastore.ledger_info import ManagedLedger
+from resources.metastore.cas import EditResult, edit_node
+from resources.metastore.ledger_info import (
+    ManagedLedger,
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.offload_context import OffloadContext, driver_properties
-from resources.metastore.store import VersionedPath
-from tiering_assets.change.confirm import NOT_LOADED, rehearse, reload_topic
+from resources.metastore.store import Node, VersionedPath
+from resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.change.confirm import NOT_LOADED, Noted, rehearse, reload_topic, waits_for_undo
 from tiering_assets.change.disturb import Seen
-from tiering_assets.change.node_edit import edit_topic
-from tiering_assets.change.publication import plan_publication
 from tiering_assets.change.topic_edit import (
     Copy,
     TopicChange,
     apply_change,
     is_applied,
+    plan_publication,
     undo_change,
 )
-from tiering_assets.change.undos import Noted, waits_for_undo
 from tiering_assets.ground.crash_points import reach
 from tiering_assets.ground.evidence import Dated, Effect
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.topic_evidence import topic_of
+
+ATTEMPTS_MAX = 5
+
+Edit = Callable[[ManagedLedger], ManagedLedger | None]
+
+
+def edit_topic(
+    stack: Stack,
+    ml_name: str,
+    edit: Edit,
+    *,
+    czxid: int,
+    applied: Callable[[ManagedLedger], bool],
+    guards: Callable[[], Sequence[VersionedPath]] = tuple,
+) -> EditResult:
+    """Apply a pure edit; None from it means that nothing is left to do.
+
+    Raises:
+        MetadataConflictError: the node was deleted or made again, or others kept winning.
+        RefusedError: the result would be larger than publish.node_bytes_max.
+    """
+    limit = stack.settings.publish.node_bytes_max
+
+    def edit_bytes(node: Node) -> bytes | None:
+        edited = edit(decode_managed_ledger(node.data))
+        if edited is None:
+            return None
+        if edited.uncompressed_bytes > limit:
+            raise RefusedError(
+                f"{ml_name}: its managed-ledger node would hold {edited.uncompressed_bytes} bytes, "
+                f"publish.node_bytes_max is {limit}; trim the topic or raise the setting, and the "
+                f"store's node limit with it"
+            )
+        return encode_managed_ledger(edited)
+
+    return edit_node(
+        stack.metadata,
+        managed_ledger_path(ml_name),
+        edit_bytes,
+        expected_czxid=czxid,
+        applied=lambda node: applied(decode_managed_ledger(node.data)),
+        guards=guards,
+        read_to_write_max_s=stack.settings.publish.read_to_write_max_s,
+        attempts=ATTEMPTS_MAX,
+        clock=stack.monotonic,
+        sleep=stack.sleep,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,11 @@
 """What one compare-and-set does to a topic's node: new contexts and marks, or their undoing.
 
 Owns: contexts to publish and `bookkeeperDeleted` marks of due ledgers go out together, because each
-write costs the topic a reload. Undoing touches only what is still ours: a context of the same
-attempt, a mark of a ledger in the same change. Pure: every call judges a fresh read.
+write costs the topic a reload. A context of anybody else, complete or not, is never overwritten, unless
+it is exactly the attempt that was found broken and is to be replaced; a ledger that left the list was
+trimmed and is expired, not an error; a context of ours that is already there is done. Undoing touches
+only what is still ours: a context of the same attempt, a mark of a ledger in the same change. Pure:
+every call judges a fresh read.
 """
 
 from __future__ import annotations
@@ -19,7 +22,52 @@ from resources.metastore.offload_context import (
     remove_contexts,
     unmark_bookkeeper_deleted,
 )
-from tiering_assets.change.publication import plan_publication
+from tiering_assets.ground.reasons import Reason, Wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationPlan:
+    """Ledger ids by what the fresh read says of them."""
+
+    write: tuple[int, ...]
+    already: tuple[int, ...]
+    waiting: Mapping[int, Wait] = field(default_factory=dict)
+
+
+def plan_publication(
+    topic: ManagedLedger,
+    wanted: Mapping[int, UUID],
+    replacing: Mapping[int, UUID] | None = None,
+) -> PublicationPlan:
+    """Sort the wanted ledgers (id -> attempt) into written now, written before, and not.
+
+    `replacing` names broken attempts (id -> attempt) that a wanted one takes the place of.
+    """
+    broken = replacing or {}
+    write: list[int] = []
+    already: list[int] = []
+    waiting: dict[int, Wait] = {}
+    for ledger_id, uid in sorted(wanted.items()):
+        listed = topic.ledger(ledger_id)
+        if listed is None:
+            waiting[ledger_id] = Wait(
+                Reason.EXPIRED, "the topic no longer lists it; it was trimmed"
+            )
+        elif listed.is_open:  # one such ledger would make the edit of all others fail
+            waiting[ledger_id] = Wait(Reason.OPEN, "the topic lists it as still written to")
+        elif listed.offload is None:
+            write.append(ledger_id)
+        elif listed.offload.uid == uid and listed.offload.complete:
+            already.append(ledger_id)
+        elif listed.offload.complete and listed.offload.uid == broken.get(ledger_id):
+            write.append(ledger_id)
+        elif listed.offload.complete:
+            waiting[ledger_id] = Wait(Reason.PUBLISHED, f"by attempt {listed.offload.uid}")
+        else:
+            waiting[ledger_id] = Wait(
+                Reason.BROKER_COPYING, f"its context names attempt {listed.offload.uid}"
+            )
+    return PublicationPlan(write=tuple(write), already=tuple(already), waiting=waiting)
 
 
 @dataclass(frozen=True, slots=True)

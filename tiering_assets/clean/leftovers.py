@@ -17,7 +17,7 @@ from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
 from tiering_assets.change.confirm import reload_topic
 from tiering_assets.change.disturb import must_wait, see
-from tiering_assets.change.node_edit import edit_topic
+from tiering_assets.change.topic_change import edit_topic
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import is_served
 from tiering_assets.clean.leftovers_rules import (

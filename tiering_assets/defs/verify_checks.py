@@ -138,7 +138,7 @@ def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) ->
 
 def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
     from tiering_assets.records.models import SuiteResult
-    from tiering_assets.verify.index_recheck import recheck_indexes
+    from tiering_assets.verify.reverify import recheck_indexes
 
     results = recheck_indexes(stack, ledger_ids)
     judged = {i: result for i, result in results.items() if isinstance(result, SuiteResult)}

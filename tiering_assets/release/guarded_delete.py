@@ -12,8 +12,8 @@ from uuid import UUID
 
 from resources.errors import MetadataConflictError, MetadataUnknownError
 from resources.metastore.store import Node, VersionedPath
+from tiering_assets.change.confirm import require_confirmed
 from tiering_assets.change.topic_edit import is_marked
-from tiering_assets.change.undos import require_confirmed
 from tiering_assets.ground.evidence import Dated, Effect, Kind
 from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.ledger.plan import facts_of

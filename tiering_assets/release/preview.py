@@ -23,8 +23,8 @@ from tiering_assets.release.evidence import (
     look_at_ledgers,
 )
 from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
-from tiering_assets.release.surroundings import TopicEvidence, gather_topic
 from tiering_assets.release.work import decide_now
 
 

@@ -40,10 +40,9 @@ from tiering_assets.records.models import BegunRelease, ReleaseIntent
 from tiering_assets.records.models import Release as ReleaseRecord
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.evidence import Evidence, gather
-from tiering_assets.release.finish import finish_release, record_release
 from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.look import gather_topic
 from tiering_assets.release.reread import reread_before_release, reread_wanted
-from tiering_assets.release.surroundings import gather_topic
 from tiering_assets.release.work import (
     Due,
     Released,
@@ -51,7 +50,9 @@ from tiering_assets.release.work import (
     ReleaseWork,
     copies_of,
     decide_now,
+    finish_release,
     gate_again,
+    record_release,
     refuse_old_metadata,
 )
 

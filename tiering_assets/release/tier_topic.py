@@ -20,8 +20,8 @@ from tiering_assets.ground.evidence import Dated, all_of
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import Shadows
-from tiering_assets.release import finish as release_finish
 from tiering_assets.release import release
+from tiering_assets.release import work as release_finish
 from tiering_assets.release import work as release_work
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.gate import NotYet

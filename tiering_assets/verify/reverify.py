@@ -1,16 +1,26 @@
-"""Verify certified objects again: every byte, against the certificate and, if asked, the bookies.
+"""Verify certified objects again: every byte and the index, against the certificate and the bookies.
 
 Reads only. Owns: a difference is a finding about the copy, an outage is an error that says nothing
-about it; the two are never mixed up. The same tasks and the same decoder as the first verification.
+about it; the two are never mixed up. The same tasks and the same decoder as the first verification,
+and the same expectation suite over the index as it lies in the store now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from uuid import UUID
 
-from resources.errors import RefusedError, TierkeeperError
+from resources.errors import (
+    FormatError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    RefusedError,
+    TierkeeperError,
+)
+from resources.metastore.ledger_info import LedgerInfo
+from resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, facts_of, look_at, resolve_all
@@ -21,11 +31,68 @@ from tiering_assets.look.ledger.verification import (
     find_differences,
     rows_by_part,
 )
+from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
+from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate
+from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
+from tiering_assets.verify.verify import read_headers
+
+
+@dataclass(frozen=True, slots=True)
+class IndexNow:
+    """`facts` go to the expectation suite; None where there is nothing to judge."""
+
+    facts: IndexFacts | None
+    agrees: bool
+
+
+def look_at_index(
+    stack: Stack,
+    certificate: Certificate | None,
+    data: ObjectHead | None,
+    index: StoredObject | None,
+    listed: LedgerInfo | None,
+) -> IndexNow:
+    """Decode it, compare it with the certificate, and read the block headers back."""
+    if certificate is None or data is None or index is None:
+        return IndexNow(None, agrees=False)
+    try:
+        facts = index_facts(stack, certificate, data, index, listed)
+        found = decode_index(index.body)
+    except (FormatError, ObjectStoreError):
+        return IndexNow(None, agrees=False)
+    table = [(e.first_entry_id, e.part_number, e.offset) for e in found.entries]
+    agrees = (
+        sha256(index.body).hexdigest() == certificate.index.sha256
+        and found.data_object_length == certificate.data.size
+        and table == [(b.first_entry_id, b.part_number, b.offset) for b in certificate.blocks]
+    )
+    return IndexNow(facts, agrees)
+
+
+def index_facts(
+    stack: Stack,
+    certificate: Certificate,
+    data: ObjectHead,
+    index: StoredObject,
+    listed: LedgerInfo | None,
+) -> IndexFacts:
+    """What the expectation suite judges of a certified copy; reads its block headers."""
+    return IndexFacts(
+        ledger_id=certificate.ledger.ledger_id,
+        index=index.body,
+        index_size=index.head.size,
+        data_size=data.size,
+        headers=read_headers(stack, certificate),
+        last_entry_id=certificate.ledger.last_entry_id,
+        ledger_length=certificate.ledger.length,
+        payload_bytes=certificate.payload_bytes,
+        topic_entries=None if listed is None else listed.entries,
+        topic_bytes=None if listed is None else listed.size,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,3 +282,30 @@ def _bookies(
     if facts_of(sight.node) != certificate.ledger:
         return None, "bookies not asked: this is not the ledger that was certified any more"
     return LedgerSource.of(sight.node.metadata, resolve_all(stack, sight.node)), ""
+
+
+def recheck_indexes(
+    stack: Stack, ledger_ids: Iterable[int]
+) -> dict[int, SuiteResult | TierkeeperError]:
+    """One validation over all indexes; one ledger's trouble is its own."""
+    results: dict[int, SuiteResult | TierkeeperError] = {}
+    facts: list[IndexFacts] = []
+    for ledger_id in sorted(set(ledger_ids)):
+        try:
+            facts.append(_facts_now(stack, ledger_id))
+        except TierkeeperError as error:
+            results[ledger_id] = error
+    return {**results, **(stack.judge(facts) if facts else {})}
+
+
+def _facts_now(stack: Stack, ledger_id: int) -> IndexFacts:
+    stored, sight = certified_copy(stack, ledger_id)
+    record = stored.record
+    data, index = (
+        stack.objects.head(record.data.key),
+        stack.objects.get(record.index.key, bytes_max=INDEX_BYTES_MAX),
+    )
+    if data is None or index is None:
+        gone = record.index.key if data is not None else record.data.key
+        raise ObjectNotFoundError(f"ledger {ledger_id}: object {gone} is not in {record.bucket}")
+    return index_facts(stack, record, data, index, sight.listed)

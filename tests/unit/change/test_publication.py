@@ -6,7 +6,7 @@ from resources._proto import MLDataFormats_pb2 as ml_pb2
 from resources.errors import MetadataConflictError
 from resources.metastore.ledger_info import decode_managed_ledger
 from resources.metastore.offload_context import OffloadContext, publish_contexts
-from tiering_assets.change.publication import PublicationPlan, plan_publication
+from tiering_assets.change.topic_edit import PublicationPlan, plan_publication
 from tiering_assets.ground.reasons import Reason, Wait
 
 OURS = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")

@@ -9,8 +9,8 @@ import pytest
 from tests.support.sim_broker_memory import NAME
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.change.confirm import Noted
 from tiering_assets.change.topic_edit import Copy, TopicChange
-from tiering_assets.change.undos import Noted
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.ground.stack import RunMemory

@@ -206,7 +206,7 @@ def test_too_old_after_the_reload_is_asked_again_without_a_second_unload(
             scene.wait(stack.settings.evidence.age_max_s + 1)
         return found
 
-    monkeypatch.setattr("tiering_assets.release.surroundings.read_holds", slow)
+    monkeypatch.setattr("tiering_assets.release.look.read_holds", slow)
     after_the_reload(monkeypatch, lambda: looks.extend([None] * slow_looks))
     before = len(reloads(scene))
     result = scene.release()

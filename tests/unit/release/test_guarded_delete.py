@@ -11,7 +11,7 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records.models import LedgerFacts
-from tiering_assets.release import finish as release_finish
+from tiering_assets.release import work as release_finish
 from tiering_assets.release.guarded_delete import delete_ledgers
 
 PATH = managed_ledger_path(TOPIC)

@@ -15,11 +15,11 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.disturb import see
 from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.release import evidence as release_evidence
+from tiering_assets.release import evidence as suite_evidence
 from tiering_assets.release import look as release_look
-from tiering_assets.release import suite_evidence
 from tiering_assets.release.evidence import Looked, gather, judge_all, look_at_ledgers
 from tiering_assets.release.gate import ObjectNow
-from tiering_assets.release.surroundings import gather_topic
+from tiering_assets.release.look import gather_topic
 
 PATH = managed_ledger_path(TOPIC)
 OTHER = UUID(int=7)

@@ -12,8 +12,7 @@ from tiering_assets.change.disturb import see
 from tiering_assets.ground.evidence import Kind
 from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.records.signature import PublicKeys
-from tiering_assets.release.look import look_at_ledger
-from tiering_assets.release.surroundings import gather_topic
+from tiering_assets.release.look import gather_topic, look_at_ledger
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from resources.errors import BrokerError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change.disturb import see
 from tiering_assets.look.topic.topic_evidence import find_shadows
-from tiering_assets.release.surroundings import gather_topic
+from tiering_assets.release.look import gather_topic
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from tiering_assets.change import topic_change
 from tiering_assets.look.brakes import holds
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
-from tiering_assets.release import finish as release_finish
 from tiering_assets.release import guarded_delete, release
-from tiering_assets.release import surroundings as release_surroundings
+from tiering_assets.release import look as release_surroundings
+from tiering_assets.release import work as release_finish
 from tiering_assets.release import work as release_work
 from tiering_assets.release.release import prepare_release, release_topic
 from tiering_assets.release.reread import Reread

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.verify.index_evidence import IndexNow, look_at_index
+from tiering_assets.verify.reverify import IndexNow, look_at_index
 
 
 @pytest.fixture

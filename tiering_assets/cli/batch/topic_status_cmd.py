@@ -74,7 +74,7 @@ def offload_status(session: Session, *, topic: AnyTopic) -> None:
 
 def _unconfirmed(stack: Stack, ml_name: str) -> list[int]:
     """Ledgers that were taken back, and whose broker may not know."""
-    from tiering_assets.change.undos import unconfirmed_of
+    from tiering_assets.change.confirm import unconfirmed_of
 
     return sorted({i for one in unconfirmed_of(stack, ml_name) for i in one.record.ledger_ids})
 

@@ -11,8 +11,7 @@ from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change import confirm
-from tiering_assets.change.confirm import reload_topic
-from tiering_assets.change.undos import list_unconfirmed
+from tiering_assets.change.confirm import list_unconfirmed, reload_topic
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Reason, Wait
