@@ -68,7 +68,7 @@ def _why(stack: Stack) -> object:
 
 
 def _figures(stack: Stack) -> object:
-    from tiering_assets.explain.fleet_figures import take_figures
+    from tiering_assets.explain.backlog import take_figures
 
     return take_figures(stack)
 

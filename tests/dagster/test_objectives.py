@@ -17,7 +17,7 @@ from tiering_assets.defs.explain.figures import OBJECTIVES_MET
 from tiering_assets.defs.lineage import ASSETS
 from tiering_assets.defs.shared.partitions import TIERING_BACKLOG
 from tiering_assets.defs.shared.resources import TieringStack
-from tiering_assets.explain import fleet_figures
+from tiering_assets.explain import backlog as fleet_figures
 
 TOPIC = "t/ns/persistent/orders"
 NAME = "persistent://t/ns/orders"

@@ -1,6 +1,6 @@
 """What the house is like: modules by folder, arrows between features, and one ledger's way through it.
 
-    python -m tests.support.house       writes build/house.json; with --walk, prints the way as docs/walk.md
+    python -m tests.support.house [--walk]      writes build/house.json, and docs/walk.md
 
 Owns: the way is traced and not drawn: one ledger is copied, published and released on simulated servers,
 and each module of ours whose code ran is on it, in the order in which it was first entered.
@@ -8,20 +8,27 @@ and each module of ours whose code ran is on it, in the order in which it was fi
 
 from __future__ import annotations
 
+import argparse
 import ast
+import json
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tests.support.rooms import FEATURES, GROUND, feature_pairs
 from tests.support.sim_scene import TOPIC, Scene, is_released
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "build" / "house.json"
+WALK = ROOT / "docs" / "walk.md"
 SCHEMA = "tierkeeper/house/1"
 PACKAGE = "tiering_assets"
+
+Walked = list[tuple[str, list[str]]]  # phase, and the modules that it enters first
 
 
 def modules_by_folder() -> dict[str, int]:
@@ -37,7 +44,7 @@ def lines_by_folder() -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def walk() -> list[tuple[str, list[str]]]:
+def walk() -> Walked:
     """One ledger from sealed to released: each phase with the modules that it enters first."""
     scene = Scene()
     scene.fill(TOPIC)  # the last closed ledger of a topic is not released
@@ -45,39 +52,45 @@ def walk() -> list[tuple[str, list[str]]]:
     phases: list[tuple[str, Callable[[], Any]]] = [
         ("copied, read back and certified", scene.certify),
         ("published", scene.publish),
-        ("released", lambda: is_released(scene.release())),
+        ("released", scene.release),
     ]
     found = []
+    done: Any = None
     for name, act in phases:
         before = len(seen)
-        if name == "released":
+        if act == scene.release:
             scene.past_the_lag()
         with _traced(seen):
             done = act()
-        assert done, name
         found.append((name, seen[before:]))
+    assert is_released(done), done
     return found
 
 
-class _traced:
-    """Adds to a list each module of ours that is entered while this lasts."""
+@contextmanager
+def _traced(seen: list[str]) -> Iterator[None]:
+    """Adds to a list each module of ours that is entered meanwhile; to be imported is not yet to be used."""
+    known = set(seen)
 
-    def __init__(self, seen: list[str]) -> None:
-        self._seen, self._known = seen, set(seen)
+    def called(frame: FrameType, event: str, _argument: object) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event != "call" or name in known or frame.f_code.co_name == "<module>":
+            return
+        if name.startswith(f"{PACKAGE}."):
+            known.add(name)
+            seen.append(name)
 
-    def __enter__(self) -> None:
-        sys.setprofile(self._called)
-
-    def __exit__(self, *_exception: object) -> None:
+    sys.setprofile(called)
+    try:
+        yield
+    finally:
         sys.setprofile(None)
 
-    def _called(self, frame: FrameType, event: str, _argument: object) -> None:
-        name = frame.f_globals.get("__name__", "")
-        if event == "call" and name.startswith(f"{PACKAGE}.") and name not in self._known:
-            if frame.f_code.co_name == "<module>":
-                return  # imported, which is not yet used
-            self._known.add(name)
-            self._seen.append(name)
+
+def way(walked: Walked) -> list[str]:
+    """The modules on it that decide or do: no format, record, task or suite, which are what it is done with."""
+    features = tuple(f"{room}." for room in (*FEATURES, *GROUND))
+    return [name for _phase, names in walked for name in names if name.startswith(features)]
 
 
 def idea_of(name: str) -> str:
@@ -87,13 +100,46 @@ def idea_of(name: str) -> str:
     return said.split("\n")[0]
 
 
-def way() -> list[str]:
-    return [name for _phase, names in walk() for name in names]
+def page(walked: Walked) -> str:
+    """docs/walk.md."""
+    lines = [
+        "# One ledger's way",
+        "",
+        "`python -m tests.support.house --walk` follows one ledger through the code, on simulated servers, and writes this page:",
+        "each module of ours whose code runs, where it is entered first.",
+    ]
+    for phase, names in walked:
+        lines += ["", f"## {phase}", "", "| module | idea |", "|---|---|"]
+        for name in names:
+            room, _dot, module = name.removeprefix(f"{PACKAGE}.").rpartition(".")
+            lines.append(f"| `{room.replace('.', '/')}/{module}.py` | {idea_of(name)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--walk", action="store_true", help="write docs/walk.md as well")
+    asked = parser.parse_args()
+    pairs, modules, walked = feature_pairs(), modules_by_folder(), walk()
+    on_the_way = way(walked)
+    found = {
+        "schema": SCHEMA,
+        "modules": modules,
+        "lines": lines_by_folder(),
+        "feature_pairs": [[ours, theirs, count] for (ours, theirs), count in pairs.items()],
+        "modules_on_the_way": on_the_way,
+    }
+    OUTPUT.parent.mkdir(exist_ok=True)
+    OUTPUT.write_text(json.dumps(found, indent=2) + "\n")
+    if asked.walk:
+        WALK.write_text(page(walked), encoding="utf-8")
+    sys.stdout.write(
+        f"{sum(modules.values())} modules in {len(modules)} folders, at most "
+        f"{max(modules.values())} in one; {len(pairs)} pairs of features; "
+        f"{len(on_the_way)} modules on one ledger's way; see {OUTPUT}\n"
+    )
+    return 0
 
 
 if __name__ == "__main__":
-    w = walk()
-    for phase, names in w:
-        print(phase, len(names))
-        for n in names:
-            print("   ", n)
+    raise SystemExit(main())

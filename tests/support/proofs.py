@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.support.crash_processes import KINDS
 from tests.support.killers import Killers
+from tests.support.rooms import FEATURES, GROUND
 from tiering_assets.ground.crash_points import POINTS
 
 ROOT = Path(__file__).parents[2]
@@ -32,25 +33,7 @@ _STEPS = (
     "tiering_assets/records/*.py",
     "tiering_assets/tasks/*.py",
     "tiering_assets/look/*/*.py",
-    *(
-        f"tiering_assets/{room}/*.py"
-        for room in (
-            "ground",
-            "policy",
-            "copy",
-            "verify",
-            "change",
-            "release",
-            "clean",
-            "retention",
-            "scrub",
-            "audit",
-            "explain",
-            "automation",
-            "batch",
-            "doctor",
-        )
-    ),
+    *(f"{room.replace('.', '/')}/*.py" for room in (*FEATURES, *GROUND)),
 )
 _ALL = ("resources/**/*.py", "tiering_assets/**/*.py")
 

@@ -259,7 +259,7 @@ def told_by(lines: tuple[str, ...], form: tuple[str, ...]) -> Lines:
     """One story on servers of its own, in a folder of its own."""
     from tests.support.trimmed_cluster import TOPIC as ML_NAME
     from tests.support.trimmed_cluster import TrimmedCluster
-    from tiering_assets.cli.main import Session
+    from tiering_assets.cli import main
 
     cluster = TrimmedCluster()
     cluster.broker.retention = lambda _topic: Retention(minutes=None, megabytes=None)  # type: ignore[attr-defined]
@@ -279,7 +279,7 @@ def told_by(lines: tuple[str, ...], form: tuple[str, ...]) -> Lines:
     with (
         tempfile.TemporaryDirectory() as folder,
         chdir(folder),
-        patch.object(Session, "stack", served),
+        patch.object(main.Session, "stack", served),  # type: ignore[attr-defined]
         patch.dict(os.environ, {"PATH": os.environ["PATH"], "HOME": folder}, clear=True),
     ):
         Path("tierkeeper.toml").write_text(NOWHERE)

@@ -6,14 +6,23 @@ An import inside a function counts like any other, and needs a line in LAZY to b
 import ast
 import re
 from collections import Counter
-from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.rooms import (
+    FEATURES,
+    GROUND,
+    IMPORTS,
+    MODULES,
+    ROOT,
+    WRITTEN,
+    feature_pairs,
+    inside,
+    tree_of,
+)
+
 LINES_MAX = 400
 MODULES_MAX = 15  # of a folder
 
@@ -39,8 +48,8 @@ SHARED = {"resources.devstack.prerequisites"}  # finds Java for Spark and doctor
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     "resources": "errors plain_text proto_text settings settings_bounds settings_protocol",
-    "resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata placement "
-    "stored_entry wire_v2",
+    "resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
+    "placement stored_entry wire_v2",
     "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
     "resources.object_store": "multipart records s3_errors store",
@@ -50,17 +59,14 @@ PURE = {
     "tiering_assets.automation": "stuck_rules",
     "tiering_assets.batch": "offload_estimate_rules offload_prefix_rules offload_status_rules "
     "request_count",
-    "tiering_assets.change": "disturbance publication topic_edit",
+    "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules leftovers_rules orphans removal",
     "tiering_assets.doctor": "lifecycle worker_check",
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
     "lag_figures objectives topic_counts",
-    "tiering_assets.ground": "damage_advice evidence finding own_policy reasons release_audit "
-    "run_memory",
-    "tiering_assets.look.brakes": "pauses_rules",
-    "tiering_assets.look.ledger": "certificate_check certificate_facts eligibility states storage_class "
-    "verification",
-    "tiering_assets.look.topic": "bookie_room broker_memory brokers lag publish_gate topic_policy",
+    "tiering_assets.ground": "damage_advice evidence finding own_policy reasons release_audit",
+    "tiering_assets.look.ledger": "eligibility states storage_class verification",
+    "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",
     "tiering_assets.release": "approval caps gate",
     "tiering_assets.retention": "expiry_rules forget_rules retention_load",
@@ -71,7 +77,6 @@ NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
 BY_WHAT_IT_IS_GIVEN = {  # a store that they read and write
     "tiering_assets.copy.bucket_promises",
     "tiering_assets.doctor.bucket",
-    "tiering_assets.ground.record_book",
 }
 OUTSIDE = set(FRAMEWORKS) | {
     "os",
@@ -92,26 +97,6 @@ EDGES = (
     "tiering_assets.definitions",
     "tiering_assets.demo",
 )
-# What one ledger's way is made of: a rule and its doer together, by what they do to a ledger.
-FEATURES = tuple(
-    f"tiering_assets.{room}"
-    for room in (
-        "policy",
-        "copy",
-        "verify",
-        "change",
-        "release",
-        "clean",
-        "retention",
-        "scrub",
-        "audit",
-        "explain",
-        "automation",
-        "batch",
-        "doctor",
-    )
-)
-GROUND = ("tiering_assets.ground", "tiering_assets.look")  # what all features stand on
 NEVER = {
     "resources": ("tiering_assets",),
     "tiering_assets.tasks": (*EDGES, *FEATURES, *GROUND, "tiering_assets.spark"),
@@ -145,52 +130,6 @@ LONG = {"resources.object_store.s3": "the one implementation of the object store
 
 # Hosts that source and docs may name: ours, those in examples, and identifiers that are no address.
 HOSTS = re.compile(r"127\.0\.0\.1|localhost|.*\.example(\.com)?|json-schema\.org|ant\.apache\.org")
-
-
-class Import(NamedTuple):
-    module: str
-    importer: str
-    lazy: bool
-
-
-def name_of(path):
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-MODULES = {
-    name_of(path): path
-    for room in ("resources", "tiering_assets")
-    for path in sorted((ROOT / room).rglob("*.py"))
-}
-WRITTEN = {name: path for name, path in MODULES.items() if "_pb2" not in name}
-
-
-@cache
-def tree_of(name):
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
-
-
-def imports_of(name):
-    top = set(tree_of(name).body)
-    for node in ast.walk(tree_of(name)):
-        if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found = [
-                full if (full := f"{node.module}.{alias.name}") in MODULES else node.module
-                for alias in node.names
-            ]
-        else:
-            assert not isinstance(node, ast.ImportFrom), f"{name}: relative import"
-            continue
-        yield from (Import(module, name, node not in top) for module in found)
-
-
-IMPORTS = [found for name in WRITTEN for found in imports_of(name)]
-
-
-def inside(name, *rooms):
-    return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
 def is_pure(name):
@@ -286,16 +225,8 @@ def test_no_room_imports_itself_by_way_of_others():
     assert len([*TopologicalSorter(graph).static_order()]) > 10  # CycleError names the cycle
 
 
-def feature_of(name):
-    return next((room for room in FEATURES if inside(name, room)), None)
-
-
 def test_features_know_few_others_and_none_that_knows_them():
-    pairs = {
-        (ours, theirs)
-        for i in IMPORTS
-        if (ours := feature_of(i.importer)) and (theirs := feature_of(i.module)) and ours != theirs
-    }
+    pairs = feature_pairs()
     assert len(pairs) <= 30
     assert sorted(pair for pair in pairs if pair[::-1] in pairs) == []
 
@@ -311,6 +242,35 @@ def test_a_feature_shows_which_of_its_modules_are_pure():
     modules = {n for n in WRITTEN if inside(n, *FEATURES, *GROUND) and "." in room_of(n)}
     unlisted = {n for n in modules if not is_pure(n) and MODULES[n].name != "__init__.py"}
     assert unlisted - impure == BY_WHAT_IT_IS_GIVEN
+
+
+def is_one_call(function):
+    """Whether it only hands on what it was given."""
+    told = [
+        s
+        for s in function.body
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    ]
+    return (
+        len(told) == 1
+        and isinstance(told[0], ast.Return)
+        and isinstance(told[0].value, ast.Call)
+        and isinstance(told[0].value.func, ast.Name)
+    )
+
+
+def test_no_module_only_hands_on():
+    """One whose functions all return a single call is a door to another room and nothing else."""
+    doors = []
+    for name in (n for n in WRITTEN if inside(n, *FEATURES, *GROUND)):
+        found = [node for node in tree_of(name).body if isinstance(node, ast.FunctionDef)]
+        if (
+            found
+            and all(map(is_one_call, found))
+            and not any(isinstance(n, ast.ClassDef) for n in tree_of(name).body)
+        ):
+            doors.append(name)
+    assert doors == []
 
 
 def test_metrics_are_figures_of_rules_alone():

@@ -1,8 +1,9 @@
-"""Why each ledger is not yet where policy wants it, for one ledger or a fleet.
+"""Why each ledger is not yet where policy wants it, for one ledger or a fleet, and the fleet's figures.
 
 Reads only. Owns: `ledger why`, `topic backlog` and the asset tiering_backlog all come from here. Who
 names a topic gets its own policy level asked, too, which may have a broker load topics unless
-`loads_nothing` is given; a count of the fleet does not ask and loads nothing.
+`loads_nothing` is given; a count of the fleet does not ask and loads nothing. Figures are always of all
+topics: a count over some of them would read as a drop.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from tiering_assets.explain.asked_once import asking_once
 from tiering_assets.explain.backlog_counts import Explained, ReasonCount, count_reasons
 from tiering_assets.explain.backlog_evidence import Failures, Look
 from tiering_assets.explain.backlog_reason import BacklogReason, Because, of_wait
+from tiering_assets.explain.backlog_topic import reloads_of_last_hour
+from tiering_assets.explain.lag_figures import Counted, FleetFigures, count_figures
 from tiering_assets.explain.ledger_reasons import Seen, why_not_released
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
@@ -24,6 +27,7 @@ from tiering_assets.look.ledger.plan import decide_sight
 from tiering_assets.look.ledger.survey import LedgerView, SurveyedTopic, survey_topics
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.policy.policies import open_policies
+from tiering_assets.records.keys import namespace_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,4 +150,31 @@ def count_backlog(
             for one in explained
         ),
         now=now,
+    )
+
+
+def take_figures(stack: Stack) -> FleetFigures:
+    """Survey all topics and count."""
+    return figures_now(stack, explain_backlog(stack))
+
+
+def figures_now(stack: Stack, explained: Iterable[ExplainedLedger]) -> FleetFigures:
+    """Count ledgers that were explained just now; they must be the whole fleet's."""
+    return count_figures(
+        (
+            Counted(
+                topic=one.view.topic,
+                namespace=namespace_of(one.view.ml_name),
+                reason=one.because.reason,
+                state=one.view.state,
+                bytes=one.view.bytes or 0,
+                closed_at=one.view.closed_at,
+                due_at=one.due_at,
+                certified=one.view.offloaded_by == "tierkeeper",
+                damaged=one.because.reason is BacklogReason.DAMAGED,
+            )
+            for one in explained
+        ),
+        disturbances_last_hour=sum(reloads_of_last_hour(stack).values()),
+        now=stack.now(),
     )

@@ -108,7 +108,6 @@ class RunMemory:
         return answer
 
 
-T = TypeVar("T")
 R = TypeVar("R")
 Narrate = Callable[[str], None]
 Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]

@@ -8,9 +8,8 @@ from resources.errors import ObjectStoreError
 from tests.support.sim_scene import TOPIC, Scene, flip_reads, reasons_of
 from tiering_assets.audit.audit import audit_store
 from tiering_assets.audit.audit_damage import record_audited
-from tiering_assets.explain.backlog import explain_backlog, explain_ledger
+from tiering_assets.explain.backlog import explain_backlog, explain_ledger, take_figures
 from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.explain.fleet_figures import take_figures
 from tiering_assets.look.brakes.holds import hold_ledger
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys

@@ -18,8 +18,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.orphans import Sweep
-from tiering_assets.explain.backlog import explain_backlog
-from tiering_assets.explain.fleet_figures import take_figures
+from tiering_assets.explain.backlog import explain_backlog, take_figures
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.look.brakes import pauses
 from tiering_assets.look.brakes.holds import hold_ledger

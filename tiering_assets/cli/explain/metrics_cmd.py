@@ -92,7 +92,7 @@ def print_metrics(session: Session) -> None:
 
 def _survey(session: Session) -> tuple[FleetFigures, Sequence[Finding]]:
     """With connections of its own, so that no survey suffers from what happened to the last one."""
-    from tiering_assets.explain.fleet_figures import take_figures
+    from tiering_assets.explain.backlog import take_figures
     from tiering_assets.explain.objectives import decide_objectives
 
     with session.stack() as stack:

@@ -64,8 +64,7 @@ def discovered(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.batch.newest_releases import newest_releases
-    from tiering_assets.explain.backlog import count_backlog, explain_backlog
-    from tiering_assets.explain.fleet_figures import figures_now
+    from tiering_assets.explain.backlog import count_backlog, explain_backlog, figures_now
     from tiering_assets.look.ledger.survey import UNFINISHED
 
     with tiering_stack.connect(context) as stack:

@@ -112,7 +112,7 @@ class BacklogAtEnd:
         return list(explain_backlog(self._stack))
 
     def figures(self) -> FleetFigures:
-        from tiering_assets.explain.fleet_figures import figures_now
+        from tiering_assets.explain.backlog import figures_now
 
         return figures_now(self._stack, self.explained)
 
