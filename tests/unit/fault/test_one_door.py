@@ -31,7 +31,7 @@ def callers(name):
         ("release_batch", {"batch.release_plan"}),
         ("release_topic", {"batch.release_batch"}),
         ("tier_topic", {"batch.release_batch"}),
-        ("delete_ledgers", {"release.finish"}),
+        ("delete_ledgers", {"release.work"}),
     ],
 )
 def test_nothing_but_the_plan_releases(inner, only):

@@ -16,43 +16,9 @@ from uuid import UUID
 
 from resources.errors import FormatError
 from tiering_assets.ground.record_book import RecordBook, Stored
-from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine
 from tiering_assets.records.writer import Writer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Won:
-    """An attempt whose outcome is `publish`: no sweep can take it away any more."""
-
-    certificate: Stored[Certificate]
-    outcome: Stored[Outcome]
-
-
-def win_outcome(
-    stack: Stack,
-    after: Stored[Attempt] | Stored[Certificate],
-    wanted: Literal["publish", "abandon"],
-    *,
-    reason: str,
-) -> Stored[Outcome] | None:
-    """Create the outcome record, or find it; None when the other outcome stands already."""
-    record = after.record
-    ledger_id = record.ledger.ledger_id
-    stored, _ours = stack.book.create_or_read(
-        keys.outcome(ledger_id, record.uid),
-        Outcome(
-            ledger_id=ledger_id,
-            uid=record.uid,
-            outcome=wanted,
-            reason=reason,
-            decided_at=stack.now(),
-            writer=stack.writer,
-            previous=after.sha256,
-        ),
-    )
-    return stored if stored.record.outcome == wanted else None
 
 
 class HasBook(Protocol):
@@ -70,6 +36,39 @@ class Desk(HasBook, Protocol):
 
     @property
     def now(self) -> Callable[[], datetime]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Won:
+    """An attempt whose outcome is `publish`: no sweep can take it away any more."""
+
+    certificate: Stored[Certificate]
+    outcome: Stored[Outcome]
+
+
+def win_outcome(
+    desk: Desk,
+    after: Stored[Attempt] | Stored[Certificate],
+    wanted: Literal["publish", "abandon"],
+    *,
+    reason: str,
+) -> Stored[Outcome] | None:
+    """Create the outcome record, or find it; None when the other outcome stands already."""
+    record = after.record
+    ledger_id = record.ledger.ledger_id
+    stored, _ours = desk.book.create_or_read(
+        keys.outcome(ledger_id, record.uid),
+        Outcome(
+            ledger_id=ledger_id,
+            uid=record.uid,
+            outcome=wanted,
+            reason=reason,
+            decided_at=desk.now(),
+            writer=desk.writer,
+            previous=after.sha256,
+        ),
+    )
+    return stored if stored.record.outcome == wanted else None
 
 
 def quarantine(
