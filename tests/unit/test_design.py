@@ -63,3 +63,32 @@ def test_every_page_is_found_from_the_first_one_of_the_docs():
     linked = set(re.findall(r"\]\(([a-z-]+\.md)\)", index))
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert linked == pages
+
+
+def test_the_architecture_has_a_line_for_each_folder_and_for_no_other():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `((?:resources|tiering_assets)/[\w/]*)` \| ", page, re.MULTILINE)
+    folders = {
+        f"{path.parent.relative_to(ROOT)}/" for path in sources("resources", "tiering_assets")
+    }
+    assert len(listed) == len({*listed})
+    assert {*listed} == folders
+
+
+def test_every_module_that_a_page_names_is_there():
+    """By its path below tiering_assets/ or with it; what a shell types is no path of ours."""
+    rooms = {path.name for path in (ROOT / "tiering_assets").iterdir() if path.is_dir()}
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    named = {
+        (page.name, path)
+        for page in pages
+        for path in re.findall(r"(?<![\w/.])((?:\w+/)+\w+\.py)\b", page.read_text(encoding="utf-8"))
+        if path.split("/")[0] in {"tiering_assets", "resources", "tests", *rooms}
+    }
+    assert len(named) > 30
+    missing = [
+        (page, path)
+        for page, path in sorted(named)
+        if not (ROOT / path).exists() and not (ROOT / "tiering_assets" / path).exists()
+    ]
+    assert missing == []
