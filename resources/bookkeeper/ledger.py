@@ -20,7 +20,7 @@ class DigestType(Enum):
     DUMMY = 4
 
 
-class LedgerState(Enum):
+class BookKeeperState(Enum):
     """Values are those of LedgerMetadataFormat.State."""
 
     OPEN = 1
@@ -29,7 +29,7 @@ class LedgerState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class EnsembleFragment:
     """A run of entries with one ensemble; it ends where the next one begins."""
 
     first_entry_id: int
@@ -41,13 +41,13 @@ class LedgerMetadata:
     """One ledger as its metadata node has it. `length` is payload bytes; -1 is "no entry yet"."""
 
     ledger_id: int
-    state: LedgerState
+    state: BookKeeperState
     last_entry_id: int
     length: int
     ensemble_size: int
     write_quorum: int
     ack_quorum: int
-    segments: tuple[Segment, ...]
+    segments: tuple[EnsembleFragment, ...]
     digest_type: DigestType = DigestType.CRC32
     password: bytes | None = field(default=None, repr=False)
     ctime_ms: int | None = None

@@ -17,7 +17,12 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.errors import FormatError, IntegrityError
 from resources.proto_text import require_text
 
@@ -76,7 +81,7 @@ def index_ledger_metadata(data: bytes, *, ledger_id: int, ctime_ms: int) -> byte
         IntegrityError: the ledger is not CLOSED, so its length and last entry are not final.
     """
     metadata = decode_ledger_metadata(ledger_id, data)
-    if metadata.state is not LedgerState.CLOSED:
+    if metadata.state is not BookKeeperState.CLOSED:
         raise IntegrityError(
             f"ledger {ledger_id}: an index needs a CLOSED ledger, found {metadata.state.name}"
         )
@@ -100,13 +105,13 @@ def _decode_lines(what: str, ledger_id: int, body: bytes) -> LedgerMetadata:
         lines = [line for line in body.decode().split("\n") if line]
         write_quorum, ensemble_size, length = (int(line) for line in lines[:3])
         rows = [line.split("\t") for line in lines[3:]]
-        state, last_entry_id = LedgerState.OPEN, NO_ENTRY
+        state, last_entry_id = BookKeeperState.OPEN, NO_ENTRY
         if rows and rows[-1][1:] == [_V1_CLOSED_TAG]:
             last_entry_id = int(rows.pop()[0])
-            state = LedgerState.CLOSED
+            state = BookKeeperState.CLOSED
             if last_entry_id == _V1_IN_RECOVERY:
-                state, last_entry_id = LedgerState.IN_RECOVERY, NO_ENTRY
-        segments = [Segment(int(row[0]), tuple(row[1:])) for row in rows]
+                state, last_entry_id = BookKeeperState.IN_RECOVERY, NO_ENTRY
+        segments = [EnsembleFragment(int(row[0]), tuple(row[1:])) for row in rows]
     except ValueError as error:  # also UnicodeDecodeError
         raise FormatError(f"{what}: not version 1 lines: {error}") from error
     return _checked(
@@ -163,12 +168,14 @@ def _parse_binary(what: str, data: bytes) -> LedgerMetadataFormat:
 def _from_message(
     what: str, ledger_id: int, message: LedgerMetadataFormat, *, format_version: int
 ) -> LedgerMetadata:
-    state = LedgerState(message.state)
-    if state is LedgerState.CLOSED and not message.HasField("lastEntryId"):
+    state = BookKeeperState(message.state)
+    if state is BookKeeperState.CLOSED and not message.HasField("lastEntryId"):
         raise FormatError(f"{what}: CLOSED without lastEntryId")
     named = f"{what}: a bookie id"
     segments = [
-        Segment(item.firstEntryId, tuple(require_text(named, name) for name in item.ensembleMember))
+        EnsembleFragment(
+            item.firstEntryId, tuple(require_text(named, name) for name in item.ensembleMember)
+        )
         for item in message.segment
     ]
     key = f"{what}: a custom key"
@@ -178,7 +185,7 @@ def _from_message(
         what,
         ledger_id=ledger_id,
         state=state,
-        last_entry_id=message.lastEntryId if state is LedgerState.CLOSED else NO_ENTRY,
+        last_entry_id=message.lastEntryId if state is BookKeeperState.CLOSED else NO_ENTRY,
         length=message.length,
         ensemble_size=message.ensembleSize,
         write_quorum=message.quorumSize,
@@ -195,7 +202,7 @@ def _from_message(
 def _checked(
     what: str,
     *,
-    segments: Sequence[Segment],
+    segments: Sequence[EnsembleFragment],
     ensemble_size: int,
     write_quorum: int,
     ack_quorum: int,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from resources.bookkeeper.ledger import LedgerMetadata, Segment
+from resources.bookkeeper.ledger import EnsembleFragment, LedgerMetadata
 from resources.errors import IntegrityError
 
 
@@ -19,7 +19,7 @@ class SegmentRange:
     """Entries `first_entry_id` to `last_entry_id`, both included, all in segment `number`."""
 
     number: int
-    segment: Segment
+    segment: EnsembleFragment
     first_entry_id: int
     last_entry_id: int
 
@@ -89,5 +89,5 @@ def batch_reads_allowed(metadata: LedgerMetadata) -> bool:
     return metadata.ensemble_size == metadata.write_quorum
 
 
-def _first_entry_id(segment: Segment) -> int:
+def _first_entry_id(segment: EnsembleFragment) -> int:
     return segment.first_entry_id

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from resources.bookkeeper.agreed_reads import iter_agreed
 from resources.bookkeeper.batch_body import Entry
 from resources.bookkeeper.connection import Connection
-from resources.bookkeeper.ledger import LedgerMetadata, LedgerState
+from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from resources.bookkeeper.placement import (
     batch_reads_allowed,
     segment_end,
@@ -278,7 +278,7 @@ class LedgerReader:
 
 
 def _require_closed(metadata: LedgerMetadata) -> None:
-    if metadata.state is not LedgerState.CLOSED:
+    if metadata.state is not BookKeeperState.CLOSED:
         raise RefusedError(
             f"ledger {metadata.ledger_id} is {metadata.state.name}; only CLOSED ledgers are read, "
             "because finding the end of another one would fence it. Wait until it is closed"

@@ -14,7 +14,12 @@ from dataclasses import replace
 
 from resources.bookkeeper.connection import Connection
 from resources.bookkeeper.digest import master_key
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.placement import write_set_of
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.stored_entry import EntryCodec
@@ -47,13 +52,13 @@ class LedgerWriter:
         self._close = close
         self._metadata = LedgerMetadata(
             ledger_id=ledger_id,
-            state=LedgerState.OPEN,
+            state=BookKeeperState.OPEN,
             last_entry_id=-1,
             length=0,
             ensemble_size=len(ensemble),
             write_quorum=write_quorum,
             ack_quorum=ack_quorum,
-            segments=(Segment(0, tuple(ensemble)),),
+            segments=(EnsembleFragment(0, tuple(ensemble)),),
             digest_type=digest_type,
             password=password,
             custom=dict(custom or {}),
@@ -78,7 +83,7 @@ class LedgerWriter:
         Raises:
             BookieError: a bookie of the write set refused it or fell silent.
         """
-        if self._metadata.state is not LedgerState.OPEN:
+        if self._metadata.state is not BookKeeperState.OPEN:
             raise ValueError(f"ledger {self._metadata.ledger_id} is closed")
         self._settle(self._in_flight_max - 1)
         entry_id = self._next_entry_id
@@ -113,7 +118,7 @@ class LedgerWriter:
             raise ValueError(f"an ensemble of {len(ensemble)}, not the ledger's size")
         self._settle(0)
         kept = tuple(s for s in self._metadata.segments if s.first_entry_id < self._next_entry_id)
-        changed = Segment(self._next_entry_id, tuple(ensemble))
+        changed = EnsembleFragment(self._next_entry_id, tuple(ensemble))
         self._metadata = replace(self._metadata, segments=(*kept, changed))
 
     def close(self) -> LedgerMetadata:
@@ -121,7 +126,7 @@ class LedgerWriter:
         self._settle(0)
         self._metadata = replace(
             self._metadata,
-            state=LedgerState.CLOSED,
+            state=BookKeeperState.CLOSED,
             last_entry_id=self._next_entry_id - 1,
             length=self._length,
         )

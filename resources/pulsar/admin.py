@@ -31,7 +31,7 @@ from resources.pulsar.retention import (
     parse_inactivity,
     parse_retention,
 )
-from resources.pulsar.topic import TopicName, bundle_holds, namespace_path, parse_topic
+from resources.pulsar.topic import FullTopicName, bundle_holds, namespace_path, parse_topic
 from resources.settings import BrokerSettings
 
 SETTLED_S = 120.0  # broker-stats are up to a minute old, and clocks up to a minute apart
@@ -322,11 +322,11 @@ class HttpBrokerAdmin:
             raise BrokerError("GET /brokers/configuration/runtime: no clusterName in the answer")
         return cluster
 
-    def _owns_bundle(self, cluster: str, broker: str, topic: TopicName) -> bool:
+    def _owns_bundle(self, cluster: str, broker: str, topic: FullTopicName) -> bool:
         path = f"/brokers/{quote(cluster, safe='')}/{quote(broker, safe='')}/ownedNamespaces"
         return any(bundle_holds(bundle, topic) for bundle in self._object(path))
 
-    def _topic_policies(self, topic: TopicName, *, applied: bool) -> Mapping[str, Any] | None:
+    def _topic_policies(self, topic: FullTopicName, *, applied: bool) -> Mapping[str, Any] | None:
         """The policy of the whole topic: brokers refuse to tell it for one partition.
 
         405 says that topic policies are switched off, so there are none.

@@ -25,7 +25,7 @@ from resources.metastore.store import MetadataStore
 from resources.pulsar.http import AdminHttp
 from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policy_levels import (
-    Level,
+    PolicyLevel,
     PulsarLevels,
     load_json,
     parse_broker,
@@ -33,7 +33,7 @@ from resources.pulsar.policy_levels import (
     parse_offload,
     parse_topic_level,
 )
-from resources.pulsar.topic import TopicName, bundle_holds, parse_topic
+from resources.pulsar.topic import FullTopicName, bundle_holds, parse_topic
 from resources.settings import BrokerSettings
 
 POLICIES_ROOT = "/admin/policies"
@@ -65,7 +65,7 @@ class PolicyReader:
         self._store = store
         self._config: Mapping[str, str] | None = None
         self._away: str | None = None  # why there are no answers, once it is known
-        self._namespaces: dict[str, Level] = {}
+        self._namespaces: dict[str, PolicyLevel] = {}
         self._loads_nothing = loads_nothing
         self._brokers: list[str] = []
         self._bundles: list[str] | None = None
@@ -163,17 +163,17 @@ class PolicyReader:
         for broker in self._brokers:
             self._http.trust(broker)
 
-    def _namespace(self, name: TopicName, *, from_store: bool) -> Level:
+    def _namespace(self, name: FullTopicName, *, from_store: bool) -> PolicyLevel:
         namespace = f"{name.tenant}/{name.namespace}"
         if namespace not in self._namespaces:
             read = self._namespace_node if from_store else self._namespace_answer
             self._namespaces[namespace] = read(name, namespace)
         return self._namespaces[namespace]
 
-    def _namespace_answer(self, name: TopicName, namespace: str) -> Level:
+    def _namespace_answer(self, name: FullTopicName, namespace: str) -> PolicyLevel:
         return parse_namespace(self._json(name.namespace_path), f"namespace {namespace}")
 
-    def _namespace_node(self, name: TopicName, namespace: str) -> Level:
+    def _namespace_node(self, name: FullTopicName, namespace: str) -> PolicyLevel:
         path = f"{POLICIES_ROOT}/{name.tenant}/{name.namespace}"
         node = self._store.get(path)
         if node is None:
@@ -182,7 +182,7 @@ class PolicyReader:
             )
         return parse_namespace(load_json(node.data, path), path)
 
-    def _topic(self, name: TopicName) -> tuple[Level, Mapping[str, Any]]:
+    def _topic(self, name: FullTopicName) -> tuple[PolicyLevel, Mapping[str, Any]]:
         """The whole topic's own level, as brokers refuse to tell it for one partition."""
         path = name.whole.path
         offload = self._own(f"{path}/offloadPolicies")

@@ -53,7 +53,7 @@ class RetentionLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class PolicyLevel:
     """What one level sets; None is not set. `offload` is the policy object in Pulsar's names.
 
     Thresholds and the lag are as set there: a negative threshold switches off, a negative lag makes
@@ -89,9 +89,9 @@ class PulsarLevels:
     broker.conf show. `unknown` says for each level that is None why.
     """
 
-    topic: Level | None
-    namespace: Level
-    broker: Level | None
+    topic: PolicyLevel | None
+    namespace: PolicyLevel
+    broker: PolicyLevel | None
     broker_config: Mapping[str, str] = field(default_factory=dict)
     applied: Mapping[str, Any] | None = None
     read_from: str = "broker"
@@ -123,7 +123,7 @@ def load_json(data: bytes, where: str) -> Any:
         raise FormatError(f"{where}: not JSON ({len(data)} bytes)") from error
 
 
-def parse_namespace(found: object, where: str) -> Level:
+def parse_namespace(found: object, where: str) -> PolicyLevel:
     """A namespace's whole Policies object; legacy fields fill gaps of its offload object."""
     policies = _object(found, where)
     offload = dict(parse_offload(policies.get("offload_policies"), f"{where}: offload_policies"))
@@ -135,7 +135,7 @@ def parse_namespace(found: object, where: str) -> Level:
     for name, value in legacy.items():
         if offload.get(name) is None and value is not None:
             offload[name] = value
-    return Level(
+    return PolicyLevel(
         offload=offload,
         retention=parse_retention_limits(
             policies.get("retention_policies"), f"{where}: retention_policies"
@@ -144,23 +144,23 @@ def parse_namespace(found: object, where: str) -> Level:
     )
 
 
-def parse_topic_level(offload: object, retention: object, ttl: object, where: str) -> Level:
+def parse_topic_level(offload: object, retention: object, ttl: object, where: str) -> PolicyLevel:
     """The answers of the topic's own offloadPolicies, retention and messageTTL; None is not set."""
-    return Level(
+    return PolicyLevel(
         offload=parse_offload(offload, f"{where}: offloadPolicies"),
         retention=parse_retention_limits(retention, f"{where}: retention"),
         ttl_s=_number({"messageTTL": ttl}, "messageTTL", where),
     )
 
 
-def parse_broker(config: Mapping[str, str], where: str) -> Level:
+def parse_broker(config: Mapping[str, str], where: str) -> PolicyLevel:
     """The broker's defaults out of its runtime configuration, where every value is text."""
     offload = {
         name: _from_text(config, spelled, where) for name, spelled in _BROKER_NUMBERS.items()
     }
     minutes = _from_text(config, "defaultRetentionTimeInMinutes", where)
     megabytes = _from_text(config, "defaultRetentionSizeInMB", where)
-    return Level(
+    return PolicyLevel(
         offload={name: value for name, value in offload.items() if value is not None},
         retention=RetentionLimits(minutes=minutes or 0, megabytes=megabytes or 0),
         ttl_s=_from_text(config, "ttlDurationDefaultInSeconds", where) or 0,

@@ -20,7 +20,7 @@ _HASH_END = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class TopicName:
+class FullTopicName:
     """`persistent://tenant/namespace/name`; one partition where the name says so."""
 
     tenant: str
@@ -41,16 +41,16 @@ class TopicName:
         return namespace_path(f"{self.tenant}/{self.namespace}")
 
     @property
-    def whole(self) -> TopicName:
+    def whole(self) -> FullTopicName:
         """The partitioned topic this is a partition of, else the topic itself."""
-        return TopicName(self.tenant, self.namespace, _PARTITION.sub("", self.name))
+        return FullTopicName(self.tenant, self.namespace, _PARTITION.sub("", self.name))
 
     @property
     def hash(self) -> int:
         return zlib.crc32(str(self).encode("utf-8"))
 
 
-def parse_topic(topic: str) -> TopicName:
+def parse_topic(topic: str) -> FullTopicName:
     """Read a persistent topic's full name. FormatError for anything else, legacy names included."""
     scheme, found, rest = topic.partition("://")
     segments = rest.split("/")
@@ -58,7 +58,7 @@ def parse_topic(topic: str) -> TopicName:
         raise FormatError(
             f"{topic!r} is not persistent://tenant/namespace/name: brokers' admin API knows no other"
         )
-    return TopicName(*segments)
+    return FullTopicName(*segments)
 
 
 def namespace_path(namespace: str) -> str:
@@ -69,7 +69,7 @@ def namespace_path(namespace: str) -> str:
     return "/namespaces/" + "/".join(quote(segment, safe="") for segment in segments)
 
 
-def bundle_holds(bundle: str, topic: TopicName) -> bool:
+def bundle_holds(bundle: str, topic: FullTopicName) -> bool:
     """True when `tenant/namespace/0xlower_0xupper` is the bundle of this topic.
 
     Raises:

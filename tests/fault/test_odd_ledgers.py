@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.fault_lab import (
     certificate_of,
@@ -79,7 +79,9 @@ def test_a_ledger_that_bookkeeper_does_not_have_waits(product):
     assert "999999999" in wait.detail
 
 
-@pytest.mark.parametrize("state", [LedgerState.IN_RECOVERY, LedgerState.OPEN], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "state", [BookKeeperState.IN_RECOVERY, BookKeeperState.OPEN], ids=lambda s: s.name
+)
 def test_a_ledger_listed_as_closed_but_not_sealed_is_never_recovered(hand_made, product, state):
     ledger_id = hand_made([b"one", b"two"], state=state)
     before = product.ledgers.read(ledger_id)

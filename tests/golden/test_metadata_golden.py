@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.bookkeeper.ledger_metadata import (
     decode_index_ledger_metadata,
     decode_ledger_metadata,
@@ -194,7 +194,7 @@ def test_a_cursor_decodes_to_its_manifest(case, facts):
 def test_ledger_metadata_decodes_to_its_manifest(ledger):
     metadata = decode_ledger_metadata(ledger.ledger_id, ledger.znode())
     expected = ledger.facts["bk_metadata"]
-    assert metadata.state is LedgerState.CLOSED
+    assert metadata.state is BookKeeperState.CLOSED
     assert metadata.entries == ledger.facts["entries"]
     assert metadata.last_entry_id == ledger.facts["last_entry_id"]
     assert metadata.length == ledger.facts["payload_bytes"]

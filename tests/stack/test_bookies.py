@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from resources.bookkeeper.admin import BookieAdmin
-from resources.bookkeeper.ledger import DigestType, Segment
+from resources.bookkeeper.ledger import DigestType, EnsembleFragment
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
@@ -92,7 +92,9 @@ def test_a_change_of_ensemble_is_in_metadata_and_read_across(cluster, contract):
 def test_bookies_that_advertise_what_does_not_resolve_are_read_through_the_map(cluster, contract):
     written = bookie_contract.write_ledger(contract, entries=120)
     real = {f"bookie-{n}.invalid": bookie for n, bookie in enumerate(written.segments[0].bookies)}
-    moved = replace(written, segments=(Segment(0, tuple(f"{host}:3181" for host in real)),))
+    moved = replace(
+        written, segments=(EnsembleFragment(0, tuple(f"{host}:3181" for host in real)),)
+    )
     with ExitStack() as exits:
         resolve = cluster.steps.ledgers.resolve  # nobody registered them: the id is the address
         proxies = [exits.enter_context(BookieProxy(resolve(id_))) for id_ in real.values()]

@@ -12,7 +12,7 @@ import pytest
 
 from resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
 from resources.bookkeeper.digest import master_key
-from resources.bookkeeper.ledger import DigestType, LedgerState
+from resources.bookkeeper.ledger import BookKeeperState, DigestType
 from resources.bookkeeper.placement import write_set_of
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
@@ -279,7 +279,7 @@ def test_a_length_beyond_the_last_entry_is_no_contradiction(cluster, tmp_path):
         os.kill(pid, signal.SIGSTOP)
         try:
             wait_until(
-                lambda: cluster.ledger(ledger_id).state is LedgerState.IN_RECOVERY,
+                lambda: cluster.ledger(ledger_id).state is BookKeeperState.IN_RECOVERY,
                 "BookKeeper's shell recovers the ledger",
             )
             time.sleep(2)  # the bookie that runs answers in milliseconds
@@ -336,7 +336,7 @@ def write_one_more(cluster, ledger_id, payload):
         ledger_id=ledger_id, digest_type=ledger.digest_type, password=ledger.password
     )
     with BookiePool(settings, cluster.steps.ledgers.resolve) as pool:
-        as_if_closed = replace(ledger, last_entry_id=59, state=LedgerState.CLOSED)
+        as_if_closed = replace(ledger, last_entry_id=59, state=BookKeeperState.CLOSED)
         length = LedgerReader(as_if_closed, pool, settings).cumulative_length(59)
         bookies = write_set_of(
             ledger.segments[-1].bookies, write_quorum=ledger.write_quorum, entry_id=60

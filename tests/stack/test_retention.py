@@ -13,7 +13,7 @@ from tests.support.cli_shell import Shell
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.automation.stuck import StuckTopics
-from tiering_assets.automation.stuck_rules import Kind
+from tiering_assets.automation.stuck_rules import StuckKind
 from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.look.topic.user_topics import Topic
@@ -204,7 +204,7 @@ def test_an_idle_topic_past_its_retention_is_stuck_unless_a_subscription_keeps_i
             topics = StuckTopics(later, policies)
             read = [(name, later.topics.read(name)) for name in names]
             found = [one for name, node in read for one in topics.look(Topic(name, *node))]
-        return [one for one in found if one.kind is Kind.RETENTION_OVERDUE]
+        return [one for one in found if one.kind is StuckKind.RETENTION_OVERDUE]
 
     [one] = overdue()
     assert one.subject == f"persistent://{consumed.topic}"

@@ -13,7 +13,12 @@ from struct import pack
 from typing import Any
 from uuid import UUID, uuid4
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata, index_ledger_metadata
 from resources.object_store.store import ObjectStore
 from tests.support.fault_lab import framed
@@ -82,7 +87,7 @@ def put_chain(
     data = b"".join(bodies)
     metadata = LedgerMetadata(
         ledger_id=ledger_id,
-        state=LedgerState.CLOSED,
+        state=BookKeeperState.CLOSED,
         last_entry_id=last,
         length=length,
         ensemble_size=1,
@@ -90,7 +95,7 @@ def put_chain(
         ack_quorum=1,
         digest_type=DigestType.CRC32C,
         password=None,
-        segments=(Segment(0, ("bk0",)),),
+        segments=(EnsembleFragment(0, ("bk0",)),),
     )
     inner = index_ledger_metadata(
         encode_ledger_metadata(metadata), ledger_id=ledger_id, ctime_ms=1_700_000_000_000

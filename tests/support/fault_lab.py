@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState
+from resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.writer import LedgerWriter
@@ -144,7 +144,7 @@ class Lab:
         *,
         owner: str,
         length: int | None = None,
-        state: LedgerState = LedgerState.CLOSED,
+        state: BookKeeperState = BookKeeperState.CLOSED,
     ) -> int:
         """Write a ledger to the real bookies with metadata as told, true or not."""
         ledger_id = self._next_ledger_id
@@ -156,7 +156,7 @@ class Lab:
 
         def close(metadata: LedgerMetadata) -> None:
             told = replace(metadata, state=state)
-            if state is not LedgerState.CLOSED:
+            if state is not BookKeeperState.CLOSED:
                 told = replace(told, last_entry_id=-1, length=0)
             if length is not None:
                 told = replace(told, length=length)

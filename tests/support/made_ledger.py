@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from struct import pack
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.pool import BatchSupport
 from resources.bookkeeper.reader import LedgerReader
 from resources.bookkeeper.stored_entry import EntryCodec, codec_for
@@ -37,7 +42,7 @@ class MadeLedger:
     def metadata(self) -> LedgerMetadata:
         return LedgerMetadata(
             ledger_id=LEDGER,
-            state=LedgerState.CLOSED,
+            state=BookKeeperState.CLOSED,
             last_entry_id=self.entries - 1,
             length=self.entries * self.size,
             ensemble_size=1,
@@ -45,7 +50,7 @@ class MadeLedger:
             ack_quorum=1,
             digest_type=DigestType.CRC32C,
             password=b"",
-            segments=(Segment(0, ("bk0",)),),
+            segments=(EnsembleFragment(0, ("bk0",)),),
         )
 
     @cached_property

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.ledger_metadata import decode_ledger_metadata, encode_ledger_metadata
 from tests.support.metastore_sim import Cluster
 
@@ -76,7 +81,7 @@ class SimCluster:
         stored = self.metadata.nodes.get(self.path(ledger_id))
         if stored is None:
             return
-        if decode_ledger_metadata(ledger_id, stored.data).state is not LedgerState.CLOSED:
+        if decode_ledger_metadata(ledger_id, stored.data).state is not BookKeeperState.CLOSED:
             self._write(ledger_id, self._metadata(ledger_id, closed=True))
 
     def delete_ledger(self, ledger_id: int) -> None:
@@ -100,7 +105,7 @@ class SimCluster:
         entries = self.written[ledger_id]
         return LedgerMetadata(
             ledger_id=ledger_id,
-            state=LedgerState.CLOSED if closed else LedgerState.OPEN,
+            state=BookKeeperState.CLOSED if closed else BookKeeperState.OPEN,
             last_entry_id=len(entries) - 1 if closed else -1,
             length=sum(map(len, entries)) if closed else 0,
             ensemble_size=1,
@@ -108,7 +113,7 @@ class SimCluster:
             ack_quorum=1,
             digest_type=DigestType.CRC32C,
             password=b"",
-            segments=(Segment(0, (BOOKIE,)),),
+            segments=(EnsembleFragment(0, (BOOKIE,)),),
             ctime_ms=self.metadata.clock_ms() if not closed else self._ctime_ms(ledger_id),
             custom={"pulsar/managed-ledger": self.owner[ledger_id].encode()},
         )

@@ -7,7 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.stored_entry import EntryCodec
 from tests.support.bookie_sim import BookieSim
 from tiering_assets.offload_format.layout import BlockPlan, plan_layout_from_sizes
@@ -48,7 +53,7 @@ class SimLedger:
         """Store the payloads on the bookies as a closed ledger whose password is PASSWORD."""
         metadata = LedgerMetadata(
             ledger_id=ledger_id,
-            state=LedgerState.CLOSED,
+            state=BookKeeperState.CLOSED,
             last_entry_id=len(payloads) - 1,
             length=sum(map(len, payloads)),
             ensemble_size=3,
@@ -56,7 +61,7 @@ class SimLedger:
             ack_quorum=2,
             digest_type=digest_type,
             password=PASSWORD,
-            segments=(Segment(0, IDS),),
+            segments=(EnsembleFragment(0, IDS),),
         )
         codec = EntryCodec(ledger_id=ledger_id, digest_type=metadata.digest_type, password=PASSWORD)
         lengths = accumulate(map(len, payloads))

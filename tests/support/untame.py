@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from kazoo.client import KazooClient
 
-from resources.bookkeeper.ledger import LedgerMetadata, LedgerState
+from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.writer import LedgerWriter
@@ -285,7 +285,7 @@ def _write_ledger(
     """One entry on two of three bookies. Its node says CLOSED from the start: one write less."""
 
     def closed(metadata: LedgerMetadata) -> None:
-        told = replace(metadata, state=LedgerState.CLOSED, last_entry_id=0, length=len(entry))
+        told = replace(metadata, state=BookKeeperState.CLOSED, last_entry_id=0, length=len(entry))
         create(path, encode_ledger_metadata(told))
 
     writer = LedgerWriter(

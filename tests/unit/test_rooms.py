@@ -273,6 +273,17 @@ def test_no_module_only_hands_on():
     assert doors == []
 
 
+def test_a_class_has_a_name_of_its_own():
+    """One word for one idea; what a schema generated is not ours."""
+    named = Counter(
+        node.name
+        for name in WRITTEN
+        for node in ast.walk(tree_of(name))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in named.items() if count > 1] == []
+
+
 def test_metrics_are_figures_of_rules_alone():
     found = [i for i in IMPORTS if inside(i.importer, "tiering_assets.metrics")]
     assert (

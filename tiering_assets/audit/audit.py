@@ -23,10 +23,10 @@ from resources.object_store.s3 import S3ObjectStore
 from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
 from resources.settings import Settings
 from resources.settings_sources import require_store
-from tiering_assets.audit.audit_findings import About, AuditReport, Finding, FindingKind
-from tiering_assets.audit.chain_audit import History, judge_history, judge_ledger
+from tiering_assets.audit.audit_findings import About, AuditFinding, AuditReport, FindingKind
+from tiering_assets.audit.chain_audit import AttemptHistory, judge_history, judge_ledger
 from tiering_assets.audit.object_audit import BlockAudit, judge_head, judge_index
-from tiering_assets.audit.record_audit import FOLDERS, Read, judge_record, parse_place
+from tiering_assets.audit.record_audit import FOLDERS, ReadRecord, judge_record, parse_place
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.look.ledger.verification import inconsistencies
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
@@ -136,7 +136,7 @@ class _Run:
         self._share_max = settings.release.fleet_share_max
         self._narrate = narrate
         self._report = AuditReport(instance=instance, deep=deep)
-        self._published: dict[tuple[int, UUID], list[tuple[Read, PublishedLedger]]] = {}
+        self._published: dict[tuple[int, UUID], list[tuple[ReadRecord, PublishedLedger]]] = {}
         self._topics: set[str] = set()
         self._forgotten: set[tuple[int, UUID]] = set()
         self._started = self._told = time.monotonic()
@@ -209,7 +209,7 @@ class _Run:
             attempts = found.setdefault(place.about.ledger_id, {})
             attempts.setdefault(place.about.uid, []).append(summary)
 
-    def _remember(self, read: Read) -> None:
+    def _remember(self, read: ReadRecord) -> None:
         for entry in read.record.ledgers:
             self._published.setdefault((entry.ledger_id, entry.uid), []).append((read, entry))
 
@@ -244,8 +244,8 @@ class _Run:
         report.seconds = round(time.monotonic() - self._started, 3)
         return report
 
-    def _history(self, ledger_id: int, uid: UUID, summaries: list[ObjectSummary]) -> History:
-        reads: dict[type, Read] = {}
+    def _history(self, ledger_id: int, uid: UUID, summaries: list[ObjectSummary]) -> AttemptHistory:
+        reads: dict[type, ReadRecord] = {}
         unreadable = set()
         for summary in summaries:
             read = self._read(summary)
@@ -256,7 +256,7 @@ class _Run:
             name = getattr(read.record, "ml_name", None)
             if isinstance(name, str):
                 self._read_publications(name)
-        return History(
+        return AttemptHistory(
             ledger_id=ledger_id,
             about=About(ledger_id, uid),
             attempt=reads.get(Attempt),
@@ -281,7 +281,7 @@ class _Run:
             if read is not None and isinstance(read.record, Publication):
                 self._remember(read)
 
-    def _read(self, summary: ObjectSummary) -> Read | None:
+    def _read(self, summary: ObjectSummary) -> ReadRecord | None:
         key = summary.key.removeprefix(self._prefix)
         place = parse_place(key)
         about = About(None, None) if place is None else place.about
@@ -343,7 +343,7 @@ class _Run:
     @no_collection()
     def _read_block(
         self, certificate: Certificate, block: BlockFacts, head: ObjectHead
-    ) -> list[Finding]:
+    ) -> list[AuditFinding]:
         audit = BlockAudit(certificate, block)
         end = min(block.offset + block.block_length, head.size)
         for start in range(block.offset, end, self._range):

@@ -34,7 +34,7 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class AuditFinding:
     """One fault. `block` is a part number; `entry` is the first entry that is surely not as certified."""
 
     kind: FindingKind
@@ -74,8 +74,8 @@ class About:
         *,
         block: int | None = None,
         entry: int | None = None,
-    ) -> Finding:
-        return Finding(
+    ) -> AuditFinding:
+        return AuditFinding(
             kind=kind,
             ledger_id=self.ledger_id,
             uid=self.uid,
@@ -108,4 +108,4 @@ class AuditReport:
     bytes_read: int = 0
     seconds: float = 0.0
     recorded: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)

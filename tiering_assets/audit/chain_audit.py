@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tiering_assets.audit.audit_findings import About, Finding, FindingKind
-from tiering_assets.audit.record_audit import Read
+from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
+from tiering_assets.audit.record_audit import ReadRecord
 from tiering_assets.clean.removal import removal_faults, too_many_gone
 from tiering_assets.ground.release_audit import find_release_faults
 from tiering_assets.look.ledger.verification import inconsistencies
@@ -25,19 +25,19 @@ from tiering_assets.records.signature import PublicKeys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class AttemptHistory:
     """All readable records of one attempt. `unreadable` are keys where a bad record lies."""
 
     ledger_id: int
     about: About
-    attempt: Read | None = None
-    certificate: Read | None = None
-    quarantine: Read | None = None
-    outcome: Read | None = None
-    published: Sequence[tuple[Read, PublishedLedger]] = ()
-    intent: Read | None = None
-    release: Read | None = None
-    removal: Read | None = None
+    attempt: ReadRecord | None = None
+    certificate: ReadRecord | None = None
+    quarantine: ReadRecord | None = None
+    outcome: ReadRecord | None = None
+    published: Sequence[tuple[ReadRecord, PublishedLedger]] = ()
+    intent: ReadRecord | None = None
+    release: ReadRecord | None = None
+    removal: ReadRecord | None = None
     unreadable: frozenset[str] = frozenset()
 
     @property
@@ -63,8 +63,8 @@ class History:
 
 
 def judge_history(
-    history: History, *, store_now: datetime, in_flight: timedelta, public_keys: PublicKeys
-) -> list[Finding]:
+    history: AttemptHistory, *, store_now: datetime, in_flight: timedelta, public_keys: PublicKeys
+) -> list[AuditFinding]:
     """Every broken link and contradiction of one attempt."""
     return [
         *_certificate(history, public_keys),
@@ -77,10 +77,10 @@ def judge_history(
     ]
 
 
-def judge_ledger(certificates: Sequence[Read]) -> list[Finding]:
+def judge_ledger(certificates: Sequence[ReadRecord]) -> list[AuditFinding]:
     """All certificates of one ledger must agree about it, unless it was made again meanwhile."""
     findings = []
-    first: dict[int, Read] = {}
+    first: dict[int, ReadRecord] = {}
     for read in sorted(certificates, key=lambda one: one.key):
         facts = read.record.ledger
         known = first.setdefault(facts.czxid, read)
@@ -97,7 +97,7 @@ def judge_ledger(certificates: Sequence[Read]) -> list[Finding]:
     return findings
 
 
-def _certificate(history: History, public_keys: PublicKeys) -> Iterator[Finding]:
+def _certificate(history: AttemptHistory, public_keys: PublicKeys) -> Iterator[AuditFinding]:
     found, attempt, about = history.certificate, history.attempt, history.about
     if found is None:
         return
@@ -129,7 +129,7 @@ def _certificate(history: History, public_keys: PublicKeys) -> Iterator[Finding]
     )
 
 
-def _quarantine(history: History) -> Iterator[Finding]:
+def _quarantine(history: AttemptHistory) -> Iterator[AuditFinding]:
     found, about = history.quarantine, history.about
     if found is None or about.uid is None:
         return
@@ -145,7 +145,7 @@ def _quarantine(history: History) -> Iterator[Finding]:
         )
 
 
-def _outcome(history: History) -> Iterator[Finding]:
+def _outcome(history: AttemptHistory) -> Iterator[AuditFinding]:
     found, about = history.outcome, history.about
     if found is None or about.uid is None:
         return
@@ -163,7 +163,7 @@ def _outcome(history: History) -> Iterator[Finding]:
         )
 
 
-def _after_attempt(history: History, found: Read) -> Iterator[Finding]:
+def _after_attempt(history: AttemptHistory, found: ReadRecord) -> Iterator[AuditFinding]:
     """A record that may follow the attempt or its certificate."""
     about, before = history.about, [history.attempt, history.certificate]
     if history.attempt is None and about.uid is not None:
@@ -174,7 +174,7 @@ def _after_attempt(history: History, found: Read) -> Iterator[Finding]:
         yield from _link(about, found.key, "previous", " or ".join(digests), found.record.previous)
 
 
-def _published(history: History) -> Iterator[Finding]:
+def _published(history: AttemptHistory) -> Iterator[AuditFinding]:
     about, outcome, certificate = history.about, history.outcome, history.certificate
     for read, entry in history.published:
         if outcome is None:
@@ -204,7 +204,7 @@ def _published(history: History) -> Iterator[Finding]:
             yield from _differ(about, read.key, made)
 
 
-def _intent(history: History) -> Iterator[Finding]:
+def _intent(history: AttemptHistory) -> Iterator[AuditFinding]:
     found, about, certificate = history.intent, history.about, history.certificate
     if found is None or about.uid is None:
         return
@@ -245,7 +245,9 @@ def _intent(history: History) -> Iterator[Finding]:
         )
 
 
-def _release(history: History, store_now: datetime, in_flight: timedelta) -> Iterator[Finding]:
+def _release(
+    history: AttemptHistory, store_now: datetime, in_flight: timedelta
+) -> Iterator[AuditFinding]:
     found, about, intent = history.release, history.about, history.intent
     if about.uid is None:
         return
@@ -283,7 +285,7 @@ def _release(history: History, store_now: datetime, in_flight: timedelta) -> Ite
         )
 
 
-def _removal(history: History) -> Iterator[Finding]:
+def _removal(history: AttemptHistory) -> Iterator[AuditFinding]:
     found, about = history.removal, history.about
     if found is None or about.uid is None:
         return
@@ -302,19 +304,19 @@ def _removal(history: History) -> Iterator[Finding]:
         yield about.finding(kind, found.key, what, expected, said)
 
 
-def _missing(history: History, key: str) -> Iterator[Finding]:
+def _missing(history: AttemptHistory, key: str) -> Iterator[AuditFinding]:
     if key not in history.unreadable:
         yield history.about.finding(
             FindingKind.RECORD_MISSING, key, "record that later ones name", "a record", "none"
         )
 
 
-def _link(about: About, key: str, what: str, expected: str, found: str) -> Iterator[Finding]:
+def _link(about: About, key: str, what: str, expected: str, found: str) -> Iterator[AuditFinding]:
     if expected != found:
         yield about.finding(FindingKind.CHAIN_BROKEN, key, what, expected, found)
 
 
-def _differ(about: About, key: str, *facts: tuple[str, object, object]) -> Iterator[Finding]:
+def _differ(about: About, key: str, *facts: tuple[str, object, object]) -> Iterator[AuditFinding]:
     for what, expected, found in facts:
         if expected != found:
             yield about.finding(FindingKind.FACTS_DIFFER, key, what, expected, found)

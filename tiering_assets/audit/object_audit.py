@@ -12,7 +12,7 @@ from hashlib import sha256
 from resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
 from resources.errors import FormatError
 from resources.object_store.store import ObjectHead
-from tiering_assets.audit.audit_findings import About, Finding, FindingKind
+from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.offload_format.decoder import BlockWalker, decode_index
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
@@ -24,7 +24,7 @@ def about_of(certificate: Certificate) -> About:
 
 def judge_head(
     certificate: Certificate, facts: ObjectFacts, head: ObjectHead | None, *, missed: str | None
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """Is the object there, and the certified version of it?
 
     `missed` says why one that is not there is missed; None where it went with its ledger.
@@ -45,7 +45,7 @@ def judge_head(
     ]
 
 
-def judge_index(certificate: Certificate, body: bytes) -> list[Finding]:
+def judge_index(certificate: Certificate, body: bytes) -> list[AuditFinding]:
     """Every byte of the index, by its digest; then what it says, to name the block that is wrong."""
     about, key = about_of(certificate), certificate.index.key
     kind = FindingKind.INDEX_DIFFERS
@@ -112,7 +112,7 @@ class BlockAudit:
         except FormatError as error:
             self._broken = error
 
-    def finish(self) -> list[Finding]:
+    def finish(self) -> list[AuditFinding]:
         """All differences of this block."""
         block, about, key = self._block, about_of(self._certificate), self._certificate.data.key
         kind, number = FindingKind.BLOCK_DIFFERS, block.part_number

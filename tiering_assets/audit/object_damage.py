@@ -37,7 +37,7 @@ class Readers(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectFacts:
+class SeenObjects:
     """Both objects as a look found them. Bytes are None for what is not there or says nothing."""
 
     data_bytes: int | None
@@ -47,7 +47,7 @@ class ObjectFacts:
     index_decodes: bool
 
 
-def kind_of(facts: ObjectFacts) -> DamageKind:
+def kind_of(facts: SeenObjects) -> DamageKind:
     """Name the damage of an attempt that has findings."""
     if facts.data_bytes is None:
         return DamageKind.NO_DATA

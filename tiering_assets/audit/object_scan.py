@@ -34,8 +34,8 @@ from tiering_assets.audit.audit import find_instance
 from tiering_assets.audit.object_damage import (
     BookieCopy,
     DamageKind,
-    ObjectFacts,
     Readers,
+    SeenObjects,
     kind_of,
     next_step,
 )
@@ -61,7 +61,7 @@ _NO_INSTANCE = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Damage:
+class DamagedAttempt:
     """One damaged attempt. `unreadable` are entries that this copy does not give; None if nothing
     says how many there were. They are `lost` where the bookie copy is gone.
     """
@@ -117,7 +117,7 @@ def open_bucket(settings: Settings, *, narrate: Narrate) -> Iterator[tuple[Stack
 
 def scan_objects(
     stack: Stack, counts: ScanCounts, *, prefix: str = "", shallow: bool = False
-) -> Iterator[Damage]:
+) -> Iterator[DamagedAttempt]:
     """Each damaged attempt whose keys begin with `prefix`; `counts` is kept up to date.
 
     Every byte is read, unless `shallow`: then both HEADs and the index alone, which show a missing
@@ -163,7 +163,7 @@ def scan_objects(
             )
 
 
-def _look(stack: Stack, key: str, *, shallow: bool) -> Damage | None:
+def _look(stack: Stack, key: str, *, shallow: bool) -> DamagedAttempt | None:
     if shallow:
         sight = look_at_object(stack, key)
         findings: tuple[str, ...] = sight.problems
@@ -184,7 +184,7 @@ def _look(stack: Stack, key: str, *, shallow: bool) -> Damage | None:
         last_entry_id = known if known >= 0 else None
     readers = _readers(sight, ledger)
     topic = None if ml_name is None else topic_of(ml_name)
-    return Damage(
+    return DamagedAttempt(
         ledger_id=sight.ledger_id,
         key=sight.data_key,
         kind=kind_of(_facts(sight, fields)),
@@ -225,11 +225,11 @@ def _metadata(sight: ObjectSight, fields: Index | None) -> LedgerMetadata | None
         return None
 
 
-def _facts(sight: ObjectSight, fields: Index | None) -> ObjectFacts:
+def _facts(sight: ObjectSight, fields: Index | None) -> SeenObjects:
     empty = False
     if fields is not None and fields.entries:
         empty = fields.entries[-1].offset >= fields.data_object_length
-    return ObjectFacts(
+    return SeenObjects(
         data_bytes=None if sight.data is None else sight.data.size,
         index_there=sight.index is not None,
         indexed_bytes=None if fields is None else fields.data_object_length,

@@ -18,7 +18,7 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.object_store.records import decode_record as decode_bytes
 from resources.object_store.records import encode_record as encode_bytes
-from tiering_assets.audit.audit_findings import About, Finding, FindingKind
+from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.keys import topic_hash
@@ -68,7 +68,7 @@ _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyMeaning:
     """What a key says; `topic` is a publication's topic hash, `digest` the one of a plan."""
 
     record_type: type[Record]
@@ -78,7 +78,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ReadRecord:
     """A record that is what its key says. `key` is relative to the instance's prefix."""
 
     key: str
@@ -88,25 +88,25 @@ class Read:
     stored_at: datetime
 
 
-def parse_place(key: str) -> Place | None:
+def parse_place(key: str) -> KeyMeaning | None:
     """What a key below the instance's prefix names; None for one of no such form."""
     match = _OF_ATTEMPT.fullmatch(key)
     if match is not None:
         kind = _FOLDERS.get((match[1], match[4] is not None))
-        return None if kind is None else Place(kind, About(int(match[2]), UUID(match[3])))
+        return None if kind is None else KeyMeaning(kind, About(int(match[2]), UUID(match[3])))
     match = _OF_LEDGER.fullmatch(key)
     if match is not None:
-        return Place(LedgerFailure, About(int(match[1]), None))
+        return KeyMeaning(LedgerFailure, About(int(match[1]), None))
     match = _OF_PLAN.fullmatch(key)
     if match is not None:
-        return Place(ForgetPlan, About(None, None), digest=match[1])
+        return KeyMeaning(ForgetPlan, About(None, None), digest=match[1])
     match = _OF_TOPIC.fullmatch(key)
-    return None if match is None else Place(Publication, About(None, None), match[1])
+    return None if match is None else KeyMeaning(Publication, About(None, None), match[1])
 
 
 def judge_record(
     key: str, body: bytes, *, stored_at: datetime, skew: timedelta
-) -> tuple[Read | None, list[Finding]]:
+) -> tuple[ReadRecord | None, list[AuditFinding]]:
     """The record, unless it is not what its key says, and what is wrong with it."""
     place = parse_place(key)
     if place is None:
@@ -140,7 +140,7 @@ def judge_record(
     strayed = _strayed(place, key, record)
     if strayed is not None:
         return None, [strayed]
-    read = Read(
+    read = ReadRecord(
         key=key,
         record=record,
         body=found,
@@ -161,7 +161,7 @@ def judge_record(
     return read, []
 
 
-def _strayed(place: Place, key: str, record: Any) -> Finding | None:
+def _strayed(place: KeyMeaning, key: str, record: Any) -> AuditFinding | None:
     if place.digest is not None:
         expected, found = place.digest, record_digest(encode_record(record))
     elif place.topic is not None:

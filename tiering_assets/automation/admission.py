@@ -14,7 +14,7 @@ from uuid import UUID
 from resources.errors import BrokerError, MetadataError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.pulsar.admin import TopicLoad
-from tiering_assets.automation.tick_memory import Certified, TickMemory
+from tiering_assets.automation.tick_memory import CertifiedAttempts, TickMemory
 from tiering_assets.change.disturb import pending_due
 from tiering_assets.explain.backlog_topic import facts_by_policy
 from tiering_assets.ground.stack import Stack
@@ -50,7 +50,7 @@ class Offloads:
         memory.catch_up_publications(stack)
         self._now_ms = int(stack.now().timestamp() * 1000)
         self._idle_left = IDLE_ASKED_MAX
-        self._certified = Certified(stack)
+        self._certified = CertifiedAttempts(stack)
         self._quarantined: dict[int, set[UUID]] = {}
         for ledger_id, uid in stack.book.pairs("quarantines/"):
             self._quarantined.setdefault(ledger_id, set()).add(uid)
@@ -153,7 +153,7 @@ class Releases:
         self._may_try = may_try
         self._memory = memory
         memory.catch_up(stack)
-        self._certified = Certified(stack)
+        self._certified = CertifiedAttempts(stack)
         self._holds = read_holds(stack)
         self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
         lag_ms = stack.deletion_lag.total_seconds() * 1000

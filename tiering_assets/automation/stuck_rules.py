@@ -14,7 +14,7 @@ from enum import StrEnum
 DEAD_CLAIM_MAX = timedelta(hours=23)
 
 
-class Kind(StrEnum):
+class StuckKind(StrEnum):
     DEAD_CLAIM = "dead claim"
     OPEN_TOO_LONG = "open too long"
     RETENTION_OVERDUE = "retention overdue"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 class Stuck:
     """One finding. `subject` is a ledger id as text, or a topic."""
 
-    kind: Kind
+    kind: StuckKind
     subject: str
     detail: str
 
@@ -48,7 +48,7 @@ def dead_claim(
     if not timedelta() < store_now - expires_at < DEAD_CLAIM_MAX:
         return None
     return Stuck(
-        kind=Kind.DEAD_CLAIM,
+        kind=StuckKind.DEAD_CLAIM,
         subject=str(ledger_id),
         detail=f"run {run_id} ended without dropping it, it ran out at {expires_at:%H:%M:%S}; "
         f"the next run takes the ledger over",
@@ -90,7 +90,7 @@ def open_too_long(
             f". Its retention of {_hours(retention)} is over, and only closed ledgers are trimmed"
         )
     return Stuck(
-        kind=Kind.OPEN_TOO_LONG,
+        kind=StuckKind.OPEN_TOO_LONG,
         subject=str(ledger_id),
         detail=f"{topic} has it open for {_hours(age)}; {why}",
     )
@@ -101,7 +101,7 @@ def retention_overdue(topic: str, ledger_ids: Sequence[int]) -> Stuck | None:
     if not ledger_ids:
         return None
     return Stuck(
-        kind=Kind.RETENTION_OVERDUE,
+        kind=StuckKind.RETENTION_OVERDUE,
         subject=topic,
         detail=f"{len(ledger_ids)} ledgers, the oldest {ledger_ids[0]}, are consumed and past their"
         f" retention; only a broker that has the topic loaded trims them: `tierkeeper topic"

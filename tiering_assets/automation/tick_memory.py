@@ -124,7 +124,7 @@ def _publication(stack: Stack, key: str) -> Publication | None:
     return None if stored is None else stored.record
 
 
-class Certified:
+class CertifiedAttempts:
     """Which attempts have a certificate, for one tick."""
 
     def __init__(self, stack: Stack) -> None:

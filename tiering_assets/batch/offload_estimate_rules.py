@@ -59,7 +59,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class TimeBound:
     """One thing that takes time, and where its figure comes from."""
 
     what: str
@@ -102,7 +102,7 @@ class Estimate:
     requests: RequestCount
     unloads: int
     seconds: float
-    bounds: tuple[Bound, ...]
+    bounds: tuple[TimeBound, ...]
     left_out: tuple[ReasonTotal, ...]
 
 
@@ -168,19 +168,23 @@ def _amounts(ledgers: Sequence[PlannedLedger], requests: int) -> Counter[str]:
 
 def _bounds(
     payload: int, amounts: Mapping[str, int], unloads: int, limits: Limits
-) -> tuple[Bound, ...]:
+) -> tuple[TimeBound, ...]:
     measured = limits.task_bytes_per_s
     rate = ASSUMED_BYTES_PER_S if measured is None else measured
     origin = ASSUMED if measured is None else limits.task_origin
-    found = [Bound("copying and reading back", payload / rate, f"{rate / 1e6:.1f} MB/s: {origin}")]
+    found = [
+        TimeBound("copying and reading back", payload / rate, f"{rate / 1e6:.1f} MB/s: {origin}")
+    ]
     for name, amount in amounts.items():
         budget = limits.budgets.get(name, 0)
         if budget > 0:
-            found.append(Bound(f"budget.{name}", amount / budget, f"{budget} per second in force"))
+            found.append(
+                TimeBound(f"budget.{name}", amount / budget, f"{budget} per second in force")
+            )
     if unloads > limits.reloads_hour_max > 0:
         hours = (unloads - limits.reloads_hour_max) / limits.reloads_hour_max
         found.append(
-            Bound(
+            TimeBound(
                 "disturb.per_cluster_hour_max",
                 hours * _HOUR_S,
                 f"{limits.reloads_hour_max} reloads in any hour",

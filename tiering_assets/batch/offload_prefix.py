@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.errors import BrokerError, RefusedError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, Position
 from resources.metastore.topic_names import never_touched
@@ -146,7 +146,7 @@ def _open_bytes(
     if not ledgers[-1].is_open:
         return 0
     node = stack.ledgers.read(ledgers[-1].ledger_id)
-    if node is not None and node.metadata.state is LedgerState.CLOSED:
+    if node is not None and node.metadata.state is BookKeeperState.CLOSED:
         return node.metadata.length
     if not ask_broker:
         return None

@@ -29,7 +29,7 @@ class OffloadState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class StatusAmount:
     ledgers: int
     bytes: int
 
@@ -43,9 +43,9 @@ class TopicStatus:
 
     status: OffloadState
     first_unoffloaded: Position | None
-    offloaded: Amount
-    copying: Amount
-    pending: Amount
+    offloaded: StatusAmount
+    copying: StatusAmount
+    pending: StatusAmount
     waiting: Mapping[int, Because]
 
 
@@ -83,5 +83,5 @@ def _state(found: Set[BacklogReason], *, copying: bool, done: bool) -> OffloadSt
     return OffloadState.SUCCESS if done else OffloadState.NOT_RUN
 
 
-def _amount(ledgers: Sequence[LedgerInfo]) -> Amount:
-    return Amount(len(ledgers), sum(one.size or 0 for one in ledgers))
+def _amount(ledgers: Sequence[LedgerInfo]) -> StatusAmount:
+    return StatusAmount(len(ledgers), sum(one.size or 0 for one in ledgers))

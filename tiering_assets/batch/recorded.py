@@ -45,7 +45,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class RecordedFleet:
     """`untried` ledgers have no attempt record; `retired` ones were released long ago.
 
     `there` are the keys of certificates, quarantines and release records.
@@ -68,7 +68,7 @@ class Proven:
     release: ReleaseRecords | None
 
 
-def find_recorded(stack: Stack, *, retired_after_s: float) -> Fleet:
+def find_recorded(stack: Stack, *, retired_after_s: float) -> RecordedFleet:
     """Ledgers that topics list and that we tried, in id order, without those released so long ago."""
     there: set[str] = set()
     released: dict[int, tuple[datetime, UUID]] = {}
@@ -91,7 +91,7 @@ def find_recorded(stack: Stack, *, retired_after_s: float) -> Fleet:
                 retired += 1
             else:
                 ledgers.append(_recorded(ledger, released.get(ledger_id)))
-    return Fleet(
+    return RecordedFleet(
         ledgers=tuple(sorted(ledgers, key=lambda one: one.view.ledger_id)),
         untried=untried,
         retired=retired,
@@ -112,7 +112,7 @@ def _recorded(ledger: SurveyedLedger, released: tuple[datetime, UUID] | None) ->
 
 
 def read_proofs(
-    stack: Stack, fleet: Fleet, ledgers: Sequence[Recorded], *, workers: int = WORKERS
+    stack: Stack, fleet: RecordedFleet, ledgers: Sequence[Recorded], *, workers: int = WORKERS
 ) -> Iterator[tuple[Recorded, Proven | FormatError]]:
     """Each ledger with its records, or with what is wrong with one of them. In the given order."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from resources.errors import LedgerNotFoundError, TierkeeperError
-from tiering_assets.automation.tick_memory import Certified
+from tiering_assets.automation.tick_memory import CertifiedAttempts
 from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.publish import Published
 from tiering_assets.ground.reasons import Wait
@@ -19,16 +19,14 @@ from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.release_audit import find_release_faults
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import read_claim
-from tiering_assets.look.ledger.resume import Certified as Proven
-from tiering_assets.look.ledger.resume import find_resumable
+from tiering_assets.look.ledger.resume import Certified, find_resumable
 from tiering_assets.look.ledger.survey import ml_names_of
 from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate, ReleaseIntent
-from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.records.models import Certificate, Release, ReleaseIntent
 from tiering_assets.release.approval import Approval
-from tiering_assets.release.gate import Release as ToRelease
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.release import release_topic
 from tiering_assets.release.tier_topic import tier_topic
 from tiering_assets.release.work import Released, ReleaseResult
@@ -40,7 +38,7 @@ class ReleaseRecords:
 
     certificate: Stored[Certificate] | None
     intent: Stored[ReleaseIntent] | None
-    release: Stored[ReleaseRecord]
+    release: Stored[Release]
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -61,7 +59,7 @@ class ReleaseOutcome:
 
     ledger_id: int
     ml_name: str | None
-    result: ReleaseResult | ToRelease
+    result: ReleaseResult | MayRelease
     records: ReleaseRecords | None = None
 
 
@@ -156,7 +154,7 @@ def _with_waiting(
 
 def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiting]:
     """Certified ledgers of these topics that no context names yet, by topic."""
-    certified = Certified(stack)
+    certified = CertifiedAttempts(stack)
     found: dict[str, Waiting] = {}
     for topic in readable_topics(stack, sorted(topics)):
         closed = [one for one in topic.info.ledgers if one.offload is None and not one.is_open]
@@ -173,18 +171,18 @@ def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiti
     return found
 
 
-def _proven(stack: Stack, ledger_id: int) -> Proven | None:
+def _proven(stack: Stack, ledger_id: int) -> Certified | None:
     """A proven copy that may go along, unless another run works on its ledger."""
     claim = read_claim(stack, ledger_id)
     if claim is not None and claim.record.expires_at > stack.objects.server_time():
         return None
     resumable = find_resumable(stack, ledger_id)
-    if isinstance(resumable, Proven) and _may_go_along(stack, ledger_id, resumable):
+    if isinstance(resumable, Certified) and _may_go_along(stack, ledger_id, resumable):
         return resumable
     return None
 
 
-def _may_go_along(stack: Stack, ledger_id: int, proven: Proven) -> bool:
+def _may_go_along(stack: Stack, ledger_id: int, proven: Certified) -> bool:
     """What may not says so, and holds up neither the release nor other ledgers."""
     why: Wait | TierkeeperError | None = None
     try:
@@ -216,7 +214,7 @@ def _outcomes(
 def release_records(stack: Stack, ledger_id: int) -> ReleaseRecords | None:
     """The newest release of a ledger with what stands before it; None when it was never released."""
     found = [
-        stack.book.require(ReleaseRecord, key)
+        stack.book.require(Release, key)
         for key in stack.book.keys(keys.releases_of(ledger_id))
         if keys.is_release(key)
     ]

@@ -25,8 +25,8 @@ from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
 from tiering_assets.release.approval import Approval
-from tiering_assets.release.caps import Candidate, Caps, apply_caps, tripwire
-from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
+from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
 
@@ -168,7 +168,7 @@ def planned_outcomes(written: Written) -> list[ReleaseOutcome]:
     """What carrying the plan out would come to, if nothing moved."""
     plan = written.plan
     going = [
-        ReleaseOutcome(ledger_id=p.ledger_id, ml_name=p.ml_name, result=Release(p.uid))
+        ReleaseOutcome(ledger_id=p.ledger_id, ml_name=p.ml_name, result=MayRelease(p.uid))
         for p in plan.release
     ]
     return sorted([*going, *_left(written, ())], key=lambda outcome: outcome.ledger_id)
@@ -211,10 +211,10 @@ def _refuse_whole(stack: Stack, plan: ReleasePlan) -> None:
         )
 
 
-def _candidate(item: ReleasePlanItem) -> Candidate | None:
+def _candidate(item: ReleasePlanItem) -> DueLedger | None:
     if not item.goes or item.published_at is None:
         return None
-    return Candidate(
+    return DueLedger(
         ledger_id=item.ledger_id,
         ml_name=item.ml_name,
         published_at=item.published_at,

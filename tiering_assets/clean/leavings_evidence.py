@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.errors import FormatError
 from resources.metastore.offload_context import OffloadContext
 from tiering_assets.change.copies_now import copy_differences
@@ -80,7 +80,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         is not None,
         claimed_live=claim is not None and claim.record.expires_at > store_now,
         listed=listed is not None,
-        in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
+        in_bookkeeper=node is not None and node.metadata.state is BookKeeperState.CLOSED,
         proven=proven,
         waits=same_topic and proven and not served and _is_newest(stack, attempt),
         served=served,

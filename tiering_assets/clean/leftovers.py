@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.errors import FormatError, TierkeeperError
 from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
@@ -112,7 +112,7 @@ def _look(
         last_sent_at=max(_sent(stack, pair, listing), default=None),
         store_now=listing.listed_at,
         listed=listed is not None and not listed.is_open,
-        in_bookkeeper=node is not None and node.metadata.state is LedgerState.CLOSED,
+        in_bookkeeper=node is not None and node.metadata.state is BookKeeperState.CLOSED,
         never_touched=None if info is None else never_touched(ml_name, info.properties),
         damaged=damage is not None,
         replaced_at=None if damage is None else _replaced_at(stack, ml_name, pair, context),
@@ -282,7 +282,7 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
     if listed is None or (listed.offload is not None and listed.offload.uid == uid):
         return replace(leaving, decision=Leave("its topic changed meanwhile"))
     node = stack.ledgers.read(ledger_id)
-    in_bookkeeper = node is not None and node.metadata.state is LedgerState.CLOSED
+    in_bookkeeper = node is not None and node.metadata.state is BookKeeperState.CLOSED
     if not in_bookkeeper and not leaving.served:
         return replace(leaving, decision=Leave("BookKeeper has lost the ledger meanwhile"))
     if leaving.served and not is_served(stack, ledger_id, listed.offload):

@@ -21,9 +21,9 @@ import dagster as dg
 from resources.errors import FormatError, RefusedError, SettingsError
 from tiering_assets.batch.recorded import (
     WORKERS,
-    Fleet,
     Proven,
     Recorded,
+    RecordedFleet,
     find_recorded,
     read_proofs,
 )
@@ -177,7 +177,7 @@ def _check(stack: Stack, instance: dg.DagsterInstance, *, force: bool) -> None:
         )
 
 
-def _choose(fleet: Fleet, live: set[str], *, live_max: int) -> list[Recorded]:
+def _choose(fleet: RecordedFleet, live: set[str], *, live_max: int) -> list[Recorded]:
     """Ledgers with a partition, and the newest of those without while there is room."""
     fresh = [one for one in fleet.ledgers if _key(one) not in live]
     room = max(0, live_max - len(live))
@@ -218,7 +218,7 @@ def _missing(ledger: Recorded, told: Told) -> list[dg.AssetKey | dg.AssetCheckKe
 def _restore(
     stack: Stack,
     instance: dg.DagsterInstance,
-    fleet: Fleet,
+    fleet: RecordedFleet,
     ledgers: Sequence[Recorded],
     told: Told,
     unreadable: dict[int, FormatError],

@@ -15,11 +15,11 @@ from datetime import datetime
 from resources.metastore.topic_names import never_touched
 from tiering_assets.explain.asked_once import asking_once
 from tiering_assets.explain.backlog_counts import Explained, ReasonCount, count_reasons
-from tiering_assets.explain.backlog_evidence import Failures, Look
+from tiering_assets.explain.backlog_evidence import BacklogLook, Failures
 from tiering_assets.explain.backlog_reason import BacklogReason, Because, of_wait
 from tiering_assets.explain.backlog_topic import reloads_of_last_hour
 from tiering_assets.explain.lag_figures import Counted, FleetFigures, count_figures
-from tiering_assets.explain.ledger_reasons import Seen, why_not_released
+from tiering_assets.explain.ledger_reasons import SeenLedger, why_not_released
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.one_ledger import OneLedger, look_at_one, may_list, nobody_knows
@@ -62,7 +62,7 @@ def explain_backlog(
     whose bundle no broker owns.
     """
     with open_policies(stack, loads_nothing=loads_nothing) as policies:
-        look = Look(
+        look = BacklogLook(
             stack,
             policies,
             ask_topics=ask_topics,
@@ -108,10 +108,10 @@ def _explain_one(
     stack: Stack, one: OneLedger, alone: SurveyedTopic, *, loads_nothing: bool
 ) -> Because:
     [surveyed] = alone.ledgers
-    seen = Seen(stack, one.sight, surveyed.view, one.publications)
+    seen = SeenLedger(stack, one.sight, surveyed.view, one.publications)
     uids = [attempt.record.uid for attempt in one.attempts]
     with open_policies(stack, loads_nothing=loads_nothing) as policies:
-        look = Look(
+        look = BacklogLook(
             stack,
             policies,
             ask_topics=True,

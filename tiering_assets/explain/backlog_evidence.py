@@ -23,7 +23,7 @@ from tiering_assets.explain.backlog_reason import (
     BacklogReason,
     Because,
     Failure,
-    TopicFacts,
+    TopicBlockers,
 )
 from tiering_assets.explain.backlog_rules import decide_backlog_reason
 from tiering_assets.explain.backlog_topic import (
@@ -81,7 +81,7 @@ class Failures:
         )
 
 
-class Look:
+class BacklogLook:
     """One look at any number of topics: what is listed once for all of them, and what is left."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Look:
 
     def explain(self, topic: SurveyedTopic) -> Iterator[tuple[SurveyedLedger, Because]]:
         """Each ledger of a topic with its reason. The policy is read only where it can matter."""
-        facts, chosen = TopicFacts(), dict[int, tuple[NotSelected | None, str]]()
+        facts, chosen = TopicBlockers(), dict[int, tuple[NotSelected | None, str]]()
         unpublished = any(one.view.state in _UNPUBLISHED for one in topic.ledgers)
         if unpublished or topic.info.terminated_at is not None:
             found = self._policies.check(topic_of(topic.ml_name), ask_topic=self._ask_topics)

@@ -77,7 +77,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFacts:
+class TopicBlockers:
     """What stands in the way of all ledgers of a topic; None where nothing does.
 
     `policy_unread` is why the policy is not known. The last four only stop publications.
@@ -117,7 +117,7 @@ class BacklogEvidence:
     """
 
     state: LedgerState
-    topic: TopicFacts
+    topic: TopicBlockers
     quarantined: bool = False
     damaged: str | None = None
     certified: bool = False

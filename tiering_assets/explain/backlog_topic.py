@@ -15,7 +15,7 @@ from resources.pulsar.policies import was_not_asked
 from tiering_assets.change.disturbance import Recent, over_budget
 from tiering_assets.change.topic_change import contexts_for
 from tiering_assets.change.topic_edit import Copy, TopicChange, apply_change
-from tiering_assets.explain.backlog_reason import TopicFacts
+from tiering_assets.explain.backlog_reason import TopicBlockers
 from tiering_assets.explain.backlog_topic_rules import facts_of_policy
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.states import LedgerState
@@ -23,7 +23,7 @@ from tiering_assets.look.ledger.survey import SurveyedTopic
 from tiering_assets.look.topic.topic_evidence import our_place
 from tiering_assets.policy.policies import TopicPolicy
 from tiering_assets.records import keys
-from tiering_assets.release.caps import Candidate, Caps, apply_caps
+from tiering_assets.release.caps import Caps, DueLedger, apply_caps
 
 _AN_HOUR = timedelta(hours=1)
 
@@ -37,7 +37,7 @@ def reloads_of_last_hour(stack: Stack) -> Mapping[str, int]:
 
 def gather_topic_facts(
     stack: Stack, topic: SurveyedTopic, found: TopicPolicy, reloads: Mapping[str, int]
-) -> TopicFacts:
+) -> TopicBlockers:
     """`reloads` are those of `reloads_of_last_hour`."""
     return replace(
         facts_by_policy(stack, found),
@@ -47,11 +47,11 @@ def gather_topic_facts(
     )
 
 
-def facts_by_policy(stack: Stack, found: TopicPolicy) -> TopicFacts:
+def facts_by_policy(stack: Stack, found: TopicPolicy) -> TopicBlockers:
     """What a topic's policy puts in the way of its ledgers; sensors ask for runs by the same."""
     policy = found.policy
     if policy is None:
-        return TopicFacts(policy_unread=f"its policy cannot be read: {found.error}")
+        return TopicBlockers(policy_unread=f"its policy cannot be read: {found.error}")
     away = [line for line in policy.unknown if not was_not_asked(line.partition(": ")[2])]
     return facts_of_policy(
         policy,
@@ -101,7 +101,7 @@ def capped_ledgers(stack: Stack, topic: SurveyedTopic, *, last_hour: int) -> Map
         ledger_id: text.removeprefix("capped: ")
         for ledger_id, text in apply_caps(
             [
-                Candidate(
+                DueLedger(
                     ledger_id=one.view.ledger_id,
                     ml_name=topic.ml_name,
                     published_at=one.published_at,

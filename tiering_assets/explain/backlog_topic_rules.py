@@ -8,7 +8,7 @@ here, but a broker that could not be asked is unknown, and nothing is published 
 from __future__ import annotations
 
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
-from tiering_assets.explain.backlog_reason import TopicFacts
+from tiering_assets.explain.backlog_reason import TopicBlockers
 from tiering_assets.look.topic.publish_gate import LAG_FACTOR, OurPlace, place_differences
 from tiering_assets.policy.policy import EffectivePolicy, Origin
 from tiering_assets.policy.policy_rules import refusals
@@ -23,10 +23,10 @@ def facts_of_policy(
     unknown: str | None,
     broker_may_release: bool,
     coexist: bool,
-) -> TopicFacts:
+) -> TopicBlockers:
     """`unknown` says which level that was asked did not answer, and why; None where all did."""
     refused = refusals(policy)
-    return TopicFacts(
+    return TopicBlockers(
         refused="; ".join(f"{found.rule}: {found.text}" for found in refused) or None,
         cannot_read=_cannot_read(policy, ours, unknown),
         may_release_first=None if broker_may_release else _may_release_first(policy),

@@ -31,7 +31,7 @@ ReasonsAndStep = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenLedger:
     """One ledger as it was just looked at; `publications` are those that tell of it."""
 
     stack: Stack
@@ -56,7 +56,7 @@ def explain(
     try:
         if loads_nothing and told in _ASK_BROKERS and asking_would_load(stack, view.ml_name):
             return _not_asked(view)
-        return told(Seen(stack, sight, view, publications))
+        return told(SeenLedger(stack, sight, view, publications))
     except (BrokerError, MetadataError, FormatError) as error:
         return (f"could not be judged: {error}",), "make that answer, then look again"
 
@@ -69,14 +69,14 @@ def _not_asked(view: LedgerView) -> ReasonsAndStep:
     ), f"tierkeeper ledger show {view.ledger_id} --ask-topics asks all the same"
 
 
-def _copy(seen: Seen) -> ReasonsAndStep:
+def _copy(seen: SeenLedger) -> ReasonsAndStep:
     decision = decide_sight(seen.sight)
     if isinstance(decision, Wait):
         return (str(decision),), "wait"
     return decision.notes, f"tierkeeper ledger offload {seen.view.ledger_id}"
 
 
-def _publish(seen: Seen) -> ReasonsAndStep:
+def _publish(seen: SeenLedger) -> ReasonsAndStep:
     decision = decide_sight(seen.sight)
     if isinstance(decision, Wait) or seen.sight.topic is None:
         return (str(decision),), "wait"
@@ -88,7 +88,7 @@ def _publish(seen: Seen) -> ReasonsAndStep:
     )
 
 
-def _release(seen: Seen) -> ReasonsAndStep:
+def _release(seen: SeenLedger) -> ReasonsAndStep:
     why_not, view = why_not_released(seen), seen.view
     if why_not is not None and view.offloaded_by == "broker" and view.uid is not None:
         key = data_key(view.uid, view.ledger_id)
@@ -100,7 +100,7 @@ def _release(seen: Seen) -> ReasonsAndStep:
     )
 
 
-def why_not_released(seen: Seen) -> NotYet | None:
+def why_not_released(seen: SeenLedger) -> NotYet | None:
     """What the release gate says of it; None when it would let it go."""
     for shadows in (UnknownShadows, find_shadows):
         [item] = plan_release(
@@ -115,20 +115,20 @@ def why_not_released(seen: Seen) -> NotYet | None:
     return None
 
 
-def _released(seen: Seen) -> ReasonsAndStep:
+def _released(seen: SeenLedger) -> ReasonsAndStep:
     return ("its bookie copy is gone; readers use the object",), (
         f"nothing to do; tierkeeper ledger verify {seen.view.ledger_id} reads the object again"
     )
 
 
-def _unsafe(seen: Seen) -> ReasonsAndStep:
+def _unsafe(seen: SeenLedger) -> ReasonsAndStep:
     return (
         f"{seen.view.topic} lists it without a complete offload context and BookKeeper has no such "
         f"ledger: its messages cannot be read from anywhere",
     ), "restore the ledger's metadata node, or its bookies, from a backup; do not touch the topic"
 
 
-_EXPLAIN: dict[LedgerState, Callable[[Seen], ReasonsAndStep]] = {
+_EXPLAIN: dict[LedgerState, Callable[[SeenLedger], ReasonsAndStep]] = {
     LedgerState.VERIFIED: _publish,
     LedgerState.PUBLISHED: _release,
     LedgerState.RELEASE_DUE: _release,

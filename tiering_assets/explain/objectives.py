@@ -17,7 +17,7 @@ from tiering_assets.explain.lag_figures import Figures, FleetFigures
 WORST_SHOWN: Final = 5
 
 
-class Level(IntEnum):
+class ObjectiveLevel(IntEnum):
     """In the order of badness."""
 
     MET = 0
@@ -32,17 +32,21 @@ class Worst:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class MissedObjective:
     """`figure` is the setting without `_max`; `worst` are the topics with most of it, worst first."""
 
     figure: str
-    level: Level
+    level: ObjectiveLevel
     found: float
     limit: float
     worst: tuple[Worst, ...]
 
     def __str__(self) -> str:
-        says = {Level.MET: "within", Level.WARN: "near", Level.ERROR: "beyond"}[self.level]
+        says = {
+            ObjectiveLevel.MET: "within",
+            ObjectiveLevel.WARN: "near",
+            ObjectiveLevel.ERROR: "beyond",
+        }[self.level]
         line = (
             f"{self.figure} is {self.found:g}, {says} objectives.{self.figure}_max = {self.limit:g}"
         )
@@ -58,7 +62,9 @@ FIGURES: Final[tuple[tuple[str, _Value], ...]] = (
 )
 
 
-def decide_objectives(figures: FleetFigures, objectives: ObjectiveSettings) -> tuple[Finding, ...]:
+def decide_objectives(
+    figures: FleetFigures, objectives: ObjectiveSettings
+) -> tuple[MissedObjective, ...]:
     """Judge each objective that is set; those that are met are in the answer, too."""
     limits: dict[str, float] = {
         "copy_lag_bytes": objectives.copy_lag_bytes_max,
@@ -67,7 +73,7 @@ def decide_objectives(figures: FleetFigures, objectives: ObjectiveSettings) -> t
         "stuck": objectives.stuck_max,
     }
     return tuple(
-        Finding(
+        MissedObjective(
             figure=figure,
             level=_level(value(figures.total), limits[figure], objectives.warn_at),
             found=value(figures.total),
@@ -79,8 +85,8 @@ def decide_objectives(figures: FleetFigures, objectives: ObjectiveSettings) -> t
     )
 
 
-def worst_level(findings: tuple[Finding, ...]) -> Level:
-    return max((finding.level for finding in findings), default=Level.MET)
+def worst_level(findings: tuple[MissedObjective, ...]) -> ObjectiveLevel:
+    return max((finding.level for finding in findings), default=ObjectiveLevel.MET)
 
 
 def worst_topics(figures: FleetFigures, value: _Value, count: int) -> tuple[Worst, ...]:
@@ -90,7 +96,7 @@ def worst_topics(figures: FleetFigures, value: _Value, count: int) -> tuple[Wors
     return tuple(Worst(topic, amount) for topic, amount in ranked[:count])
 
 
-def _level(found: float, limit: float, warn_at: float) -> Level:
+def _level(found: float, limit: float, warn_at: float) -> ObjectiveLevel:
     if found > limit:
-        return Level.ERROR
-    return Level.WARN if found > 0 and found >= warn_at * limit else Level.MET
+        return ObjectiveLevel.ERROR
+    return ObjectiveLevel.WARN if found > 0 and found >= warn_at * limit else ObjectiveLevel.MET

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.explain.lag_figures import Figures, FleetFigures
-from tiering_assets.explain.objectives import Finding, worst_topics
+from tiering_assets.explain.objectives import MissedObjective, worst_topics
 
 Value = Callable[[Figures], float]
 _LAGS: Final[tuple[tuple[str, str, Value], ...]] = (
@@ -54,7 +54,7 @@ class _Snapshot:
     """What the surveys have come to so far. `succeeded` is of the newest one."""
 
     figures: FleetFigures | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[MissedObjective, ...] = ()
     succeeded: bool = False
     took_s: float = 0.0
     good: int = 0
@@ -70,7 +70,7 @@ class FleetCollector(Collector):
         self._now = _Snapshot()  # replaced whole: a scrape runs in a thread of its own
 
     def succeeded(
-        self, figures: FleetFigures, findings: Sequence[Finding], *, took_s: float
+        self, figures: FleetFigures, findings: Sequence[MissedObjective], *, took_s: float
     ) -> None:
         self._now = replace(
             self._now,
@@ -180,7 +180,7 @@ def _of_fleet(figures: FleetFigures) -> Iterator[Metric]:
     )
 
 
-def _of_objectives(findings: Sequence[Finding]) -> Iterator[Metric]:
+def _of_objectives(findings: Sequence[MissedObjective]) -> Iterator[Metric]:
     yield _gauge(
         "tierkeeper_objective_limit",
         "Objectives that are set, in the unit of their figure",

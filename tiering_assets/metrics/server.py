@@ -19,10 +19,10 @@ from prometheus_client.registry import CollectorRegistry
 
 from resources.errors import SettingsError, TierkeeperError
 from tiering_assets.explain.lag_figures import FleetFigures
-from tiering_assets.explain.objectives import Finding
+from tiering_assets.explain.objectives import MissedObjective
 from tiering_assets.metrics.collector import FleetCollector
 
-Survey = Callable[[], tuple[FleetFigures, Sequence[Finding]]]
+Survey = Callable[[], tuple[FleetFigures, Sequence[MissedObjective]]]
 Narrate = Callable[[str], None]
 
 

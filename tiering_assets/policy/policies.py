@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.errors import TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
@@ -27,7 +27,7 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import readable_topics, user_topic_names
 from tiering_assets.policy.policy import EffectivePolicy, effective_policy
 from tiering_assets.policy.policy_rules import PolicyFinding, check_policy
-from tiering_assets.policy.selection import ListedLedger, Rules, Verdict, select_ledgers
+from tiering_assets.policy.selection import ListedLedger, Rules, Selection, select_ledgers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ def rules_of(settings: PolicySettings) -> Rules:
 
 def select_from_topic(
     stack: Stack, ml_name: str, policy: EffectivePolicy, *, now_ms: int, loaded: bool | None
-) -> tuple[Verdict, ...]:
+) -> tuple[Selection, ...]:
     """Judge every ledger of a topic by its policy's thresholds, whether or not it may be tiered.
 
     Reads the topic's node and, for the last ledger of a terminated topic, BookKeeper's. A topic that
@@ -158,7 +158,7 @@ def select_from_node(
     *,
     now_ms: int,
     loaded: bool | None,
-) -> tuple[Verdict, ...]:
+) -> tuple[Selection, ...]:
     """The same from a topic's node that was just read."""
     return select_ledgers(
         [_listed(stack, topic, info, node.stat.mtime_ms) for info in topic.ledgers],
@@ -176,7 +176,7 @@ def _listed(
     if topic.terminated_at is not None and info.is_open:
         # Its closing time is nowhere, but the list was last written after it: never too old.
         found = stack.ledgers.read(info.ledger_id)
-        closed = found is not None and found.metadata.state is LedgerState.CLOSED
+        closed = found is not None and found.metadata.state is BookKeeperState.CLOSED
         return ListedLedger(
             ledger_id=info.ledger_id,
             bytes=found.metadata.length if found is not None and closed else 0,

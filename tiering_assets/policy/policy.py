@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from resources.pulsar.offload_policies import merge_offload_policies
-from resources.pulsar.policy_levels import Level, PulsarLevels
+from resources.pulsar.policy_levels import PolicyLevel, PulsarLevels
 from tiering_assets.ground.own_policy import (
     OwnPolicies,
     OwnPolicy,
@@ -117,7 +117,7 @@ def effective_policy(
     Raises:
         BrokerError: the broker's own merge contradicts what its levels say.
     """
-    merge = _Merge(levels, own.of_topic(topic))
+    merge = _LevelMerge(levels, own.of_topic(topic))
     place = merge_offload_policies(levels.answers(), topic=topic)
 
     def placed(value: str | None, name: str) -> Value[str]:
@@ -155,7 +155,7 @@ def effective_policy(
     )
 
 
-class _Merge:
+class _LevelMerge:
     """Looks a field up, from the strongest level to the weakest."""
 
     def __init__(self, levels: PulsarLevels, own: tuple[tuple[str, OwnPolicy], ...]) -> None:
@@ -168,7 +168,7 @@ class _Merge:
         self.certain = levels.topic is not None
         self.nowhere = Origin.UNSET if levels.complete else Origin.UNKNOWN
 
-    def pulsar(self, pick: Callable[[Level], int | None]) -> Value[int]:
+    def pulsar(self, pick: Callable[[PolicyLevel], int | None]) -> Value[int]:
         """The first level that sets it. A None that may be set at an unknown level is uncertain."""
         for origin, level in self._levels:
             found = None if level is None else pick(level)

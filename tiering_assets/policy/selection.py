@@ -82,7 +82,7 @@ class ListedLedger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Selection:
     """About one ledger. Selected where `by` names at least one threshold.
 
     `bytes_from_here` is the running sum, this ledger included; `age_ms` the time since closing, which
@@ -107,10 +107,10 @@ def select_ledgers(
     now_ms: int,
     loaded: bool | None = None,
     rules: Rules | None = None,
-) -> tuple[Verdict, ...]:
+) -> tuple[Selection, ...]:
     """One verdict for each ledger, oldest first. `loaded` None is unknown, which is not loaded."""
     rules = Rules() if rules is None else rules
-    verdicts: list[Verdict] = []
+    verdicts: list[Selection] = []
     running = 0
     for ledger in sorted(ledgers, key=lambda one: one.ledger_id, reverse=True):
         closed_at_ms = ledger.closed_at_ms
@@ -125,7 +125,7 @@ def select_ledgers(
         counted = closed_at_ms is not None
         why_not = _why_not(ledger, thresholds, rules, counted=counted, loaded=loaded, reached=by)
         verdicts.append(
-            Verdict(
+            Selection(
                 ledger_id=ledger.ledger_id,
                 by=() if why_not is not None else by,
                 why_not=why_not,
@@ -136,12 +136,12 @@ def select_ledgers(
     return tuple(reversed(verdicts))
 
 
-def selected_ids(verdicts: Iterable[Verdict]) -> list[int]:
+def selected_ids(verdicts: Iterable[Selection]) -> list[int]:
     """Ids to copy, in the order in which a broker would."""
     return [verdict.ledger_id for verdict in verdicts if verdict.selected]
 
 
-def describe(verdict: Verdict, thresholds: Thresholds) -> str:
+def describe(verdict: Selection, thresholds: Thresholds) -> str:
     """The decision with its numbers, for people."""
     if verdict.why_not not in (None, NotSelected.BELOW):
         return str(verdict.why_not)

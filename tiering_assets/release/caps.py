@@ -37,7 +37,7 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class DueLedger:
     """A ledger that the gate would let go. `bookies` are those that hold a replica."""
 
     ledger_id: int
@@ -46,7 +46,7 @@ class Candidate:
     bookies: frozenset[str]
 
 
-def apply_caps(candidates: Iterable[Candidate], caps: Caps, *, last_hour: int) -> dict[int, str]:
+def apply_caps(candidates: Iterable[DueLedger], caps: Caps, *, last_hour: int) -> dict[int, str]:
     """The ledgers that must wait, each with the cap that it met. `last_hour` were intended already.
 
     A ledger that waits uses up no other cap, so a full bookie does not hold up ledgers elsewhere.

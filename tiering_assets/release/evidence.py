@@ -122,7 +122,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class UnjudgedLedgers:
     """Ledgers of one topic, looked at and not judged yet."""
 
     about: TopicEvidence
@@ -151,7 +151,7 @@ def look_at_ledgers(
     ledger_ids: Iterable[int],
     *,
     before: Mapping[int, Evidence] | None = None,
-) -> Looked:
+) -> UnjudgedLedgers:
     known = before or {}
 
     def look(ledger_id: int) -> Look:
@@ -172,10 +172,10 @@ def look_at_ledgers(
     )
     for row in ledger_rows(topic, copies):
         looks[row.ledger_id] = replace(looks[row.ledger_id], row=row)
-    return Looked(about=about, looks=looks, before=known)
+    return UnjudgedLedgers(about=about, looks=looks, before=known)
 
 
-def judge_all(stack: Stack, looked: Sequence[Looked]) -> list[dict[int, Evidence]]:
+def judge_all(stack: Stack, looked: Sequence[UnjudgedLedgers]) -> list[dict[int, Evidence]]:
     """The evidence of several topics' ledgers, in their order, judged by every suite together."""
     verdicts: dict[int, Verdicts] = {}
     new: list[Look] = []

@@ -65,7 +65,7 @@ class ReleaseEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class MayRelease:
     uid: UUID
 
 
@@ -77,7 +77,9 @@ class NotYet:
         return "; ".join(self.reasons)
 
 
-def decide_release(evidence: ReleaseEvidence, *, lag: timedelta, now: datetime) -> Release | NotYet:
+def decide_release(
+    evidence: ReleaseEvidence, *, lag: timedelta, now: datetime
+) -> MayRelease | NotYet:
     """Return Release only when nothing speaks against it; the lag is judged by the slower clock."""
     uid = evidence.context_uid
     if uid is None or not evidence.context_complete:
@@ -90,7 +92,7 @@ def decide_release(evidence: ReleaseEvidence, *, lag: timedelta, now: datetime) 
         *_objects(evidence),
         *_surroundings(evidence),
     ]
-    return NotYet(tuple(reasons)) if reasons else Release(uid)
+    return NotYet(tuple(reasons)) if reasons else MayRelease(uid)
 
 
 def _of_a_broker(uid: UUID) -> str:

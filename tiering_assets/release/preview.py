@@ -18,11 +18,11 @@ from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows, topi
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.release.evidence import (
     Evidence,
-    Looked,
+    UnjudgedLedgers,
     judge_all,
     look_at_ledgers,
 )
-from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
 from tiering_assets.release.work import decide_now
@@ -34,7 +34,7 @@ class ReleasePlanItem:
 
     ledger_id: int
     ml_name: str
-    decision: Release | NotYet
+    decision: MayRelease | NotYet
     bytes: int
     certificate: Stored[Certificate] | None = None
     published_at: datetime | None = None
@@ -44,7 +44,7 @@ class ReleasePlanItem:
 
     @property
     def goes(self) -> bool:
-        return isinstance(self.decision, Release)
+        return isinstance(self.decision, MayRelease)
 
 
 def plan_release(
@@ -84,7 +84,7 @@ def plan_releases(
     """
     known = find_shadows(stack) if shadows is None else shadows
     planned: dict[str, list[ReleasePlanItem] | TierkeeperError] = {}
-    looked: list[Looked] = []
+    looked: list[UnjudgedLedgers] = []
     for ml_name, ledger_ids in topics.items():
         try:
             found = stack.topics.read(ml_name)

@@ -36,11 +36,10 @@ from tiering_assets.ground.stack import Stack, is_young
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, find_shadows
 from tiering_assets.records import keys
-from tiering_assets.records.models import BegunRelease, ReleaseIntent
-from tiering_assets.records.models import Release as ReleaseRecord
+from tiering_assets.records.models import BegunRelease, Release, ReleaseIntent
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.evidence import Evidence, gather
-from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.look import gather_topic
 from tiering_assets.release.reread import reread_before_release, reread_wanted
 from tiering_assets.release.work import (
@@ -207,7 +206,7 @@ def _finished_before(
     intent = intent_of_finished(stack, topic, ledger_id, evidence)
     if intent is None:
         return None
-    if stack.book.read(ReleaseRecord, keys.release(ledger_id, intent.record.uid)) is None:
+    if stack.book.read(Release, keys.release(ledger_id, intent.record.uid)) is None:
         record_release(stack, ml_name, intent, notes=("found deleted by an earlier run",))
     return Released(bytes_released=intent.record.ledger.length, noop=True)
 
@@ -227,7 +226,7 @@ def intent_of_finished(
     return stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, listed.offload.uid))
 
 
-def _moved(approval: Approval, evidence: Evidence, decision: Release | NotYet) -> str | None:
+def _moved(approval: Approval, evidence: Evidence, decision: MayRelease | NotYet) -> str | None:
     certificate = evidence.certificate
     if isinstance(decision, NotYet) or certificate is None:
         return None
@@ -239,7 +238,7 @@ def _intend(
     ml_name: str,
     node: Node,
     evidence: Evidence,
-    decision: Release,
+    decision: MayRelease,
     plan: str | None,
 ) -> Due:
     certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication

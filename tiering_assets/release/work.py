@@ -23,10 +23,9 @@ from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack, is_young
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, topic_of
 from tiering_assets.records import keys
-from tiering_assets.records.models import Release as ReleaseRecord
-from tiering_assets.records.models import ReleaseIntent
+from tiering_assets.records.models import Release, ReleaseIntent
 from tiering_assets.release.evidence import Evidence, gather
-from tiering_assets.release.gate import NotYet, Release, decide_release
+from tiering_assets.release.gate import MayRelease, NotYet, decide_release
 from tiering_assets.release.guarded_delete import delete_ledgers
 from tiering_assets.release.look import TopicEvidence, gather_topic
 
@@ -84,7 +83,7 @@ class ReleaseWork:
         return all_of(item.dated(item.evidence) for item in self.due.values())
 
 
-def decide_now(stack: Stack, evidence: Evidence) -> Release | NotYet:
+def decide_now(stack: Stack, evidence: Evidence) -> MayRelease | NotYet:
     """The gate's decision, with the withdrawal window on top of the lag."""
     window = timedelta(seconds=stack.settings.release.withdrawal_window_s)
     return decide_release(evidence.judged, lag=stack.deletion_lag + window, now=stack.now())
@@ -241,7 +240,7 @@ def record_release(
     record = intent.record
     stack.book.create_or_read(
         keys.release(record.ledger.ledger_id, record.uid),
-        ReleaseRecord(
+        Release(
             ledger_id=record.ledger.ledger_id,
             uid=record.uid,
             ml_name=ml_name,

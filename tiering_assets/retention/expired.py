@@ -69,7 +69,7 @@ def find_expired(
     listing = listing or list_bucket(stack)
     attempts = list(readable_attempts(stack))
     doubtful = refuse_old_metadata(stack)
-    look = _Look(stack, plan)
+    look = _ExpiredLook(stack, plan)
     named = None if plan is None else {(one.ledger_id, one.uid) for one in plan.record.copies}
     hidden = _hidden(stack)
     found = []
@@ -140,7 +140,7 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
     refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
     observe_removals(stack, [one.pair for one in found])
     _finish(stack, plan.record, listing)
-    look = _Look(stack, plan)
+    look = _ExpiredLook(stack, plan)
     planned = {(one.ledger_id, one.uid): one for one in plan.record.copies}
     return [_act(stack, look, one, planned[one.pair]) for one in found]
 
@@ -166,7 +166,9 @@ def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
         record_swept(stack, going, bytes_freed=None, bytes_stay=None)
 
 
-def _act(stack: Stack, look: _Look, seen: ExpiredCopy, planned: PlannedExpiry) -> ExpiredCopy:
+def _act(
+    stack: Stack, look: _ExpiredLook, seen: ExpiredCopy, planned: PlannedExpiry
+) -> ExpiredCopy:
     """Decide once more, right before the delete; what was decided for the whole plan may be old."""
     if not isinstance(seen.decision, Expired):
         return seen
@@ -223,7 +225,7 @@ def _planned(stack: Stack, copy: ExpiredCopy) -> PlannedExpiry:
     )
 
 
-class _Look:
+class _ExpiredLook:
     """Each attempt's ledger where it may still be; the publications of each topic once."""
 
     def __init__(self, stack: Stack, plan: Stored[ExpiredPlan] | None) -> None:

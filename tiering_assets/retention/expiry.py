@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.errors import BrokerError, FormatError, ObjectStoreError, TierkeeperError
 from resources.metastore.cursors import CursorInfo
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
@@ -25,7 +25,7 @@ from tiering_assets.policy.policy import EffectivePolicy
 from tiering_assets.retention.expiry_rules import (
     AgingLedger,
     DurableCursor,
-    Limits,
+    ExpiryLimits,
     TopicExpiry,
     topic_expiry,
 )
@@ -136,7 +136,7 @@ def judge_by(stack: Stack, found: AgingTopic) -> AgingTopic:
     expiry = topic_expiry(
         [_aging(stack, node, one, idle=idle) for one in node.info.ledgers],
         [DurableCursor(name, info.mark_delete) for name, info in node.cursors.items()],
-        Limits(minutes=minutes, megabytes=megabytes, ttl_s=policy.ttl_s.value or 0),
+        ExpiryLimits(minutes=minutes, megabytes=megabytes, ttl_s=policy.ttl_s.value or 0),
         now_ms=int(stack.now().timestamp() * 1000),
     )
     return replace(found, expiry=expiry, error=None)
@@ -183,7 +183,7 @@ def _aging(stack: Stack, node: TopicNode, listed: LedgerInfo, *, idle: bool) -> 
     # as the current one; no load closes it in the list.
     if listed.is_open and last and idle and node.info.terminated_at is None:
         found = stack.ledgers.read(listed.ledger_id)
-        if found is not None and found.metadata.state is LedgerState.CLOSED:
+        if found is not None and found.metadata.state is BookKeeperState.CLOSED:
             metadata = found.metadata
             if metadata.entries > 0:  # else the load removes it
                 return AgingLedger(

@@ -35,7 +35,7 @@ class Kept(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ExpiryLimits:
     """Retention and TTL in force, as Pulsar has them: negative retention is unlimited, TTL 0 none."""
 
     minutes: int
@@ -118,7 +118,7 @@ class TopicExpiry:
 def topic_expiry(
     ledgers: Iterable[AgingLedger],
     cursors: Sequence[DurableCursor],
-    limits: Limits,
+    limits: ExpiryLimits,
     *,
     now_ms: int,
 ) -> TopicExpiry:
@@ -153,7 +153,7 @@ def topic_expiry(
     )
 
 
-def _expired(ledger: AgingLedger, limits: Limits, now_ms: int) -> bool:
+def _expired(ledger: AgingLedger, limits: ExpiryLimits, now_ms: int) -> bool:
     if limits.minutes < 0 or ledger.closed_at_ms is None:
         return False
     if ledger.closes_at_load:
@@ -161,11 +161,11 @@ def _expired(ledger: AgingLedger, limits: Limits, now_ms: int) -> bool:
     return now_ms - ledger.closed_at_ms > limits.minutes * _MINUTE_MS
 
 
-def _over_quota(left_bytes: int, limits: Limits) -> bool:
+def _over_quota(left_bytes: int, limits: ExpiryLimits) -> bool:
     return limits.megabytes >= 0 and left_bytes >= limits.megabytes * _MIB
 
 
-def _due_at(ledger: AgingLedger, limits: Limits) -> int | None:
+def _due_at(ledger: AgingLedger, limits: ExpiryLimits) -> int | None:
     if limits.minutes < 0 or ledger.closed_at_ms is None or ledger.closes_at_load:
         return None
     return ledger.closed_at_ms + limits.minutes * _MINUTE_MS + 1

@@ -70,10 +70,12 @@ def find_gone(stack: Stack) -> list[GoneLedger]:
     Raises:
         RefusedError: metadata went backwards.
     """
-    return _find_gone(stack, _Look(stack, list_bucket(stack), None), None)
+    return _find_gone(stack, _ForgetLook(stack, list_bucket(stack), None), None)
 
 
-def _find_gone(stack: Stack, look: _Look, plan: Stored[ForgetPlan] | None) -> list[GoneLedger]:
+def _find_gone(
+    stack: Stack, look: _ForgetLook, plan: Stored[ForgetPlan] | None
+) -> list[GoneLedger]:
     """With a `plan` those that it names, and none that is younger than it may be."""
     named = None if plan is None else {one.ledger_id for one in plan.record.ledgers}
     attempts: dict[int, list[Attempt]] = defaultdict(list)
@@ -133,7 +135,7 @@ def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
     plan = approved_plan(
         stack, ForgetPlan, keys.forget_plan(digest), made_by="tierkeeper orphan records --plan"
     )
-    look = _Look(stack, list_bucket(stack), plan.stored_at)
+    look = _ForgetLook(stack, list_bucket(stack), plan.stored_at)
     found = _find_gone(stack, look, plan)
     going = sum(len(one.uids) for one in found if not one.why_kept)
     refuse_mass_delete(stack, going, fleet=plan.record.fleet)
@@ -141,7 +143,7 @@ def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
     return [_act(stack, look, one, planned[one.ledger_id]) for one in found]
 
 
-def _act(stack: Stack, look: _Look, seen: GoneLedger, planned: frozenset[UUID]) -> GoneLedger:
+def _act(stack: Stack, look: _ForgetLook, seen: GoneLedger, planned: frozenset[UUID]) -> GoneLedger:
     """Decide once more, right before the delete; what was decided for the whole plan may be old."""
     if seen.why_kept:
         return seen
@@ -167,7 +169,7 @@ def _act(stack: Stack, look: _Look, seen: GoneLedger, planned: frozenset[UUID]) 
     return replace(one, deleted=len(one.records))
 
 
-class _Look:
+class _ForgetLook:
     """All records by ledger, from listings, and where each ledger still may be."""
 
     def __init__(self, stack: Stack, listing: BucketListing, planned_at: datetime | None) -> None:

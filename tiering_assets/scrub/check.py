@@ -27,7 +27,7 @@ from tiering_assets.look.ledger.verification import (
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import Certificate, Scrub
-from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, Look
+from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, DueLook
 from tiering_assets.tasks.descriptors import BlockRow, LedgerSource, TaskKind
 from tiering_assets.verify.object_check import (
     ObjectSight,
@@ -51,7 +51,7 @@ class Checked:
     `sight` is None where both objects are gone.
     """
 
-    look: Look
+    look: DueLook
     sight: ObjectSight | None
     findings: tuple[str, ...]
     blocks: int
@@ -82,7 +82,7 @@ class Checked:
 
 
 def check_copy(
-    stack: Stack, look: Look, listed: LedgerInfo, node: LedgerNode | None, begun: Scrub | None
+    stack: Stack, look: DueLook, listed: LedgerInfo, node: LedgerNode | None, begun: Scrub | None
 ) -> Checked:
     """Look at both objects and, if deep, read blocks: behind `begun` and as far as the budget goes.
 

@@ -76,7 +76,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class DueLook:
     """One thing to do: `bytes_max` of the data object may be read, which is 0 for a shallow look."""
 
     candidate: Candidate
@@ -90,14 +90,14 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class RunBudget:
     """What is left of a run's requests and bytes. `range_bytes` is the size of one ranged read."""
 
     requests: int
     bytes: int
     range_bytes: int
 
-    def admit(self, look: Look) -> Look | None:
+    def admit(self, look: DueLook) -> DueLook | None:
         """The look as far as the budget reaches, or None where it does not reach."""
         if look.depth is Depth.SHALLOW:
             return look if self.requests >= LOOK_REQUESTS else None
@@ -109,10 +109,10 @@ class Budget:
         readable = max(1, int((reads - 2) * per_read))
         return replace(look, bytes_max=min(look.candidate.object_bytes, self.bytes, readable))
 
-    def spend(self, *, requests: int, bytes_read: int) -> Budget:
+    def spend(self, *, requests: int, bytes_read: int) -> RunBudget:
         return replace(self, requests=self.requests - requests, bytes=self.bytes - bytes_read)
 
-    def estimate(self, look: Look) -> int:
+    def estimate(self, look: DueLook) -> int:
         """Requests that a look needs at most."""
         if look.depth is Depth.SHALLOW:
             return LOOK_REQUESTS
@@ -125,15 +125,15 @@ class ScrubPlan:
     """What one run does: `heal` first, then `looks`; `deferred` are due and wait for the next."""
 
     heal: tuple[Candidate, ...]
-    looks: tuple[Look, ...]
-    deferred: tuple[Look, ...]
+    looks: tuple[DueLook, ...]
+    deferred: tuple[DueLook, ...]
     requests: int
     bytes: int
 
 
 def due_looks(
     candidates: Iterable[Candidate], *, now: datetime, intervals: Intervals
-) -> tuple[Look, ...]:
+) -> tuple[DueLook, ...]:
     """Every look that is due at the store's time `now`, in the order in which to take them."""
     due = []
     for candidate in candidates:
@@ -141,7 +141,7 @@ def due_looks(
             overdue = _overdue(candidate.last(depth), now, intervals.of(depth))
             if overdue is not None:
                 due.append(
-                    (_order(candidate, depth, overdue), Look(candidate=candidate, depth=depth))
+                    (_order(candidate, depth, overdue), DueLook(candidate=candidate, depth=depth))
                 )
     return tuple(look for _order_key, look in sorted(due, key=lambda pair: pair[0]))
 
@@ -155,14 +155,14 @@ def to_heal(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def plan_scrub(
-    candidates: Sequence[Candidate], *, now: datetime, intervals: Intervals, budget: Budget
+    candidates: Sequence[Candidate], *, now: datetime, intervals: Intervals, budget: RunBudget
 ) -> ScrubPlan:
     """What a run with this budget would do, by estimates; a copy that will be healed is not read."""
     heal = to_heal(candidates)
     healing = {(c.ledger_id, c.uid) for c in heal}
     others = [c for c in candidates if (c.ledger_id, c.uid) not in healing]
-    taken: list[Look] = []
-    deferred: list[Look] = []
+    taken: list[DueLook] = []
+    deferred: list[DueLook] = []
     left = budget
     for look in due_looks(others, now=now, intervals=intervals):
         admitted = left.admit(look)

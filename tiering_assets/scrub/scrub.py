@@ -25,11 +25,11 @@ from tiering_assets.scrub.check import Checked, check_copy
 from tiering_assets.scrub.fleet import Fleet, find_fleet
 from tiering_assets.scrub.heal import HealResult, finish_replacement, heal_topic
 from tiering_assets.scrub.plan import (
-    Budget,
     Candidate,
     Depth,
+    DueLook,
     Intervals,
-    Look,
+    RunBudget,
     ScrubPlan,
     due_looks,
     plan_scrub,
@@ -73,7 +73,7 @@ class ScrubRun:
 
     looked: list[Looked] = field(default_factory=list)
     healed: dict[int, HealResult] = field(default_factory=dict)
-    deferred: list[Look] = field(default_factory=list)
+    deferred: list[DueLook] = field(default_factory=list)
     requests: int = 0
     bytes_read: int = 0
     removals: Removals = field(default_factory=Removals)
@@ -144,9 +144,9 @@ def scrub(
     return run
 
 
-def _budget(stack: Stack) -> Budget:
+def _budget(stack: Stack) -> RunBudget:
     settings = stack.settings
-    return Budget(
+    return RunBudget(
         requests=settings.scrub.requests_max,
         bytes=settings.scrub.bytes_max,
         range_bytes=settings.offload.read_range_bytes,
@@ -182,7 +182,7 @@ def _heal_pending(stack: Stack, pending: dict[int, Candidate], run: ScrubRun) ->
         run.healed.update(heal_topic(stack, ml_name, broken))
 
 
-def _look(stack: Stack, look: Look) -> Looked:
+def _look(stack: Stack, look: DueLook) -> Looked:
     candidate = look.candidate
     try:
         return _look_or_raise(stack, look)
@@ -190,7 +190,7 @@ def _look(stack: Stack, look: Look) -> Looked:
         return Looked(candidate=candidate, depth=look.depth, error=error)
 
 
-def _look_or_raise(stack: Stack, look: Look) -> Looked:
+def _look_or_raise(stack: Stack, look: DueLook) -> Looked:
     candidate = look.candidate
     listed = _named(stack, candidate)
     if listed is None:

@@ -15,7 +15,12 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 import resources.errors as errors
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.errors import IntegrityError, ObjectStoreError, TierkeeperError
 from tiering_assets.offload_format.layout import BlockPlan
 
@@ -65,7 +70,7 @@ class LedgerSource:
         """The ledger as a reader wants it; the password is the worker's own setting."""
         return LedgerMetadata(
             ledger_id=self.ledger_id,
-            state=LedgerState.CLOSED,
+            state=BookKeeperState.CLOSED,
             last_entry_id=self.last_entry_id,
             length=self.length,
             ensemble_size=self.ensemble_size,
@@ -73,7 +78,7 @@ class LedgerSource:
             ack_quorum=self.ack_quorum,
             digest_type=DigestType[self.digest_type],
             password=password,
-            segments=tuple(Segment(first, bookies) for first, bookies in self.segments),
+            segments=tuple(EnsembleFragment(first, bookies) for first, bookies in self.segments),
         )
 
 

@@ -38,7 +38,7 @@ def parts_of(settings: Settings) -> int:
     return settings.budget.runs_max * (parse_master(settings.spark).cores + 1)
 
 
-class TakenRead:
+class RateTaken:
     """What one read took from the buckets that bound it."""
 
     __slots__ = ("_buckets", "_rates", "bytes_max")
@@ -102,9 +102,9 @@ class Rates:
 
     # ----- what bookies' connections ask
 
-    def take_reads(self, count: int) -> Sequence[TakenRead]:
+    def take_reads(self, count: int) -> Sequence[RateTaken]:
         buckets, amount = self._wait(Rate.BOOKIE_READ, lambda step: step * count)
-        return [TakenRead(self, buckets, amount // count) for _ in range(count if buckets else 0)]
+        return [RateTaken(self, buckets, amount // count) for _ in range(count if buckets else 0)]
 
     def reads_at_once(self) -> int | None:
         self._look()

@@ -10,13 +10,13 @@ from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, IdleTopics
 from tiering_assets.automation.stuck import StuckTopics
-from tiering_assets.automation.stuck_rules import Kind
+from tiering_assets.automation.stuck_rules import StuckKind
 from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.policy.policies import open_policies
 
 PATH = managed_ledger_path(ORDERS)
 HOUR_S = 3600
-OPEN, OVERDUE = Kind.OPEN_TOO_LONG, Kind.RETENTION_OVERDUE
+OPEN, OVERDUE = StuckKind.OPEN_TOO_LONG, StuckKind.RETENTION_OVERDUE
 
 
 class Cluster(IdleTopics):

@@ -7,7 +7,7 @@ import pytest
 from resources.errors import FormatError
 from tests.support.sim_scene import Scene
 from tiering_assets.automation import tick_memory
-from tiering_assets.automation.tick_memory import Certified, TickMemory
+from tiering_assets.automation.tick_memory import CertifiedAttempts, TickMemory
 from tiering_assets.records import keys
 
 
@@ -113,7 +113,7 @@ def test_certificates_of_many_are_one_listing(scene, asked, requests):
         scene.world.objects.put(scene.stack.book.prefix + keys.certificate(*pair(number)), b"{}")
 
     def ask(stack):
-        certified = Certified(stack)
+        certified = CertifiedAttempts(stack)
         certified.ask(range(asked))
         return [certified.attempts(number) for number in range(asked)]
 

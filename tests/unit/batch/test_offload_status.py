@@ -6,7 +6,7 @@ import pytest
 
 from resources.metastore.ledger_info import LedgerInfo, Position
 from resources.metastore.offload_context import OffloadContext
-from tiering_assets.batch.offload_status_rules import Amount, OffloadState, decide_status
+from tiering_assets.batch.offload_status_rules import OffloadState, StatusAmount, decide_status
 from tiering_assets.explain.backlog_reason import BacklogReason, Because
 
 R = BacklogReason
@@ -49,9 +49,9 @@ def test_every_closed_ledger_is_in_one_amount():
     ledgers = [ledger(1, DONE), ledger(2, BEGUN), ledger(3), ledger(4), ledger(5, is_open=True)]
     found = status(ledgers, R.DONE, R.COPYING, R.OVER_BUDGET, R.NOT_ADMITTED, R.OPEN)
     assert (found.offloaded, found.copying, found.pending) == (
-        Amount(1, 10),
-        Amount(1, 10),
-        Amount(2, 20),
+        StatusAmount(1, 10),
+        StatusAmount(1, 10),
+        StatusAmount(2, 20),
     )
     assert {i: because.reason for i, because in found.waiting.items()} == {
         2: R.COPYING,
@@ -63,5 +63,5 @@ def test_every_closed_ledger_is_in_one_amount():
 
 def test_a_ledger_that_was_closed_since_the_reasons_were_read_counts_nowhere():
     found = decide_status([ledger(1), ledger(2)], {1: Because(R.NOT_ADMITTED, "")})
-    assert found.pending == Amount(1, 10)
+    assert found.pending == StatusAmount(1, 10)
     assert decide_status([], {}).status is OffloadState.NOT_RUN

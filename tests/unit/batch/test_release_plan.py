@@ -15,8 +15,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
 from tiering_assets.release import caps as release_caps
 from tiering_assets.release import preview as release_preview
-from tiering_assets.release.gate import NotYet
-from tiering_assets.release.gate import Release as ToRelease
+from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.preview import plan_release
 from tiering_assets.release.work import Released
 
@@ -72,7 +71,7 @@ def test_it_lists_what_goes_and_what_does_not_with_the_reasons(scene, due):
     assert set(written.suites) == {0, 1}
     assert (written.finished, written.errors) == ((), {})
     first, second = planned_outcomes(written)
-    assert first.result == ToRelease(due[0].uid)
+    assert first.result == MayRelease(due[0].uid)
     assert second.result == NotYet(stays.reasons)
 
 

@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.ledger_metadata import (
     decode_index_ledger_metadata,
     decode_ledger_metadata,
@@ -29,13 +34,13 @@ INDEX = bytes.fromhex(
 )
 VECTOR_A = LedgerMetadata(
     ledger_id=-1,
-    state=LedgerState.CLOSED,
+    state=BookKeeperState.CLOSED,
     last_entry_id=2,
     length=12,
     ensemble_size=2,
     write_quorum=2,
     ack_quorum=2,
-    segments=(Segment(0, ("bookie-1:3181", "bookie-2:3181")),),
+    segments=(EnsembleFragment(0, ("bookie-1:3181", "bookie-2:3181")),),
     digest_type=DigestType.CRC32C,
     ctime_ms=1700000000000,
     custom={
@@ -50,13 +55,13 @@ def test_version_3():
     metadata = decode_ledger_metadata(9, V3)
     assert metadata == LedgerMetadata(
         ledger_id=9,
-        state=LedgerState.CLOSED,
+        state=BookKeeperState.CLOSED,
         last_entry_id=0,
         length=5,
         ensemble_size=3,
         write_quorum=2,
         ack_quorum=2,
-        segments=(Segment(0, ("bk1:3181", "bk2:3181", "bk3:3181")),),
+        segments=(EnsembleFragment(0, ("bk1:3181", "bk2:3181", "bk3:3181")),),
         digest_type=DigestType.CRC32C,
         password=b"",
     )
@@ -79,7 +84,7 @@ customMetadata { key: "k" value: "\001" }
 someLaterField: 5
 """
     metadata = decode_ledger_metadata(1, HEADER + b"2\n" + text)
-    assert metadata.state is LedgerState.IN_RECOVERY
+    assert metadata.state is BookKeeperState.IN_RECOVERY
     assert metadata.last_entry_id == -1
     assert [segment.first_entry_id for segment in metadata.segments] == [0, 7]
     assert metadata.segments[0].bookies == ("a:1", "c:3")
@@ -93,10 +98,10 @@ someLaterField: 5
 @pytest.mark.parametrize(
     ("last", "state", "last_entry_id"),
     [
-        ("", LedgerState.OPEN, -1),
-        ("\n11\tCLOSED", LedgerState.CLOSED, 11),
-        ("\n-1\tCLOSED", LedgerState.CLOSED, -1),
-        ("\n-102\tCLOSED", LedgerState.IN_RECOVERY, -1),
+        ("", BookKeeperState.OPEN, -1),
+        ("\n11\tCLOSED", BookKeeperState.CLOSED, 11),
+        ("\n-1\tCLOSED", BookKeeperState.CLOSED, -1),
+        ("\n-102\tCLOSED", BookKeeperState.IN_RECOVERY, -1),
     ],
 )
 def test_version_1_is_lines(last, state, last_entry_id):
@@ -104,7 +109,7 @@ def test_version_1_is_lines(last, state, last_entry_id):
     metadata = decode_ledger_metadata(1, HEADER + b"1\n" + lines)
     assert (metadata.state, metadata.last_entry_id) == (state, last_entry_id)
     assert (metadata.write_quorum, metadata.ensemble_size, metadata.ack_quorum) == (2, 3, 2)
-    assert metadata.segments[1] == Segment(5, ("a:1", "b:2", "d:4"))
+    assert metadata.segments[1] == EnsembleFragment(5, ("a:1", "b:2", "d:4"))
     assert metadata.password is None
 
 
@@ -126,13 +131,13 @@ def test_a_password_never_gets_into_an_index_or_a_message():
     node = encode_ledger_metadata(
         LedgerMetadata(
             ledger_id=1,
-            state=LedgerState.CLOSED,
+            state=BookKeeperState.CLOSED,
             last_entry_id=-1,
             length=0,
             ensemble_size=1,
             write_quorum=1,
             ack_quorum=1,
-            segments=(Segment(0, ("a:1",)),),
+            segments=(EnsembleFragment(0, ("a:1",)),),
             password=secret,
         )
     )

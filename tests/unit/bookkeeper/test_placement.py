@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper.ledger import LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
 from resources.bookkeeper.placement import (
     batch_reads_allowed,
     clip_to_segments,
@@ -18,13 +18,13 @@ from resources.errors import IntegrityError
 def ledger(*segments, last=99, ensemble=3, write_quorum=2):
     return LedgerMetadata(
         ledger_id=1,
-        state=LedgerState.CLOSED,
+        state=BookKeeperState.CLOSED,
         last_entry_id=last,
         length=0,
         ensemble_size=ensemble,
         write_quorum=write_quorum,
         ack_quorum=1,
-        segments=tuple(Segment(first, tuple(bookies)) for first, bookies in segments),
+        segments=tuple(EnsembleFragment(first, tuple(bookies)) for first, bookies in segments),
     )
 
 

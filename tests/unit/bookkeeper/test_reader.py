@@ -8,7 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.placement import write_set
 from resources.bookkeeper.pool import BatchSupport, BookiePool
 from resources.bookkeeper.reader import LedgerReader
@@ -44,13 +49,13 @@ class Cluster:
         """Store `entries` entries and `beyond` more after the last one."""
         metadata = LedgerMetadata(
             ledger_id=LEDGER,
-            state=LedgerState.CLOSED,
+            state=BookKeeperState.CLOSED,
             last_entry_id=entries - 1,
             length=sum(len(payload(e)) for e in range(entries)),
             ensemble_size=len((segments or [(0, IDS)])[0][1]),
             write_quorum=write_quorum,
             ack_quorum=1,
-            segments=tuple(Segment(*s) for s in segments or [(0, IDS)]),
+            segments=tuple(EnsembleFragment(*s) for s in segments or [(0, IDS)]),
             digest_type=digest,
             password=b"pw",
         )
@@ -358,7 +363,7 @@ def test_the_only_replica_is_asked_again_after_a_lost_connection(cluster):
 
 def test_autorecovery_moved_the_ledger(cluster):
     moved = cluster.ledger(60, segments=[(0, ("bk1", "bk2"))], write_quorum=2)
-    stale = replace(moved, segments=(Segment(0, ("gone", "bk0")),))
+    stale = replace(moved, segments=(EnsembleFragment(0, ("gone", "bk0")),))
     looked_up = []
 
     def reresolve():
@@ -406,7 +411,7 @@ def test_point_reads_verify_and_give_the_length_so_far(cluster):
     assert reader.read_entry(25, replica=1).payload == payload(25)
 
 
-@pytest.mark.parametrize("state", [LedgerState.OPEN, LedgerState.IN_RECOVERY])
+@pytest.mark.parametrize("state", [BookKeeperState.OPEN, BookKeeperState.IN_RECOVERY])
 def test_only_closed_ledgers_are_read(cluster, state):
     metadata = replace(cluster.ledger(5), state=state)
     with pytest.raises(RefusedError, match=state.name):
@@ -455,7 +460,9 @@ def test_a_flipped_bit_on_the_way_is_one_bad_replica(cluster):
         reader = cluster.reader(metadata)
         assert read_all(reader) == expected(0, 59)
         assert proxy.flips == 1
-        only = replace(metadata, segments=(Segment(0, ("bk0",)),), ensemble_size=1, write_quorum=1)
+        only = replace(
+            metadata, segments=(EnsembleFragment(0, ("bk0",)),), ensemble_size=1, write_quorum=1
+        )
         with pytest.raises(EntryUnavailableError) as caught:
             cluster.reader(only).read_entry(33)
         assert isinstance(caught.value.failures["bk0"], IntegrityError)

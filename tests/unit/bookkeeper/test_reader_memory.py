@@ -6,7 +6,12 @@ import tracemalloc
 
 import pytest
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
 from resources.bookkeeper.stored_entry import EntryCodec
@@ -43,13 +48,13 @@ def test_memory_does_not_grow_with_the_ledger(batches):
     entries = 300  # 60 MB
     metadata = LedgerMetadata(
         ledger_id=3,
-        state=LedgerState.CLOSED,
+        state=BookKeeperState.CLOSED,
         last_entry_id=entries - 1,
         length=sum(sizes) * entries // 5,
         ensemble_size=1,
         write_quorum=1,
         ack_quorum=1,
-        segments=(Segment(0, ("bk",)),),
+        segments=(EnsembleFragment(0, ("bk",)),),
         digest_type=DigestType.CRC32C,
         password=b"",
     )

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState
+from resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.writer import LedgerWriter
 from resources.errors import BookieError, BookieNotAuthorizedError
@@ -104,7 +104,7 @@ def test_metadata_is_created_before_the_first_add_and_closed_after_the_last(sims
         made.add(b"xyz")
     closed = made.close()
     assert adds == [0, 20]
-    assert [m.state for m in saved] == [LedgerState.OPEN, LedgerState.CLOSED]
+    assert [m.state for m in saved] == [BookKeeperState.OPEN, BookKeeperState.CLOSED]
     assert (saved[0].last_entry_id, saved[0].length) == (-1, 0)
     assert saved[1] == closed
     assert (closed.last_entry_id, closed.length, closed.ack_quorum) == (9, 30, 1)
@@ -128,7 +128,7 @@ def test_a_refused_add_leaves_the_ledger_open(sims, pool, status):
     made.add(b"a")
     with pytest.raises(BookieError, match=str(status)):
         made.close()
-    assert [m.state for m in saved] == [LedgerState.OPEN]
+    assert [m.state for m in saved] == [BookKeeperState.OPEN]
 
 
 def test_another_password_is_refused_by_the_bookie(pool):

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import BrokerError, LedgerNotFoundError
 from resources.metastore.ledger_info import encode_managed_ledger
@@ -284,7 +284,7 @@ def test_a_topics_level_that_was_asked_and_not_told_is_unknown(answered):
 
 def test_a_ledger_that_bookkeeper_does_not_call_closed(answered, site, monkeypatch):
     stack, _admin = answered
-    metadata = replace(stack.ledgers.read(0).metadata, state=LedgerState.IN_RECOVERY)
+    metadata = replace(stack.ledgers.read(0).metadata, state=BookKeeperState.IN_RECOVERY)
     site.cluster.metadata.put(site.cluster.path(0), encode_ledger_metadata(metadata))
     assert str(reasons(stack)[0]).startswith(
         "unsealed in BookKeeper: BookKeeper says IN_RECOVERY; its owner must close it"

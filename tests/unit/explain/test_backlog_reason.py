@@ -17,7 +17,7 @@ from tiering_assets.explain.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
     Failure,
-    TopicFacts,
+    TopicBlockers,
     of_wait,
 )
 from tiering_assets.explain.backlog_rules import RULES, decide_backlog_reason
@@ -42,7 +42,7 @@ ASKED_FOR = (
 def ledger(state, **known):
     """Evidence of one ledger; what is no field of it is one of its topic."""
     own = {f.name for f in fields(BacklogEvidence)}
-    topic = TopicFacts(**{name: value for name, value in known.items() if name not in own})
+    topic = TopicBlockers(**{name: value for name, value in known.items() if name not in own})
     return BacklogEvidence(
         state=state, topic=topic, **{name: value for name, value in known.items() if name in own}
     )
@@ -197,9 +197,9 @@ def draw(rng):
 
     return BacklogEvidence(
         state=rng.choice(tuple(LedgerState)),
-        topic=TopicFacts(
+        topic=TopicBlockers(
             switched_off=maybe(rng.choice(tuple(OFF.values()))),
-            **{f.name: maybe("x") for f in fields(TopicFacts) if f.name != "switched_off"},
+            **{f.name: maybe("x") for f in fields(TopicBlockers) if f.name != "switched_off"},
         ),
         quarantined=rng.random() < 0.2,
         damaged=maybe("x"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from resources.pulsar.policy_levels import Level, PulsarLevels, parse_broker
+from resources.pulsar.policy_levels import PolicyLevel, PulsarLevels, parse_broker
 from tiering_assets.explain.backlog_topic_rules import facts_of_policy
 from tiering_assets.ground.own_policy import OwnPolicies
 from tiering_assets.look.topic.publish_gate import OurPlace
@@ -21,8 +21,8 @@ CONFIG = {
 POLICY = effective_policy(
     "persistent://t/ns/orders",
     PulsarLevels(
-        topic=Level(),
-        namespace=Level(),
+        topic=PolicyLevel(),
+        namespace=PolicyLevel(),
         broker=parse_broker(CONFIG, "broker"),
         broker_config=CONFIG,
     ),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from resources.settings import ObjectiveSettings
 from tiering_assets.explain.backlog_reason import BacklogReason as R
 from tiering_assets.explain.lag_figures import Counted, count_figures
-from tiering_assets.explain.objectives import Level, decide_objectives, worst_level
+from tiering_assets.explain.objectives import ObjectiveLevel, decide_objectives, worst_level
 from tiering_assets.look.ledger.states import LedgerState as S
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -43,16 +43,16 @@ LAGGING = fleet(
 
 def test_without_objectives_nothing_is_judged():
     assert decide_objectives(LAGGING, ObjectiveSettings()) == ()
-    assert worst_level(()) is Level.MET
+    assert worst_level(()) is ObjectiveLevel.MET
 
 
 @pytest.mark.parametrize(
     ("limit", "level"),
     [
-        (99, Level.ERROR),
-        (100, Level.WARN),  # a maximum may be reached
-        (125, Level.WARN),
-        (126, Level.MET),
+        (99, ObjectiveLevel.ERROR),
+        (100, ObjectiveLevel.WARN),  # a maximum may be reached
+        (125, ObjectiveLevel.WARN),
+        (126, ObjectiveLevel.MET),
     ],
 )
 def test_the_limit_is_an_error_beyond_it_and_a_warning_near_it(limit, level):
@@ -85,14 +85,14 @@ def test_every_objective_names_value_limit_and_worst_topics():
         ("persistent://t/ns/orders", 60),
         ("persistent://t/ns/payments", 40),
     ]
-    assert worst_level(found) is Level.ERROR
+    assert worst_level(found) is ObjectiveLevel.ERROR
 
 
 def test_an_empty_fleet_meets_everything():
     everything = ObjectiveSettings(
         copy_lag_bytes_max=1, copy_lag_age_s_max=0.1, delete_lag_age_s_max=0.1, stuck_max=1
     )
-    assert {one.level for one in decide_objectives(fleet(), everything)} == {Level.MET}
+    assert {one.level for one in decide_objectives(fleet(), everything)} == {ObjectiveLevel.MET}
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.floats(0.01, 1.0))

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
 from resources._proto.MLDataFormats_pb2 import ManagedCursorInfo, ManagedLedgerInfo
-from resources.bookkeeper.ledger import LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import BookieError, FormatError, MetadataError
 from resources.metastore.bookie_registration import decode_registration
@@ -37,13 +37,13 @@ def ledgers(cluster):
 def ledger(ledger_id, **changes):
     values = {
         "ledger_id": ledger_id,
-        "state": LedgerState.CLOSED,
+        "state": BookKeeperState.CLOSED,
         "last_entry_id": 0,
         "length": 5,
         "ensemble_size": 1,
         "write_quorum": 1,
         "ack_quorum": 1,
-        "segments": (Segment(0, ("bk1:3181",)),),
+        "segments": (EnsembleFragment(0, ("bk1:3181",)),),
         "password": b"secret",
     }
     return LedgerMetadata(**(values | changes))

@@ -13,7 +13,7 @@ from resources.errors import BrokerError, SettingsError
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import HttpBrokerAdmin
-from resources.pulsar.policy_levels import Level, PulsarLevels
+from resources.pulsar.policy_levels import PolicyLevel, PulsarLevels
 from resources.settings import BrokerSettings, PolicySettings, ReleaseSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 def policy_of(size):
     own = OwnPolicies(default=OwnPolicy(threshold_bytes=size))
-    levels = PulsarLevels(topic=Level(), namespace=Level(), broker=Level())
+    levels = PulsarLevels(topic=PolicyLevel(), namespace=PolicyLevel(), broker=PolicyLevel())
     return effective_policy("persistent://t/ns/orders", levels, own, deletion_lag_s=1)
 
 

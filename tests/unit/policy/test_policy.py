@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from resources.pulsar.offload_policies import merge_offload_policies
 from resources.pulsar.policy_levels import (
-    Level,
+    PolicyLevel,
     PulsarLevels,
     RetentionLimits,
     parse_broker,
@@ -31,8 +31,8 @@ LAG_S = 100.0
 def levels(topic=None, namespace=None, config=None):
     config = {**CONFIG, **(config or {})}
     return PulsarLevels(
-        topic=topic or Level(),
-        namespace=namespace or Level(),
+        topic=topic or PolicyLevel(),
+        namespace=namespace or PolicyLevel(),
         broker=parse_broker(config, "broker"),
         broker_config=config,
     )
@@ -41,7 +41,7 @@ def levels(topic=None, namespace=None, config=None):
 def away(namespace=None):
     return PulsarLevels(
         topic=None,
-        namespace=namespace or Level(),
+        namespace=namespace or PolicyLevel(),
         broker=None,
         read_from="metadata store",
         unknown={"topic": "cannot reach it", "broker": "cannot reach it"},
@@ -54,11 +54,11 @@ def policy(found=None, own=None):
 
 def offload(**values):
     names = {"size": BYTES, "time": SECONDS, "lag": LAG}
-    return Level(offload={names[name]: value for name, value in values.items()})
+    return PolicyLevel(offload={names[name]: value for name, value in values.items()})
 
 
 def retained(minutes, megabytes):
-    return Level(retention=RetentionLimits(minutes=minutes, megabytes=megabytes))
+    return PolicyLevel(retention=RetentionLimits(minutes=minutes, megabytes=megabytes))
 
 
 def own(**default):
@@ -110,7 +110,7 @@ def test_fields_agree_with_the_merge_that_publishing_goes_by(data):
 
     legacy = {"offload_threshold": data.draw(st.integers(-1, 5))}
     made = levels(
-        topic=Level(offload=level()),
+        topic=PolicyLevel(offload=level()),
         namespace=parse_namespace({**legacy, "offload_policies": level()}, "ns"),
         config={"managedLedgerOffloadDeletionLagMs": "7"},
     )
@@ -126,7 +126,7 @@ def test_fields_agree_with_the_merge_that_publishing_goes_by(data):
 
 
 def test_retention_and_ttl_come_level_by_level():
-    found = policy(levels(topic=retained(5, -1), namespace=Level(ttl_s=0)))
+    found = policy(levels(topic=retained(5, -1), namespace=PolicyLevel(ttl_s=0)))
     assert (found.retention_minutes.value, found.retention_megabytes.value) == (5, -1)
     assert found.retention_megabytes.origin is Origin.TOPIC
     assert (found.ttl_s.value, found.ttl_s.origin) == (0, Origin.NAMESPACE)
@@ -158,7 +158,7 @@ def test_ours_is_topic_over_namespace_over_default():
 
 
 def test_the_place_has_pulsars_origin():
-    found = policy(levels(topic=Level(offload={"managedLedgerOffloadBucket": "b"})))
+    found = policy(levels(topic=PolicyLevel(offload={"managedLedgerOffloadBucket": "b"})))
     assert (found.bucket.value, found.bucket.origin) == ("b", Origin.TOPIC)
     assert (found.driver.value, found.driver.origin) == ("aws-s3", Origin.BROKER)
     assert (found.region.value, found.region.origin) == (None, Origin.UNSET)
@@ -230,7 +230,7 @@ def test_offload_size_is_below_retention_size(size, megabytes, refused):
     [
         (retained(-2, 5), "retention time is -2 (topic), the least is -1"),
         (retained(5, -7), "retention size is -7 (topic), the least is -1"),
-        (Level(ttl_s=-1), "message TTL is -1 (topic), the least is 0"),
+        (PolicyLevel(ttl_s=-1), "message TTL is -1 (topic), the least is 0"),
         (
             offload(lag=-1),
             "lag is -1 (topic), the least is 0: the broker deletes bookie copies at once",
@@ -246,7 +246,7 @@ def test_numbers_below_what_means_something_are_refused(level, said):
 def test_notes_refuse_nothing():
     made = levels(
         topic=offload(size=1, lag=999_999),
-        namespace=Level(retention=RetentionLimits(minutes=10, megabytes=0), ttl_s=540),
+        namespace=PolicyLevel(retention=RetentionLimits(minutes=10, megabytes=0), ttl_s=540),
     )
     found = check_policy(policy(made, own(threshold_seconds=550)))
     assert {finding.rule for finding in found} == {
@@ -352,7 +352,7 @@ def test_a_lag_past_retention_is_told_where_both_are_set(time, minutes, told):
 )
 def test_a_ttl_that_comes_before_offload_is_told_where_both_are_set(ttl, time, told):
     own_time = OwnPolicies(default=OwnPolicy(threshold_seconds=time))
-    found = policy(levels(namespace=Level(ttl_s=ttl)), own_time)
+    found = policy(levels(namespace=PolicyLevel(ttl_s=ttl)), own_time)
     assert ("ttl" in noted(found)) is told
 
 

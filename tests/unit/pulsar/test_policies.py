@@ -7,7 +7,7 @@ import pytest
 
 from resources.errors import BrokerError, BrokerNotFoundError, FormatError, MetadataError
 from resources.pulsar.policies import PolicyReader
-from resources.pulsar.policy_levels import Level, RetentionLimits
+from resources.pulsar.policy_levels import PolicyLevel, RetentionLimits
 from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.metastore_sim import Cluster
@@ -71,7 +71,7 @@ def test_each_level_is_read_on_its_own(broker, reader):
     broker.get(f"{OWN}/messageTTL", 30)
     broker.get(f"{OWN}/offloadPolicies", {BYTES: 0})
     found = reader.read(TOPIC)
-    assert found.topic == Level(
+    assert found.topic == PolicyLevel(
         offload={BYTES: 0}, retention=RetentionLimits(minutes=1, megabytes=-1), ttl_s=30
     )
     assert (found.namespace.threshold_bytes, found.namespace.ttl_s) == (5, 9)
@@ -91,7 +91,7 @@ def test_no_such_topic_or_switched_off_topic_policies_are_none(broker, reader, s
     for path in ("offloadPolicies", "offloadPolicies?applied=true", "retention", "messageTTL"):
         broker.get(f"{OWN}/{path}", {"reason": "no"}, status=status)
     found = reader.read(TOPIC)
-    assert found.topic == Level()
+    assert found.topic == PolicyLevel()
     assert found.complete
 
 
@@ -117,7 +117,7 @@ def test_the_namespace_node_stands_in_for_a_broker_that_is_away(cluster, away):
     policies = {"offload_policies": {BYTES: 5}, "message_ttl_in_seconds": None, "bundles": {}}
     cluster.put(NODE, json.dumps(policies).encode())
     found = away.read(TOPIC)
-    assert found.namespace == Level(offload={BYTES: 5})
+    assert found.namespace == PolicyLevel(offload={BYTES: 5})
     assert (found.topic, found.broker) == (None, None)
     assert found.read_from == "metadata store"
     assert not found.complete

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from resources.errors import FormatError
 from resources.pulsar.policy_levels import (
-    Level,
+    PolicyLevel,
     RetentionLimits,
     load_json,
     parse_broker,
@@ -78,10 +78,10 @@ def test_bytes_that_break_decoders(data):
 
 
 def test_what_is_missing_or_null_is_not_set():
-    assert parse_namespace({}, "ns") == Level()
+    assert parse_namespace({}, "ns") == PolicyLevel()
     nulls = {"offload_policies": None, "retention_policies": None, "message_ttl_in_seconds": None}
-    assert parse_namespace(nulls, "ns") == Level()
-    assert parse_topic_level(None, None, None, "t") == Level()
+    assert parse_namespace(nulls, "ns") == PolicyLevel()
+    assert parse_topic_level(None, None, None, "t") == PolicyLevel()
 
 
 def test_unknown_fields_are_left_alone():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.errors import FormatError
-from resources.pulsar.topic import TopicName, bundle_holds, parse_topic
+from resources.pulsar.topic import FullTopicName, bundle_holds, parse_topic
 
 
 def test_a_name_is_encoded_as_one_path_segment():
@@ -35,13 +35,13 @@ def test_other_names_are_refused(topic):
 
 
 def test_a_partition_knows_its_whole_topic():
-    assert parse_topic("persistent://a/b/c-partition-12").whole == TopicName("a", "b", "c")
+    assert parse_topic("persistent://a/b/c-partition-12").whole == FullTopicName("a", "b", "c")
     assert parse_topic("persistent://a/b/c-partition-012").whole.name == "c-partition-012"
 
 
 @given(name=st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1))
 def test_every_topic_is_in_exactly_one_bundle_of_its_namespace(name):
-    topic = TopicName("public", "default", name)
+    topic = FullTopicName("public", "default", name)
     edges = ["0x00000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"]
     spans = [f"{low}_{high}" for low, high in pairwise(edges)]
     holding = [s for s in spans if bundle_holds(f"public/default/{s}", topic)]
@@ -52,7 +52,7 @@ def test_every_topic_is_in_exactly_one_bundle_of_its_namespace(name):
 @pytest.mark.parametrize("bundle", ["", "a/b", "a/b/0x0_0x1", "0x00000000_0xffffffff", "a/b/x_y"])
 def test_what_is_no_bundle_is_a_format_error(bundle):
     with pytest.raises(FormatError, match="bundle"):
-        bundle_holds(bundle, TopicName("a", "b", "c"))
+        bundle_holds(bundle, FullTopicName("a", "b", "c"))
 
 
 def test_a_legacy_name_is_its_own_ledgers_error():

@@ -17,7 +17,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome, Release, ReleaseIntent
 from tiering_assets.release import release
 from tiering_assets.release.approval import Approval
-from tiering_assets.release.gate import Release as ToRelease
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
@@ -113,7 +113,7 @@ def test_a_decision_without_its_evidence_begins_nothing(scene, due, missing, app
         key = MISSING[missing](scene, due)
         scene.world.objects.delete(scene.stack.book.prefix + key)
     uid = due.record.uid
-    monkeypatch.setattr(release, "decide_now", lambda _stack, _evidence: ToRelease(uid))
+    monkeypatch.setattr(release, "decide_now", lambda _stack, _evidence: MayRelease(uid))
     approval = Approval("plan", {0: (uid, due.sha256)}) if approved else None
     with pytest.raises(RefusedError, match="ledger 0: released without its evidence"):
         release_topic(scene.process(), TOPIC, [0], approval=approval)

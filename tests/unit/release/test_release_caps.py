@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.release.caps import Candidate, Caps, apply_caps, tripwire
+from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WIDE = Caps(per_run=99, per_hour=99, per_topic=99, per_bookie=99)
 
 
 def candidate(ledger_id, *, topic="a", bookies=("b1", "b2"), age_h=0):
-    return Candidate(
+    return DueLedger(
         ledger_id=ledger_id,
         ml_name=topic,
         published_at=NOW - timedelta(hours=age_h),

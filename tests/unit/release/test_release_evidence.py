@@ -17,7 +17,7 @@ from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.release import evidence as release_evidence
 from tiering_assets.release import evidence as suite_evidence
 from tiering_assets.release import look as release_look
-from tiering_assets.release.evidence import Looked, gather, judge_all, look_at_ledgers
+from tiering_assets.release.evidence import UnjudgedLedgers, gather, judge_all, look_at_ledgers
 from tiering_assets.release.gate import ObjectNow
 from tiering_assets.release.look import gather_topic
 
@@ -48,7 +48,7 @@ class Asker:
         return look_at_ledgers(self.stack, self.about, [ledger_id]).looks[ledger_id]
 
     def judged_by(self, look):
-        [found] = judge_all(self.stack, [Looked(about=self.about, looks={0: look})])
+        [found] = judge_all(self.stack, [UnjudgedLedgers(about=self.about, looks={0: look})])
         return found[0].judged
 
 

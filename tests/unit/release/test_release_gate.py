@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tiering_assets.records.models import LedgerFacts
 from tiering_assets.release.gate import (
+    MayRelease,
     NotYet,
     ObjectNow,
-    Release,
     ReleaseEvidence,
     decide_release,
 )
@@ -175,7 +175,7 @@ def decide(evidence, *, now=NOW):
 
 
 def test_a_certified_confirmed_attempt_past_its_lag_is_released():
-    assert decide(READY) == Release(UID)
+    assert decide(READY) == MayRelease(UID)
 
 
 @pytest.mark.parametrize(("change", "reason"), SINGLE_CHANGES)
@@ -193,9 +193,9 @@ def test_the_moment_after_the_lag_releases():
         "published_at": NOW - LAG - TICK,
         "publication_stored_at": NOW - LAG - TICK,
     }
-    assert decide(replace(READY, **just_past)) == Release(UID)
+    assert decide(replace(READY, **just_past)) == MayRelease(UID)
     for name in just_past:
-        assert decide(replace(READY, **{**just_past, name: NOW - LAG})) != Release(UID)
+        assert decide(replace(READY, **{**just_past, name: NOW - LAG})) != MayRelease(UID)
 
 
 @pytest.mark.parametrize("step", [timedelta(days=1), timedelta(days=3650)])
@@ -236,7 +236,7 @@ def test_release_only_if_every_condition_holds(changes):
     for change in changes:
         evidence = replace(evidence, **change)
     decision = decide(evidence)
-    assert (decision == Release(UID)) is (evidence == READY)
+    assert (decision == MayRelease(UID)) is (evidence == READY)
     if isinstance(decision, NotYet):
         assert decision.reasons
         assert len(set(decision.reasons)) == len(decision.reasons)
@@ -256,7 +256,7 @@ def test_release_only_past_the_lag_on_both_clocks(now_s, store_s, recorded_s, st
         store_now=NOW + timedelta(seconds=store_s),
     )
     past = now_s - recorded_s > LAG.total_seconds() and store_s - stored_s > LAG.total_seconds()
-    assert (decide(evidence, now=NOW + timedelta(seconds=now_s)) == Release(UID)) is past
+    assert (decide(evidence, now=NOW + timedelta(seconds=now_s)) == MayRelease(UID)) is past
 
 
 def test_no_user_suite_lets_a_ledger_go_that_the_gate_refuses():
@@ -272,7 +272,7 @@ def test_no_user_suite_lets_a_ledger_go_that_the_gate_refuses():
 def test_a_clock_that_stands_wrong_is_named_with_its_way(way, said):
     waits = decide(READY, now=READY.store_now + way * timedelta(days=400))
     if way > 0:
-        assert waits == Release(UID)
+        assert waits == MayRelease(UID)
         fresh = replace(READY, published_at=NOW, publication_stored_at=NOW)
         waits = decide(fresh, now=NOW + timedelta(days=400))
     assert f"this machine's is {400 * 86400} s {said} the store's" in str(waits)

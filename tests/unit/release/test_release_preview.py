@@ -6,7 +6,7 @@ from resources.errors import MetadataError
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.look.topic.topic_evidence import UnknownShadows, find_shadows
-from tiering_assets.release.gate import NotYet, Release
+from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.preview import plan_release, plan_releases
 
 GONE = "t/ns/persistent/gone"
@@ -31,7 +31,7 @@ def plan(scene, ledger_id=0, **how):
 
 def test_a_ledger_that_would_go_is_shown_with_its_proof(scene, due):
     item = plan(scene)
-    assert item.decision == Release(due.record.uid)
+    assert item.decision == MayRelease(due.record.uid)
     assert item.goes
     assert not item.finished
     assert item.bytes == due.record.ledger.length

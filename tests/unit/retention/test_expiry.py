@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from resources.bookkeeper.ledger import LedgerState
+from resources.bookkeeper.ledger import BookKeeperState
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.admin import TopicLoad, TopicPlace
@@ -126,7 +126,7 @@ def in_recovery(cluster):
     """A broker that loads the topic is about to close it."""
     last = cluster.ids(ORDERS)[-1]
     simulated = cluster.site.cluster
-    metadata = replace(simulated._metadata(last, closed=True), state=LedgerState.IN_RECOVERY)
+    metadata = replace(simulated._metadata(last, closed=True), state=BookKeeperState.IN_RECOVERY)
     simulated._write(last, metadata)
 
 

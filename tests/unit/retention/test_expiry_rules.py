@@ -10,8 +10,8 @@ from resources.metastore.ledger_info import Position
 from tiering_assets.retention.expiry_rules import (
     AgingLedger,
     DurableCursor,
+    ExpiryLimits,
     Kept,
-    Limits,
     TtlBacklog,
     topic_expiry,
 )
@@ -106,7 +106,7 @@ def cursors_at(positions):
 
 @given(TOPICS, st.lists(POSITIONS, max_size=4), LIMITS, LIMITS)
 def test_overdue_is_exactly_what_the_broker_would_trim(infos, positions, minutes, megabytes):
-    limits = Limits(minutes=minutes, megabytes=megabytes)
+    limits = ExpiryLimits(minutes=minutes, megabytes=megabytes)
     slowest = min(positions) if positions else None
     found = topic_expiry(listed(infos, loaded=True), cursors_at(positions), limits, now_ms=NOW_MS)
     trimmed = internal_trim_ledgers(infos, slowest, minutes, megabytes, NOW_MS)
@@ -123,7 +123,7 @@ def test_of_a_topic_that_nobody_has_loaded_the_load_adds_a_ledger(
     found = topic_expiry(
         listed(infos, loaded=False),
         cursors_at(positions),
-        Limits(minutes=minutes, megabytes=megabytes),
+        ExpiryLimits(minutes=minutes, megabytes=megabytes),
         now_ms=NOW_MS,
     )
     slowest = min(positions) if positions else None
@@ -136,7 +136,7 @@ def test_it_is_due_at_the_time_told_and_not_a_millisecond_before(
     infos, positions, minutes, megabytes
 ):
     ledgers = listed(infos, loaded=True)
-    cursors, limits = cursors_at(positions), Limits(minutes=minutes, megabytes=megabytes)
+    cursors, limits = cursors_at(positions), ExpiryLimits(minutes=minutes, megabytes=megabytes)
     found = topic_expiry(ledgers, cursors, limits, now_ms=NOW_MS)
     if found.next_due_ms is None:
         return
@@ -178,7 +178,7 @@ def kept(found):
     ],
 )
 def test_minus_one_is_unlimited_and_zero_keeps_nothing(minutes, megabytes, overdue):
-    limits = Limits(minutes=minutes, megabytes=megabytes)
+    limits = ExpiryLimits(minutes=minutes, megabytes=megabytes)
     found = topic_expiry(FOUR, [], limits, now_ms=NOW_MS)
     assert [one.ledger_id for one in found.overdue] == overdue
     assert kept(found)[-1] is Kept.OPEN
@@ -190,38 +190,38 @@ def test_the_slowest_cursor_keeps_what_it_has_not_consumed_and_is_named():
         DurableCursor("slow", Position(1, 9)),
         DurableCursor("also slow", Position(1, 9)),
     ]
-    found = topic_expiry(FOUR, cursors, Limits(minutes=0, megabytes=0), now_ms=NOW_MS)
+    found = topic_expiry(FOUR, cursors, ExpiryLimits(minutes=0, megabytes=0), now_ms=NOW_MS)
     assert kept(found) == [Kept.OVERDUE, Kept.NOT_CONSUMED, Kept.NOT_CONSUMED, Kept.OPEN]
     assert found.kept_by == ("also slow", "slow")
 
 
 def test_a_cursor_of_unknown_position_keeps_everything():
     cursors = [DurableCursor("fast", Position(4, 3)), DurableCursor("unknown", None)]
-    found = topic_expiry(FOUR, cursors, Limits(minutes=0, megabytes=0), now_ms=NOW_MS)
+    found = topic_expiry(FOUR, cursors, ExpiryLimits(minutes=0, megabytes=0), now_ms=NOW_MS)
     assert found.overdue == ()
     assert found.kept_by == ("unknown",)
 
 
 def test_a_ledger_past_its_time_stays_behind_one_that_is_not():
     ledgers = [closed(1, minutes_ago=1), closed(2, minutes_ago=9)]
-    found = topic_expiry(ledgers, [], Limits(minutes=5, megabytes=-1), now_ms=NOW_MS)
+    found = topic_expiry(ledgers, [], ExpiryLimits(minutes=5, megabytes=-1), now_ms=NOW_MS)
     assert kept(found) == [Kept.RETAINED, Kept.BEHIND]
     assert found.next_due_ms == NOW_MS + 4 * MINUTE_MS + 1
 
 
 def test_a_ledger_without_a_closing_time_ends_the_walk_wherever_it_is():
     broken = [replace(FOUR[0], closed_at_ms=None), *FOUR[1:]]
-    found = topic_expiry(broken, [], Limits(minutes=0, megabytes=-1), now_ms=NOW_MS)
+    found = topic_expiry(broken, [], ExpiryLimits(minutes=0, megabytes=-1), now_ms=NOW_MS)
     assert kept(found) == [Kept.OPEN, Kept.BEHIND, Kept.BEHIND, Kept.OPEN]
 
 
 @pytest.mark.parametrize(
     ("limits", "last"),
     [
-        (Limits(minutes=0, megabytes=0), Kept.OVERDUE),
-        (Limits(minutes=0, megabytes=-1), Kept.OVERDUE),
-        (Limits(minutes=1, megabytes=-1), Kept.RETAINED),
-        (Limits(minutes=-1, megabytes=-1), Kept.RETAINED),
+        (ExpiryLimits(minutes=0, megabytes=0), Kept.OVERDUE),
+        (ExpiryLimits(minutes=0, megabytes=-1), Kept.OVERDUE),
+        (ExpiryLimits(minutes=1, megabytes=-1), Kept.RETAINED),
+        (ExpiryLimits(minutes=-1, megabytes=-1), Kept.RETAINED),
     ],
 )
 def test_what_the_load_will_close_gets_its_time_from_then(limits, last):
@@ -238,7 +238,7 @@ def test_ttl_counts_only_ledgers_whose_newest_message_is_past_it():
         DurableCursor("nowhere", None),
         DurableCursor("start", Position(1, -1)),
     ]
-    limits = Limits(minutes=-1, megabytes=-1, ttl_s=8 * 60 - 1)
+    limits = ExpiryLimits(minutes=-1, megabytes=-1, ttl_s=8 * 60 - 1)
     found = topic_expiry(FOUR, cursors, limits, now_ms=NOW_MS)
     assert found.ttl == (
         TtlBacklog(subscription="half", ledgers=2, entries=16, bytes=2 * MIB),
@@ -252,7 +252,7 @@ def test_ttl_counts_only_ledgers_whose_newest_message_is_past_it():
 
 def test_what_goes_only_after_an_older_one_has_no_time_of_its_own():
     ledgers = [closed(1, minutes_ago=1), closed(2, minutes_ago=9)]
-    found = topic_expiry(ledgers, [], Limits(minutes=5, megabytes=-1), now_ms=NOW_MS)
+    found = topic_expiry(ledgers, [], ExpiryLimits(minutes=5, megabytes=-1), now_ms=NOW_MS)
     assert [one.due_at_ms is None for one in found.ledgers] == [False, True]
 
 
@@ -261,7 +261,7 @@ def test_a_ledger_is_consumed_with_its_own_last_entry(entry, kept_from):
     """The one before it has fewer."""
     ledgers = [closed(1, minutes_ago=9, entries=9), closed(2, minutes_ago=8), FOUR[3]]
     cursors = [DurableCursor("one", Position(2, entry))]
-    found = topic_expiry(ledgers, cursors, Limits(minutes=0, megabytes=0), now_ms=NOW_MS)
+    found = topic_expiry(ledgers, cursors, ExpiryLimits(minutes=0, megabytes=0), now_ms=NOW_MS)
     assert kept(found) == [Kept.OVERDUE, kept_from, Kept.OPEN]
 
 
@@ -276,7 +276,7 @@ def test_a_ledger_is_consumed_with_its_own_last_entry(entry, kept_from):
 )
 def test_ttl_says_nothing_of_a_ledger_whose_newest_message_may_be_young(last):
     cursors = [DurableCursor("slow", Position(1, -1))]
-    limits = Limits(minutes=-1, megabytes=-1, ttl_s=60)
+    limits = ExpiryLimits(minutes=-1, megabytes=-1, ttl_s=60)
     [late] = topic_expiry([*FOUR[:3], last], cursors, limits, now_ms=NOW_MS).ttl
     assert (late.ledgers, late.entries) == (3, 30)
 
@@ -284,11 +284,11 @@ def test_ttl_says_nothing_of_a_ledger_whose_newest_message_may_be_young(last):
 def test_a_cursor_in_a_ledger_that_is_gone_keeps_what_came_after_it():
     cursors = [DurableCursor("slow", Position(2, 9))]
     ledgers = [FOUR[0], *FOUR[2:]]
-    found = topic_expiry(ledgers, cursors, Limits(minutes=0, megabytes=0), now_ms=NOW_MS)
+    found = topic_expiry(ledgers, cursors, ExpiryLimits(minutes=0, megabytes=0), now_ms=NOW_MS)
     assert kept(found) == [Kept.OVERDUE, Kept.NOT_CONSUMED, Kept.OPEN]
 
 
 def test_what_only_a_size_lets_go_of_has_no_time():
-    found = topic_expiry(FOUR, [], Limits(minutes=-1, megabytes=100), now_ms=NOW_MS)
+    found = topic_expiry(FOUR, [], ExpiryLimits(minutes=-1, megabytes=100), now_ms=NOW_MS)
     assert kept(found) == [Kept.RETAINED] * 3 + [Kept.OPEN]
     assert {one.due_at_ms for one in found.ledgers} == {None}

@@ -9,7 +9,7 @@ from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records.models import Scrub
 from tiering_assets.scrub.check import check_copy
-from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, Look
+from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, DueLook
 from tiering_assets.tasks.descriptors import TaskKind
 
 ALL = len(PAYLOADS) * BLOCK_BYTES
@@ -37,7 +37,7 @@ def check(copy, depth=Depth.DEEP, *, bytes_max=ALL, begun=None, listed=None, nod
     candidate = copy.candidate
     now = stack.topics.read(candidate.ml_name)[0].ledger(copy.ledger_id)
     node = stack.ledgers.read(copy.ledger_id) if node is ... else node
-    look = Look(candidate=candidate, depth=depth, bytes_max=bytes_max)
+    look = DueLook(candidate=candidate, depth=depth, bytes_max=bytes_max)
     return check_copy(stack, look, listed or now, node, begun)
 
 

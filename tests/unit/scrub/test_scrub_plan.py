@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tiering_assets.scrub.plan import (
     BLOCK_BYTES_LEAST,
     LOOK_REQUESTS,
-    Budget,
     Candidate,
     Depth,
+    DueLook,
     Intervals,
-    Look,
+    RunBudget,
     due_looks,
     plan_scrub,
     to_heal,
@@ -50,7 +50,7 @@ def fleets(draw):
 
 
 budgets = st.builds(
-    Budget,
+    RunBudget,
     requests=st.integers(0, 200),
     bytes=st.integers(0, 500 * MIB),
     range_bytes=st.integers(64 * 1024, 16 * MIB),
@@ -106,7 +106,7 @@ def test_of_one_depth_the_oldest_verification_comes_first(fleet, budget):
 @given(fleets())
 def test_a_deep_look_is_never_passed_over_for_one_behind_it(fleet):
     """A ledger larger than the budget is taken in parts, not starved by the small ones."""
-    budget = Budget(requests=100, bytes=MIB, range_bytes=MIB)
+    budget = RunBudget(requests=100, bytes=MIB, range_bytes=MIB)
     found = plan(fleet, budget)
     first = next(
         (
@@ -127,7 +127,7 @@ def test_a_deep_look_is_never_passed_over_for_one_behind_it(fleet):
 @given(fleets(), st.integers(1, 60), st.integers(1, 30 * MIB))
 def test_runs_with_small_budgets_reach_everything_in_the_end(fleet, requests, size):
     """Each run records what it did with the store's time; no ledger waits for ever."""
-    budget = Budget(requests=LOOK_REQUESTS + requests, bytes=size, range_bytes=8 * MIB)
+    budget = RunBudget(requests=LOOK_REQUESTS + requests, bytes=size, range_bytes=8 * MIB)
     fleet = [replace(c, failed_at=None) for c in fleet]
     progress = dict.fromkeys((c.ledger_id for c in fleet), 0)
     now = NOW
@@ -172,7 +172,7 @@ def test_what_is_admitted_needs_no_more_reads_than_are_left(budget, size):
         deep_at=None,
         failed_at=None,
     )
-    admitted = budget.admit(Look(candidate=candidate, depth=Depth.DEEP))
+    admitted = budget.admit(DueLook(candidate=candidate, depth=Depth.DEEP))
     if admitted is None:
         assert budget.requests <= LOOK_REQUESTS or budget.bytes <= 0
     else:
@@ -195,11 +195,14 @@ ONE = Candidate(
     deep_at=NOW - timedelta(days=2),
     failed_at=None,
 )
-DEEP, SHALLOW = Look(candidate=ONE, depth=Depth.DEEP), Look(candidate=ONE, depth=Depth.SHALLOW)
+DEEP, SHALLOW = (
+    DueLook(candidate=ONE, depth=Depth.DEEP),
+    DueLook(candidate=ONE, depth=Depth.SHALLOW),
+)
 
 
 def budget(requests, bytes_):
-    return Budget(requests=requests, bytes=bytes_, range_bytes=MIB)
+    return RunBudget(requests=requests, bytes=bytes_, range_bytes=MIB)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tiering_assets.cli.shared.output import human_bytes, print_document, print_
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.audit.object_scan import Damage, ScanCounts
+    from tiering_assets.audit.object_scan import DamagedAttempt, ScanCounts
 
 
 @command(
@@ -78,7 +78,7 @@ def _document(
     shallow: bool,
     away: str | None,
     counts: ScanCounts,
-    found: list[Damage],
+    found: list[DamagedAttempt],
 ) -> dict[str, Any]:
     return {
         "bucket": bucket,
@@ -90,13 +90,13 @@ def _document(
     }
 
 
-def _fields(damage: Damage) -> dict[str, Any]:
+def _fields(damage: DamagedAttempt) -> dict[str, Any]:
     from dataclasses import fields
 
     return {f.name: getattr(damage, f.name) for f in fields(damage)}
 
 
-def _print(damage: Damage) -> None:
+def _print(damage: DamagedAttempt) -> None:
     from tiering_assets.cli.scrub.scrub_cmd import spans
 
     print_line(f"{damage.key}: {damage.kind}")

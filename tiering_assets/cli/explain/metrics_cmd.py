@@ -13,7 +13,7 @@ from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
     from tiering_assets.explain.lag_figures import FleetFigures
-    from tiering_assets.explain.objectives import Finding
+    from tiering_assets.explain.objectives import MissedObjective
 
 app = typer.Typer(
     name="metrics",
@@ -90,7 +90,7 @@ def print_metrics(session: Session) -> None:
     sys.stdout.write(exposition(make_registry(collector)))
 
 
-def _survey(session: Session) -> tuple[FleetFigures, Sequence[Finding]]:
+def _survey(session: Session) -> tuple[FleetFigures, Sequence[MissedObjective]]:
     """With connections of its own, so that no survey suffers from what happened to the last one."""
     from tiering_assets.explain.backlog import take_figures
     from tiering_assets.explain.objectives import decide_objectives

@@ -35,7 +35,7 @@ OFF = "automation is off: auto.enabled is false. `tierkeeper auto on` turns it o
 
 
 @dataclass(slots=True)
-class Looked:
+class TickLook:
     """What a tick looked at: managed-ledger names, and whether there are no others to go on with."""
 
     names: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Tick:
     settings: Settings
     cursor: Read
     stack: Stack
-    looked: Looked = field(default_factory=lambda: Looked())
+    looked: TickLook = field(default_factory=lambda: TickLook())
 
     @property
     def auto(self) -> AutoSettings:

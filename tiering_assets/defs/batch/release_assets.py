@@ -240,7 +240,7 @@ def release_row(outcome: "ReleaseOutcome") -> Row:
 
 
 def said_of(outcome: "ReleaseOutcome") -> str:
-    from tiering_assets.release.gate import NotYet, Release
+    from tiering_assets.release.gate import MayRelease, NotYet
     from tiering_assets.release.work import Released
 
     match outcome.result:
@@ -250,7 +250,7 @@ def said_of(outcome: "ReleaseOutcome") -> str:
             return f"released, {size} bytes"
         case NotYet() as not_yet:
             return f"waits: {not_yet}"
-        case Release(uid=uid):
+        case MayRelease(uid=uid):
             return f"would be released, attempt {uid}"
         case error:
             return f"failed: {error}"

@@ -20,7 +20,12 @@ from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.partitions import TIERING_BACKLOG
 from tiering_assets.defs.shared.preview_api import log_evaluation
 from tiering_assets.defs.shared.resources import narrate
-from tiering_assets.explain.objectives import Finding, Level, decide_objectives, worst_level
+from tiering_assets.explain.objectives import (
+    MissedObjective,
+    ObjectiveLevel,
+    decide_objectives,
+    worst_level,
+)
 
 if TYPE_CHECKING:
     from resources.settings import ObjectiveSettings
@@ -73,11 +78,13 @@ def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
     """The verdict of `objectives_met`. Without objectives it passes and says that there are none."""
     findings = decide_objectives(figures, objectives)
     level = worst_level(findings)
-    missed = [finding for finding in findings if finding.level is not Level.MET]
+    missed = [finding for finding in findings if finding.level is not ObjectiveLevel.MET]
     said = f"{len(findings)} objectives met" if findings else "no objective is set"
     return Verdict(
         passed=not missed,
-        severity=dg.AssetCheckSeverity.WARN if level is Level.WARN else dg.AssetCheckSeverity.ERROR,
+        severity=dg.AssetCheckSeverity.WARN
+        if level is ObjectiveLevel.WARN
+        else dg.AssetCheckSeverity.ERROR,
         description="; ".join(map(str, missed)) or said,
         metadata={
             "objectives": _table(findings),
@@ -153,7 +160,7 @@ def _observe(context: dg.AssetExecutionContext, stack: Stack, figures: FleetFigu
     )
 
 
-def _table(findings: Sequence[Finding]) -> dg.MetadataValue:
+def _table(findings: Sequence[MissedObjective]) -> dg.MetadataValue:
     return dg.MetadataValue.table(
         [
             dg.TableRecord(

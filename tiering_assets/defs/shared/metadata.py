@@ -16,7 +16,7 @@ from tiering_assets.defs.shared.partitions import (
 )
 
 if TYPE_CHECKING:
-    from resources.bookkeeper.ledger import Segment
+    from resources.bookkeeper.ledger import EnsembleFragment
     from tiering_assets.records.models import Certificate, ObjectFacts, Publication, SuiteResult
 
 Metadata = Mapping[str, dg.MetadataValue]
@@ -67,7 +67,7 @@ def megabytes_per_second(size: int, seconds: float) -> dg.MetadataValue:
 
 
 def object_metadata(
-    certificate: Certificate, *, seconds: float, ensembles: Iterable[Segment] | None
+    certificate: Certificate, *, seconds: float, ensembles: Iterable[EnsembleFragment] | None
 ) -> Metadata:
     """Metadata of the data object. `ensembles` None: the ledger's node is gone already."""
     data = certificate.data

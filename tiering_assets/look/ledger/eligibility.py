@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.bookkeeper.ledger import LedgerMetadata, LedgerState
+from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.ground.reasons import Reason, Wait
 
@@ -31,14 +31,14 @@ class OffloadEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class MayCopy:
     """Copy entries 0 to `last_entry_id`. `notes` are recorded, they stop nothing."""
 
     last_entry_id: int
     notes: tuple[str, ...] = ()
 
 
-def decide_offload(evidence: OffloadEvidence) -> Copy | Wait:
+def decide_offload(evidence: OffloadEvidence) -> MayCopy | Wait:
     """Return Copy only for a closed, listed, non-empty ledger of a topic we may touch."""
     wait = _refuse_topic(evidence) or _refuse_listing(evidence)
     if wait is not None:
@@ -47,7 +47,7 @@ def decide_offload(evidence: OffloadEvidence) -> Copy | Wait:
     if metadata is None or listed is None:
         detail = f"no node for ledger {evidence.ledger_id}; it was trimmed or deleted"
         return Wait(Reason.MISSING, detail)
-    if metadata.state is not LedgerState.CLOSED:
+    if metadata.state is not BookKeeperState.CLOSED:
         return Wait(
             Reason.UNSEALED,
             f"BookKeeper says {metadata.state.name}; its owner must close it, we never recover",
@@ -80,7 +80,7 @@ def _refuse_listing(evidence: OffloadEvidence) -> Wait | None:
     return None
 
 
-def _compare_counts(ledger_id: int, metadata: LedgerMetadata, listed: LedgerInfo) -> Copy | Wait:
+def _compare_counts(ledger_id: int, metadata: LedgerMetadata, listed: LedgerInfo) -> MayCopy | Wait:
     if listed.entries is not None and listed.entries > metadata.entries:
         return Wait(
             Reason.DATA_MISSING,
@@ -96,7 +96,7 @@ def _compare_counts(ledger_id: int, metadata: LedgerMetadata, listed: LedgerInfo
         )
     if listed.size is not None and listed.size != metadata.length:
         notes.append(f"the topic counts {listed.size} bytes, BookKeeper has {metadata.length}")
-    return Copy(metadata.last_entry_id, tuple(notes))
+    return MayCopy(metadata.last_entry_id, tuple(notes))
 
 
 def owner_of(metadata: LedgerMetadata) -> str | None:

@@ -18,7 +18,7 @@ from resources.metastore.topic_names import never_touched
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import (
-    Copy,
+    MayCopy,
     OffloadEvidence,
     decide_offload,
     owner_of,
@@ -96,7 +96,7 @@ def facts_of(node: LedgerNode) -> LedgerFacts:
     )
 
 
-def decide_sight(sight: LedgerSight, *, replacing: UUID | None = None) -> Copy | Wait:
+def decide_sight(sight: LedgerSight, *, replacing: UUID | None = None) -> MayCopy | Wait:
     """The eligibility decision for what was just seen."""
     if sight.node is None:
         context = None if sight.listed is None else sight.listed.offload

@@ -3,24 +3,29 @@ from uuid import UUID
 
 import pytest
 
-from resources.bookkeeper.ledger import LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
 from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.offload_context import OffloadContext
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.look.ledger.eligibility import Copy, OffloadEvidence, decide_offload, owner_of
+from tiering_assets.look.ledger.eligibility import (
+    MayCopy,
+    OffloadEvidence,
+    decide_offload,
+    owner_of,
+)
 
 ML_NAME = "public/default/persistent/orders"
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
 OWNED = {"component": b"managed-ledger", "pulsar/managed-ledger": ML_NAME.encode()}
 METADATA = LedgerMetadata(
     ledger_id=42,
-    state=LedgerState.CLOSED,
+    state=BookKeeperState.CLOSED,
     last_entry_id=9,
     length=1000,
     ensemble_size=1,
     write_quorum=1,
     ack_quorum=1,
-    segments=(Segment(0, ("bookie-1",)),),
+    segments=(EnsembleFragment(0, ("bookie-1",)),),
     custom=OWNED,
 )
 LISTED = LedgerInfo(ledger_id=42, entries=10, size=1000, closed_at_ms=1767225600000)
@@ -44,7 +49,7 @@ def context(*, complete):
 
 
 def test_a_closed_listed_ledger_is_copied_to_its_last_entry():
-    assert decide_offload(READY) == Copy(9)
+    assert decide_offload(READY) == MayCopy(9)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +79,12 @@ def test_a_closed_listed_ledger_is_copied_to_its_last_entry():
             "no node for ledger 42; it was trimmed or deleted",
         ),
         (
-            metadata(state=LedgerState.OPEN),
+            metadata(state=BookKeeperState.OPEN),
             Reason.UNSEALED,
             "BookKeeper says OPEN; its owner must close it, we never recover",
         ),
         (
-            metadata(state=LedgerState.IN_RECOVERY),
+            metadata(state=BookKeeperState.IN_RECOVERY),
             Reason.UNSEALED,
             "BookKeeper says IN_RECOVERY; its owner must close it, we never recover",
         ),
@@ -125,12 +130,12 @@ def test_a_ledger_waits_for_exactly_one_reason(change, reason, detail):
 )
 def test_fewer_entries_in_the_topic_than_in_bookkeeper_are_noted_and_copied(entries, size, notes):
     evidence = replace(READY, listed=replace(LISTED, entries=entries, size=size))
-    assert decide_offload(evidence) == Copy(9, notes)
+    assert decide_offload(evidence) == MayCopy(9, notes)
 
 
 def test_a_ledger_of_one_entry_is_copied():
     one = replace(READY, **metadata(last_entry_id=0), listed=replace(LISTED, entries=1))
-    assert decide_offload(one) == Copy(0)
+    assert decide_offload(one) == MayCopy(0)
 
 
 def test_the_last_ledger_of_a_terminated_topic_waits_because_no_broker_lists_it_as_closed():

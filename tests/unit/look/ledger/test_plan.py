@@ -12,7 +12,7 @@ from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.explain.ledger_report import report_ledger
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger import plan
-from tiering_assets.look.ledger.eligibility import Copy
+from tiering_assets.look.ledger.eligibility import MayCopy
 from tiering_assets.look.ledger.plan import decide_sight, look_at, plan_ledger
 
 PATH = managed_ledger_path(TOPIC)
@@ -112,7 +112,7 @@ def test_whatever_is_decided_nothing_is_planned_of_what_was_not_seen(scene, monk
         return replace(really(*args, **how), **nothing)
 
     monkeypatch.setattr(plan, "look_at", look)
-    monkeypatch.setattr(plan, "decide_sight", lambda *_args, **_how: Copy(1))
+    monkeypatch.setattr(plan, "decide_sight", lambda *_args, **_how: MayCopy(1))
     assert planned(scene) == Wait(Reason.MISSING, "ledger 0 vanished while it was looked at")
 
 

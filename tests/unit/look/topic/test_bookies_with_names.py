@@ -5,7 +5,12 @@ from contextlib import ExitStack
 import pytest
 
 from resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata, LedgerState, Segment
+from resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.errors import EntryUnavailableError, MetadataError
 from resources.metastore.ledgers import LedgerDirectory
@@ -49,7 +54,7 @@ def metadata():
     cluster.put("/ledgers/LAYOUT", b"2\norg.apache.bookkeeper.meta.FlatLedgerManagerFactory:1")
     ledger = LedgerMetadata(
         ledger_id=LEDGER_ID,
-        state=LedgerState.CLOSED,
+        state=BookKeeperState.CLOSED,
         last_entry_id=len(PAYLOADS) - 1,
         length=sum(map(len, PAYLOADS)),
         ensemble_size=3,
@@ -57,7 +62,7 @@ def metadata():
         ack_quorum=2,
         digest_type=DigestType.CRC32C,
         password=PASSWORD,
-        segments=(Segment(0, IDS),),
+        segments=(EnsembleFragment(0, IDS),),
     )
     cluster.put(f"/ledgers/L{LEDGER_ID:010d}", encode_ledger_metadata(ledger))
     return cluster
