@@ -19,10 +19,10 @@ from struct import pack
 from resources.bookkeeper.batch_body import find_records, verify_records
 from resources.bookkeeper.ledger import DigestType
 from resources.bookkeeper.stored_entry import EntryCodec
+from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 
 BATCH_BYTES = 1024 * 1024
 SIZES = (100, 1024, 10 * 1024, 100 * 1024)

@@ -198,15 +198,3 @@ class RunInterruptedError(TierkeeperError):
 
 class RefusedError(TierkeeperError):
     exit_code = 26
-
-
-class BatchError(TierkeeperError):
-    """Some ledgers of a batch failed. `failures` maps each ledger id to its error."""
-
-    exit_code = 27
-    failures: Mapping[int, Exception] = MappingProxyType({})
-
-    def __init__(self, action: str, failures: Mapping[int, Exception]) -> None:
-        self.failures = dict(failures)
-        said = "; ".join(f"ledger {lid}: {error}" for lid, error in sorted(self.failures.items()))
-        super().__init__(f"{action}: {len(self.failures)} failed: {said}")

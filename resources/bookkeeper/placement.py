@@ -8,20 +8,9 @@ the last one at the ledger's last entry; an ensemble change at the very end leav
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from resources.bookkeeper.ledger import EnsembleFragment, LedgerMetadata
 from resources.errors import IntegrityError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentRange:
-    """Entries `first_entry_id` to `last_entry_id`, both included, all in segment `number`."""
-
-    number: int
-    segment: EnsembleFragment
-    first_entry_id: int
-    last_entry_id: int
 
 
 def segment_number(metadata: LedgerMetadata, entry_id: int) -> int:
@@ -61,27 +50,6 @@ def write_set(metadata: LedgerMetadata, entry_id: int) -> tuple[str, ...]:
 def write_set_of(bookies: tuple[str, ...], *, write_quorum: int, entry_id: int) -> tuple[str, ...]:
     """The write set of an entry within one ensemble."""
     return tuple(bookies[(entry_id + w) % len(bookies)] for w in range(write_quorum))
-
-
-def clip_to_segments(
-    metadata: LedgerMetadata, *, first_entry_id: int, last_entry_id: int
-) -> list[SegmentRange]:
-    """Split a range of entries where the ensemble changes, and cut it at the last entry."""
-    ranges = []
-    position, last = first_entry_id, min(last_entry_id, metadata.last_entry_id)
-    while position <= last:
-        number = segment_number(metadata, position)
-        end = min(segment_end(metadata, number), last)
-        ranges.append(
-            SegmentRange(
-                number=number,
-                segment=metadata.segments[number],
-                first_entry_id=position,
-                last_entry_id=end,
-            )
-        )
-        position = end + 1
-    return ranges
 
 
 def batch_reads_allowed(metadata: LedgerMetadata) -> bool:

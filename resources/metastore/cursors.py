@@ -16,8 +16,6 @@ from resources.errors import FormatError
 from resources.metastore.envelope import Compression, decode_enveloped
 from resources.metastore.ledger_info import Position
 
-POSITION_IN_NODE = -1  # cursors_ledger_id of a cursor whose node holds the position itself
-
 
 @dataclass(frozen=True, slots=True)
 class DeletedRange:
@@ -36,11 +34,6 @@ class CursorInfo:
     individually_deleted: tuple[DeletedRange, ...]
     last_active_ms: int | None
     compression: Compression
-
-    @property
-    def position_is_current(self) -> bool:
-        """Whether the node itself holds the position (no cursor ledger is in use)."""
-        return self.cursors_ledger_id == POSITION_IN_NODE
 
 
 def decode_cursor(data: bytes) -> CursorInfo:

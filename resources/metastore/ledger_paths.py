@@ -29,11 +29,6 @@ class LedgerLayout(Enum):
     HIERARCHICAL = "hierarchical"
     LONG_HIERARCHICAL = "longhierarchical"
 
-    @property
-    def prunes_parents(self) -> bool:
-        """Whether BookKeeper removes parents that a delete left empty."""
-        return self in (LedgerLayout.HIERARCHICAL, LedgerLayout.LONG_HIERARCHICAL)
-
 
 _BY_CLASS = {
     "FlatLedgerManagerFactory": LedgerLayout.FLAT,

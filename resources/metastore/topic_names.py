@@ -125,14 +125,6 @@ def managed_ledger_path(ml_name: str) -> str:
     return f"{MANAGED_LEDGERS_ROOT}/{ml_name}"
 
 
-def managed_ledger_name_at(path: str) -> str:
-    """Undo managed_ledger_path; FormatError if the path is not below the managed ledgers."""
-    prefix = f"{MANAGED_LEDGERS_ROOT}/"
-    if not path.startswith(prefix) or len(path) == len(prefix):
-        raise FormatError(f"not below {MANAGED_LEDGERS_ROOT}: {path[:200]!r}")
-    return path.removeprefix(prefix)
-
-
 def never_touched(ml_name: str, properties: Mapping[str, str]) -> str | None:
     """Why tierkeeper leaves this managed ledger alone, or None for an ordinary user topic.
 

@@ -17,12 +17,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from typing import Any, NoReturn
 
 from resources.errors import (
     FormatError,
-    IntegrityError,
     ObjectConflictError,
     ObjectExistsError,
     ObjectStoreError,
@@ -195,33 +193,6 @@ def decode_record(body: bytes, *, key: str) -> dict[str, Any]:
 def record_sha256(record: Mapping[str, Any]) -> str:
     """The digest a record will have in the store, lower-case hex."""
     return hashlib.sha256(encode_record(record)).hexdigest()
-
-
-def chained(record: Mapping[str, Any], previous: StoredRecord) -> dict[str, Any]:
-    """The record with `previous` naming the one before it in its attempt's chain."""
-    return {**record, "previous": previous.sha256}
-
-
-def verify_chain(records: Sequence[StoredRecord]) -> None:
-    """Check that each record names the one before it, and that the first names none.
-
-    Raises:
-        IntegrityError: it does not, or there is no record at all.
-    """
-    if not records:
-        raise IntegrityError("a chain of records has no record")
-    first = records[0]
-    if first.record.get("previous") is not None:
-        raise IntegrityError(
-            f"record {first.key}: begins the chain, yet names {first.record['previous']!r} before it"
-        )
-    for before, after in pairwise(records):
-        named = after.record.get("previous")
-        if named != before.sha256:
-            raise IntegrityError(
-                f"record {after.key}: names {named!r} as the one before it, but {before.key} has "
-                f"sha256 {before.sha256}: one of them was changed or belongs to another attempt"
-            )
 
 
 def _record_from(key: str, full: str, stored: StoredObject) -> StoredRecord:

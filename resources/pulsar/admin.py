@@ -91,9 +91,6 @@ class BrokerAdmin(Protocol):
     def topic_ensemble(self, topic: str) -> int | None:
         """The same by the policy in force for the topic. Makes a broker own its bundle."""
 
-    def list_namespaces(self) -> list[str]:
-        """`tenant/namespace`, of all tenants."""
-
     def list_topics(self, namespace: str) -> list[str]:
         """Persistent topics that admin lists, each partition by itself; no system topics."""
 
@@ -126,12 +123,6 @@ class BrokerAdmin(Protocol):
 
     def read_entry(self, topic: str, ledger_id: int, entry_id: int) -> bytes:
         """Message payload of one entry, read through the broker. Loads the topic."""
-
-    def topic_properties(self, topic: str) -> Mapping[str, str]:
-        """Properties of the topic. May load it."""
-
-    def shadow_topics(self, topic: str) -> list[str]:
-        """Topics that share this one's ledgers. May load the topic."""
 
     def retention(self, topic: str) -> Retention:
         """Retention in force. May make a broker own the topic's bundle, and load the topic."""
@@ -212,14 +203,6 @@ class HttpBrokerAdmin:
             found = self._policies(path)
         return _ensemble_in(found, path)
 
-    def list_namespaces(self) -> list[str]:
-        tenants = self._strings("/tenants")
-        return [
-            namespace
-            for tenant in tenants
-            for namespace in self._strings(f"/namespaces/{quote(tenant, safe='')}")
-        ]
-
     def list_topics(self, namespace: str) -> list[str]:
         return self._strings(namespace_path(namespace).replace("/namespaces/", "/persistent/", 1))
 
@@ -269,13 +252,6 @@ class HttpBrokerAdmin:
     def read_entry(self, topic: str, ledger_id: int, entry_id: int) -> bytes:
         path = f"{parse_topic(topic).path}/ledger/{ledger_id}/entry/{entry_id}"
         return self._http.send("GET", path)
-
-    def topic_properties(self, topic: str) -> Mapping[str, str]:
-        found = self._http.json(f"{parse_topic(topic).path}/properties")
-        return {str(k): str(v) for k, v in _as_object(found or {}, "properties").items()}
-
-    def shadow_topics(self, topic: str) -> list[str]:
-        return self._strings(f"{parse_topic(topic).whole.path}/shadowTopics")
 
     def retention(self, topic: str) -> Retention:
         name, applied = parse_topic(topic).whole, {"applied": "true"}

@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 
 from resources.bookkeeper.ledger_metadata import index_ledger_metadata
+from tests.support.compare import first_byte_difference, first_entry_difference
 from tests.support.golden_objects import GoldenLedger, golden_ledgers
+from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format import keys
-from tiering_assets.offload_format.compare import first_byte_difference, first_entry_difference
 from tiering_assets.offload_format.decoder import (
     BlockWalker,
     block_lengths,
@@ -18,7 +19,7 @@ from tiering_assets.offload_format.decoder import (
     iter_block_entries,
 )
 from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
-from tiering_assets.offload_format.layout import BlockPlan, plan_layout_from_sizes
+from tiering_assets.offload_format.layout import BlockPlan
 
 LEDGERS = golden_ledgers()
 WITH_DATA = [ledger for ledger in LEDGERS if ledger.has_data]

@@ -8,9 +8,9 @@ from resources.devstack.artifacts import DISTRIBUTIONS
 from resources.devstack.options import StackOptions
 from resources.devstack.stack import DevStack
 from resources.devstack.traffic import KIB, TopicSpec
+from tests.support.compare import first_byte_difference, first_entry_difference
 from tests.support.tiered_cluster import object_entries, tiered_cluster
 from tests.support.untame import versions_of
-from tiering_assets.offload_format.compare import first_byte_difference, first_entry_difference
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version, data_key, index_key
 

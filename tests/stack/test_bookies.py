@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 
-from resources.bookkeeper.admin import BookieAdmin
 from resources.bookkeeper.ledger import DigestType, EnsembleFragment
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
@@ -14,6 +13,7 @@ from resources.bookkeeper.reader import LedgerReader
 from resources.errors import BookieError, EntryUnavailableError
 from resources.settings import BookieSettings
 from tests.support import bookie_contract
+from tests.support.bookie_admin import CollectingBookie
 from tests.support.bookie_proxy import BookieProxy
 from tests.support.tiered_cluster import tiered_cluster, wait_until
 
@@ -116,7 +116,7 @@ def test_bookies_that_advertise_what_does_not_resolve_are_read_through_the_map(c
 @pytest.fixture
 def admins(cluster):
     made = [
-        BookieAdmin(f"http://{host}:{port}")
+        CollectingBookie(f"http://{host}:{port}")
         for host, port in cluster.endpoints.bookie_http.values()
     ]
     yield made
@@ -157,5 +157,5 @@ def test_a_deleted_ledger_is_gone_from_every_bookie(cluster, contract):
 
 
 def test_an_http_port_that_nobody_serves_is_an_error():
-    with BookieAdmin("http://127.0.0.1:9", timeout_s=2) as admin, pytest.raises(BookieError):
+    with CollectingBookie("http://127.0.0.1:9", timeout_s=2) as admin, pytest.raises(BookieError):
         admin.state()

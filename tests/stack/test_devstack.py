@@ -19,16 +19,10 @@ from resources.devstack.options import StackOptions
 from resources.devstack.probes import http_call
 from resources.devstack.stack import DevStack
 from resources.devstack.state import STATE_FILE
-from resources.devstack.traffic import (
-    TopicSpec,
-    consume_all,
-    expected_content,
-    produce,
-    seal,
-    standard_topics,
-)
+from resources.devstack.traffic import TopicSpec, consume_all, expected_content, produce, seal
 from resources.errors import IntegrityError, PrerequisiteError
 from tests.support.leftovers import processes_of, wait_until_none
+from tests.support.standard_topics import standard_topics
 
 pytestmark = pytest.mark.stack
 FAST = StackOptions(bookies=0, with_broker=False)

@@ -23,12 +23,12 @@ from resources.devstack.fetch import fetch_distribution
 from resources.devstack.prerequisites import find_java, parse_java_major
 from resources.devstack.traffic import KIB, TopicSpec, content_of, iter_messages, produce
 from resources.errors import FormatError
+from tests.support.compare import first_byte_difference, first_entry_difference
 from tests.support.live_topic import client_of, read_payloads, send_payloads
 from tests.support.tiered_cluster import object_entries, tiered_cluster, wait_until
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
-from tiering_assets.offload_format.compare import first_byte_difference, first_entry_difference
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version, data_key, index_key
 

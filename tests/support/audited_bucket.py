@@ -22,8 +22,8 @@ from resources.bookkeeper.ledger import (
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata, index_ledger_metadata
 from resources.object_store.store import ObjectStore
 from tests.support.fault_lab import framed
+from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records import keys, models
 from tiering_assets.records.writer import Writer
 

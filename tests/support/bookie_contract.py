@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from resources.bookkeeper.ledger import DigestType, LedgerMetadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
-from resources.bookkeeper.writer import LedgerWriter
 from resources.settings import BookieSettings
+from tests.support.ledger_writer import LedgerWriter
 
 PASSWORD = b"contract"
 

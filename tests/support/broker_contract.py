@@ -79,7 +79,6 @@ class BrokerContract:
     def test_it_lists_its_topics_and_their_policies(self, lab):
         ml_name = lab.fill()
         broker, topic, namespace = lab.stack.broker, topic_of(ml_name), namespace_of(ml_name)
-        assert namespace in broker.list_namespaces()
         assert topic in broker.list_topics(namespace)
         policies = broker.effective_offload_policies(topic)
         assert policies.bucket == lab.stack.settings.store.bucket

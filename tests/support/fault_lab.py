@@ -20,13 +20,13 @@ from uuid import UUID, uuid4
 from resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.writer import LedgerWriter
 from resources.devstack.probes import http_call
 from resources.devstack.stack import DevStack
 from resources.devstack.traffic import TopicSpec, consume_all, produce, seal
 from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import Settings
+from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
 from tiering_assets.batch.pipeline import LedgerOutcome
 from tiering_assets.clean.orphans import Sweep

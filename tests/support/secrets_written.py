@@ -22,8 +22,8 @@ from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
 from resources.object_store.store import ObjectStore
 from tests.support import bookie_contract
+from tests.support.layouts import plan_layout_from_sizes
 from tests.support.tiered_cluster import TieredCluster
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 PASSWORD = "planted-ledger-password-51c9"

@@ -52,9 +52,6 @@ class SimBroker(Unasked):
     def topic_ensemble(self, topic: str) -> int | None:
         return None
 
-    def list_namespaces(self) -> list[str]:
-        return sorted({namespace_of(ml_name) for ml_name in self.names()})
-
     def list_topics(self, namespace: str) -> list[str]:
         return [topic_of(n) for n in self.names() if namespace_of(n) == namespace]
 
@@ -109,12 +106,6 @@ class SimBroker(Unasked):
         if not 0 <= entry_id < len(entries):
             raise BrokerNotFoundError(f"{topic}: ledger {ledger_id} has no entry {entry_id}")
         return entries[entry_id]
-
-    def topic_properties(self, topic: str) -> Mapping[str, str]:
-        return {}
-
-    def shadow_topics(self, topic: str) -> list[str]:
-        return []
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         self.owned_until = self._now() + STATS_AGE_S

@@ -15,7 +15,8 @@ from resources.bookkeeper.ledger import (
 )
 from resources.bookkeeper.stored_entry import EntryCodec
 from tests.support.bookie_sim import BookieSim
-from tiering_assets.offload_format.layout import BlockPlan, plan_layout_from_sizes
+from tests.support.layouts import plan_layout_from_sizes
+from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 IDS = ("bk0", "bk1", "bk2")

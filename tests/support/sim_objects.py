@@ -6,6 +6,7 @@ from itertools import accumulate
 from uuid import UUID
 
 from resources.errors import FormatError
+from tests.support.layouts import plan_layout_from_sizes
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.offload_format.decoder import block_lengths, decode_index, iter_block_entries
 from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
@@ -15,7 +16,6 @@ from tiering_assets.offload_format.keys import (
     index_key,
     user_metadata,
 )
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 
 BLOCK_BYTES = 400
 

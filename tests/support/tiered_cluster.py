@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from resources.bookkeeper.admin import BookieAdmin
 from resources.bookkeeper.ledger import LedgerMetadata
 from resources.bookkeeper.pool import BookiePool
 from resources.bookkeeper.reader import LedgerReader
@@ -35,6 +34,7 @@ from resources.devstack.traffic import (
 )
 from resources.errors import BookieError, LedgerNotOnBookieError
 from resources.metastore.ledger_info import ManagedLedger
+from tests.support.bookie_admin import CollectingBookie
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.ground.stack import Stack, open_stack
@@ -211,7 +211,7 @@ class TieredCluster:
 
         def all_gone() -> bool:
             for host, port in self.endpoints.bookie_http.values():
-                with BookieAdmin(f"http://{host}:{port}") as admin:
+                with CollectingBookie(f"http://{host}:{port}") as admin:
                     if not admin.gc_running():
                         admin.trigger_gc()
             left.difference_update([i for i in left if self._is_gone(i)])

@@ -23,7 +23,6 @@ from kazoo.client import KazooClient
 from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.writer import LedgerWriter
 from resources.devstack.endpoints import Endpoints
 from resources.devstack.fetch import cache_dir, distribution_dir
 from resources.devstack.options import StackOptions
@@ -34,6 +33,7 @@ from resources.errors import MetadataConflictError
 from resources.metastore.envelope import Compression
 from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
 from tiering_assets.release.gate import NotYet

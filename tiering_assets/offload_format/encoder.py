@@ -43,11 +43,6 @@ class BlockEncoder:
         self._position = 0
         self._next_id = 0
 
-    @property
-    def next_entry_id(self) -> int:
-        """Entry that `add` wants next."""
-        return self._next_id
-
     def begin(self, plan: BlockPlan) -> None:
         """Start a block; one left unfinished is dropped. The last `finish` result becomes invalid."""
         if plan.block_length > len(self._view):

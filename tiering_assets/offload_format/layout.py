@@ -21,9 +21,8 @@ more blocks than an object may have parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
 
 from resources.errors import IntegrityError, RefusedError
 from tiering_assets.offload_format.block import (
@@ -125,17 +124,6 @@ def plan_layout(
         blocks.append(block)
         first, offset = last + 1, offset + block.block_length
     return tuple(blocks)
-
-
-def plan_layout_from_sizes(sizes: Sequence[int], *, block_bytes_max: int) -> tuple[BlockPlan, ...]:
-    """Plan the blocks of entries whose payload lengths are all known. Errors as `plan_layout`."""
-    sums = list(accumulate(sizes))
-    return plan_layout(
-        last_entry_id=len(sizes) - 1,
-        ledger_length=sums[-1] if sums else 0,
-        block_bytes_max=block_bytes_max,
-        cumulative_length=sums.__getitem__,
-    )
 
 
 def block_bytes_for(ledger_length: int, entries: int, block_bytes_max: int) -> int:

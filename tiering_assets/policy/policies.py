@@ -136,20 +136,6 @@ def rules_of(settings: PolicySettings) -> Rules:
     )
 
 
-def select_from_topic(
-    stack: Stack, ml_name: str, policy: EffectivePolicy, *, now_ms: int, loaded: bool | None
-) -> tuple[Selection, ...]:
-    """Judge every ledger of a topic by its policy's thresholds, whether or not it may be tiered.
-
-    Reads the topic's node and, for the last ledger of a terminated topic, BookKeeper's. A topic that
-    is gone has no ledgers.
-    """
-    found = stack.topics.read(ml_name)
-    if found is None:
-        return ()
-    return select_from_node(stack, *found, policy, now_ms=now_ms, loaded=loaded)
-
-
 def select_from_node(
     stack: Stack,
     topic: ManagedLedger,

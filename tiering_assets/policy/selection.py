@@ -136,11 +136,6 @@ def select_ledgers(
     return tuple(reversed(verdicts))
 
 
-def selected_ids(verdicts: Iterable[Selection]) -> list[int]:
-    """Ids to copy, in the order in which a broker would."""
-    return [verdict.ledger_id for verdict in verdicts if verdict.selected]
-
-
 def describe(verdict: Selection, thresholds: Thresholds) -> str:
     """The decision with its numbers, for people."""
     if verdict.why_not not in (None, NotSelected.BELOW):

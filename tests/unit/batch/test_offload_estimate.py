@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.batch.offload_estimate_rules import (
     ASSUMED_BYTES_PER_S,
     LeftOut,
@@ -12,7 +13,6 @@ from tiering_assets.batch.offload_estimate_rules import (
     estimate_offload,
 )
 from tiering_assets.batch.request_count import count_budget_readings
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 
 MIB = 1024 * 1024
 A, B, C = "t/one/persistent/a", "t/one/persistent/b", "t/two/persistent/c"

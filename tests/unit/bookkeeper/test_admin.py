@@ -8,8 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from resources.bookkeeper.admin import BookieAdmin, BookieState, DiskInfo
+from resources.bookkeeper.admin import BookieState
 from resources.errors import BookieError
+from tests.support.bookie_admin import CollectingBookie, DiskInfo
 
 
 class Server:
@@ -51,7 +52,7 @@ def server():
 
 @pytest.fixture
 def admin(server):
-    with BookieAdmin(server.url + "/", timeout_s=5) as made:
+    with CollectingBookie(server.url + "/", timeout_s=5) as made:
         yield made
 
 
@@ -101,10 +102,10 @@ def test_details_disk_state_and_entry_logs(server, admin):
 
 
 CALLS = {
-    "/gc": BookieAdmin.gc_running,
-    "/gc_details": BookieAdmin.gc_details,
-    "/info": BookieAdmin.disk_info,
-    "/state": BookieAdmin.state,
+    "/gc": CollectingBookie.gc_running,
+    "/gc_details": CollectingBookie.gc_details,
+    "/info": CollectingBookie.disk_info,
+    "/state": CollectingBookie.state,
 }
 
 
@@ -132,7 +133,7 @@ def test_a_put_that_is_refused_and_a_bookie_without_http_are_bookie_errors(serve
     with pytest.raises(BookieError, match="405"):
         admin.trigger_gc()
     with (
-        BookieAdmin("http://127.0.0.1:1", timeout_s=1) as nobody,
+        CollectingBookie("http://127.0.0.1:1", timeout_s=1) as nobody,
         pytest.raises(BookieError, match=r"127\.0\.0\.1:1/"),
     ):
         nobody.gc_running()

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
 from resources.bookkeeper.placement import (
     batch_reads_allowed,
-    clip_to_segments,
     segment_end,
-    segment_number,
     write_set,
 )
 from resources.errors import IntegrityError
@@ -36,33 +32,10 @@ def test_the_modulus_takes_the_absolute_entry_id():
     assert write_set(metadata, 51) == ("a", "b")
 
 
-def test_ranges_are_cut_at_segments_and_at_the_last_entry():
-    metadata = ledger((0, "abc"), (50, "abd"), (80, "xyz"), last=90)
-    ranges = clip_to_segments(metadata, first_entry_id=40, last_entry_id=1000)
-    assert [(r.number, r.first_entry_id, r.last_entry_id) for r in ranges] == [
-        (0, 40, 49),
-        (1, 50, 79),
-        (2, 80, 90),
-    ]
-
-
 def test_an_ensemble_change_after_the_last_entry_leaves_an_empty_segment():
     metadata = ledger((0, "abc"), (100, "abd"), last=99)
     assert segment_end(metadata, 0) == 99
     assert segment_end(metadata, 1) == 99
-    assert len(clip_to_segments(metadata, first_entry_id=0, last_entry_id=99)) == 1
-
-
-@given(st.sets(st.integers(1, 60), max_size=5), st.integers(-1, 70), st.data())
-def test_clipped_ranges_cover_every_entry_once(changes, last, data):
-    metadata = ledger((0, "abc"), *((at, "abd") for at in sorted(changes)), last=last)
-    first = data.draw(st.integers(0, 70))
-    ranges = clip_to_segments(metadata, first_entry_id=first, last_entry_id=65)
-    covered = [e for r in ranges for e in range(r.first_entry_id, r.last_entry_id + 1)]
-    assert covered == list(range(first, min(last, 65) + 1))
-    for r in ranges:
-        assert segment_number(metadata, r.first_entry_id) == r.number
-        assert segment_number(metadata, r.last_entry_id) == r.number
 
 
 def test_batches_only_where_one_bookie_has_every_entry():

@@ -8,12 +8,12 @@ import pytest
 
 from tests.support.copies import BLOCK_BYTES, Copy
 from tests.support.fault_lab import framed
+from tests.support.layouts import plan_layout_from_sizes
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.copy.old_layout import OldLayout, find_old_layout
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.keys import data_key, index_key
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records import keys
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")

@@ -2,14 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.devstack.traffic import (
-    Message,
-    TopicSpec,
-    content_of,
-    iter_messages,
-    standard_topics,
-)
+from resources.devstack.traffic import Message, TopicSpec, content_of, iter_messages
 from resources.errors import SettingsError
+from tests.support.standard_topics import standard_topics
 
 messages = st.builds(
     Message,

@@ -95,7 +95,3 @@ def test_an_unknown_manager_is_refused():
 def test_any_bytes_are_a_layout_or_a_format_error(data):
     with contextlib.suppress(FormatError):
         assert isinstance(decode_layout(data), LedgerLayout)
-
-
-def test_only_the_newer_managers_prune():
-    assert [layout.prunes_parents for layout in LedgerLayout] == [False, False, True, True]

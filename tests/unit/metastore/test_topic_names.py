@@ -9,7 +9,6 @@ from resources.metastore.topic_names import (
     TopicName,
     decode_name,
     encode_name,
-    managed_ledger_name_at,
     managed_ledger_path,
     never_touched,
     parse_managed_ledger_name,
@@ -70,7 +69,6 @@ def test_the_three_spellings_are_inverse(topic, ml_name):
     assert parsed.managed_ledger_name == ml_name
     assert parse_managed_ledger_name(ml_name) == parsed
     assert str(parsed) == topic
-    assert managed_ledger_name_at(managed_ledger_path(ml_name)) == ml_name
     assert managed_ledger_path(ml_name) == f"/managed-ledgers/{ml_name}"
 
 
@@ -113,12 +111,6 @@ def test_what_is_no_managed_ledger_of_a_topic_is_refused(name):
     with pytest.raises(FormatError):
         parse_managed_ledger_name(name)
     assert never_touched(name, {}) is not None
-
-
-@pytest.mark.parametrize("path", ["/managed-ledgers", "/managed-ledgers/", "/ledgers/a"])
-def test_a_path_elsewhere_is_refused(path):
-    with pytest.raises(FormatError):
-        managed_ledger_name_at(path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from resources.errors import (
     FormatError,
-    IntegrityError,
     ObjectConflictError,
     ObjectExistsError,
     ObjectStoreError,
@@ -15,10 +14,8 @@ from resources.errors import (
 from resources.object_store.records import (
     RECORD_BYTES_MAX,
     RecordStore,
-    chained,
     decode_record,
     encode_record,
-    verify_chain,
 )
 from tests.support.object_store_sim import SimulatedObjectStore
 
@@ -193,19 +190,3 @@ def test_something_else_under_the_key_is_a_format_error(objects, records):
     objects.put("tierkeeper/e7c3-instance/claims/7.json", b"hello")
     with pytest.raises(FormatError, match=r"claims/7\.json"):
         records.read("claims/7.json")
-
-
-def test_an_unbroken_chain_passes_and_any_change_breaks_it(objects, records):
-    first = records.create("attempts/7/a.json", {"schema": "attempt/1", "n": 1})
-    second = records.create("certificates/7/a.json", chained({"schema": "certificate/1"}, first))
-    third = records.create("outcomes/7/a.json", chained({"schema": "outcome/1"}, second))
-    verify_chain([first, second, third])
-    with pytest.raises(IntegrityError, match=r"outcomes/7/a\.json: names"):
-        verify_chain([first, third])
-    with pytest.raises(IntegrityError, match="begins the chain"):
-        verify_chain([second, third])
-    with pytest.raises(IntegrityError, match="no record"):
-        verify_chain([])
-    objects.overwrite("tierkeeper/e7c3-instance/attempts/7/a.json", b'{"schema":"attempt/1","n":2}')
-    with pytest.raises(IntegrityError, match=r"attempts/7/a\.json has"):
-        verify_chain([records.read("attempts/7/a.json"), second, third])

@@ -4,7 +4,7 @@ from struct import pack
 
 import pytest
 
-from tiering_assets.offload_format.compare import first_byte_difference, first_entry_difference
+from tests.support.compare import first_byte_difference, first_entry_difference
 from tiering_assets.offload_format.digests import EntriesDigest
 
 LONG = bytes(range(256)) * 1024

@@ -8,12 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resources.errors import IntegrityError, RefusedError
-from tiering_assets.offload_format.layout import (
-    BlockPlan,
-    block_bytes_for,
-    plan_layout,
-    plan_layout_from_sizes,
-)
+from tests.support.layouts import plan_layout_from_sizes
+from tiering_assets.offload_format.layout import BlockPlan, block_bytes_for, plan_layout
 
 MIB = 1024 * 1024
 

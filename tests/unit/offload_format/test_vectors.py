@@ -4,8 +4,8 @@ from hashlib import sha256
 
 import pytest
 
+from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 
 # BookKeeper's LedgerMetadataFormat up to the ledger's length, and from the state on.
 METADATA_HEAD = bytes.fromhex("08021002")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.selected import selected_ids
 from tiering_assets.policy.selection import (
     BROKERS_RULES,
     ListedLedger,
@@ -16,7 +17,6 @@ from tiering_assets.policy.selection import (
     Thresholds,
     describe,
     select_ledgers,
-    selected_ids,
 )
 
 NOW_MS = 1_800_000_000_000

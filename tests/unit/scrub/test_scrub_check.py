@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, PAYLOADS, Copy
+from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format.encoder import encode_index
-from tiering_assets.offload_format.layout import plan_layout_from_sizes
 from tiering_assets.records.models import Scrub
 from tiering_assets.scrub.check import check_copy
 from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, DueLook

@@ -9,11 +9,11 @@ import pytest
 
 from resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
 from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.writer import LedgerWriter
 from resources.errors import BookieError, BookieNotAuthorizedError
 from resources.settings import BookieSettings
 from tests.support import bookie_contract
 from tests.support.bookie_sim import BookieSim
+from tests.support.ledger_writer import LedgerWriter
 
 SETTINGS = BookieSettings(batch_bytes_max=20_000, window=16)
 
