@@ -29,7 +29,7 @@ from resources.settings_bounds import BOUNDS
 
 ENV_PREFIX = "TIERKEEPER_"
 CONFIG_VARIABLE = "TIERKEEPER_CONFIG"
-# Not settings: which file to read, and where fault tests end the process (ground/crash_points.py).
+# Not settings: which file to read, and where fault tests end the process (ground/effects.py).
 _OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TIERKEEPER_CRASH_AT"})
 DEFAULT_FILE = "tierkeeper.toml"
 DEFAULT_ORIGIN = "default"

@@ -74,10 +74,10 @@ class CrashDriver:
 def _run_step(request: dict[str, Any]) -> int:
     from resources.settings_sources import load_settings
     from tests.support.sim_judge import judge, judge_ledgers
-    from tiering_assets.ground import crash_points
+    from tiering_assets.ground import effects
     from tiering_assets.ground.stack import open_stack
 
-    crash_points._wanted = crash_points._Countdown(request["crash_at"])
+    effects._wanted = effects._Countdown(request["crash_at"])
     with open_stack(load_settings(environ=request["environment"]).settings) as stack:
         judged = replace(stack, judge=judge, judge_ledgers=judge_ledgers)
         return _STEPS[request["step"]](judged, **request["arguments"])

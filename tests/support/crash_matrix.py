@@ -31,7 +31,7 @@ from tests.support.fault_lab import Lab
 from tests.support.http_proxy import HttpProxy
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.clean_up import clean_up
-from tiering_assets.ground.crash_points import POINTS
+from tiering_assets.ground.effects import POINTS
 from tiering_assets.ground.stack import Stack
 from tiering_assets.release.release import release_topic
 

@@ -19,7 +19,7 @@ from typing import Any
 from tests.support.crash_processes import KINDS
 from tests.support.killers import Killers
 from tests.support.rooms import FEATURES, GROUND
-from tiering_assets.ground.crash_points import POINTS
+from tiering_assets.ground.effects import POINTS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"

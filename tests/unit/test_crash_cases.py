@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.crash_cases import CASES
 from tests.support.crash_matrix import SCHEMA, Result, summary
-from tiering_assets.ground.crash_points import POINTS
+from tiering_assets.ground.effects import POINTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "crash-points.md"
 

@@ -18,7 +18,7 @@ from tests.support.proofs import (
     accept,
     outdated,
 )
-from tiering_assets.ground.crash_points import POINTS
+from tiering_assets.ground.effects import POINTS
 
 
 def _killed(names, **of_last):

@@ -17,7 +17,7 @@ from pathlib import Path
 from resources.errors import FormatError, RefusedError, SettingsError, TierkeeperError
 from tiering_assets.automation.choices import count_closed
 from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome, release_batch
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
 from tiering_assets.records import keys

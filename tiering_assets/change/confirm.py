@@ -18,7 +18,7 @@ from resources.errors import BrokerError, ObjectStoreError, RefusedError
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.change.topic_edit import TopicChange
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.record_book import Stored
@@ -83,7 +83,7 @@ class Noted:
                 writer=self._stack.writer,
             ),
         )
-        reach("undo.recorded")
+        reach("undo.recorded", *self._change.last_entry_ids, topic=self._ml_name)
         return written
 
 
@@ -166,7 +166,7 @@ def reload_topic(stack: Stack, ml_name: str, *, why: str) -> str | Wait:
     if short is not None:
         return short
     record_disturbance(stack, ml_name, place.broker, why)
-    reach("reload.recorded")
+    reach("reload.recorded", topic=ml_name)
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
     while True:
         if not is_young(stack, bookies, Kind.BOOKIES):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from resources.errors import CopyChangedError, RefusedError, TierkeeperError
 from resources.object_store.store import ObjectHead
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking, is_young
@@ -127,4 +127,4 @@ def quarantine_changed(
             reason=str(problem),
             previous=record.previous,
         )
-        reach("publish.quarantined")
+        reach("publish.quarantined", ledger_id, topic=record.ml_name, attempt=record.uid)

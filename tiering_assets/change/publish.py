@@ -30,7 +30,7 @@ from tiering_assets.change.publish_record import (
 )
 from tiering_assets.change.topic_change import Confirmed, make_change, withdraw_standing
 from tiering_assets.change.topic_edit import Copy, TopicChange, plan_publication
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.record_book import Stored
@@ -253,8 +253,10 @@ def _win_all(
                 f"by another run; offload the ledger again"
             )
         else:
-            reach("publish.outcome_won")
-            won[ledger_id] = Won(certificate=certificates[ledger_id], outcome=outcome)
+            certificate = certificates[ledger_id]
+            record = certificate.record
+            reach("publish.outcome_won", ledger_id, topic=record.ml_name, attempt=record.uid)
+            won[ledger_id] = Won(certificate=certificate, outcome=outcome)
     return won, lost
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from resources.errors import FormatError, ObjectExistsError
 from tiering_assets.change.topic_change import Confirmed
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import Won
@@ -33,7 +33,7 @@ def record_publication(
     if new:
         stored = _create(stack, ml_name, new, confirmed)
         found.update(dict.fromkeys(new, stored.key))
-        reach("publish.recorded")
+        reach("publish.recorded", *new, topic=ml_name)
     return found
 
 
@@ -97,4 +97,9 @@ def record_canary(stack: Stack, ml_name: str, place: str, certificate: Certifica
     else:
         if not ours and not canary_stands(stack, ml_name, place):
             stack.book.replace(stored, canary)
-    reach("publish.canary_recorded")
+    reach(
+        "publish.canary_recorded",
+        certificate.ledger.ledger_id,
+        topic=ml_name,
+        attempt=certificate.uid,
+    )

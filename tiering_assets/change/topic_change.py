@@ -34,7 +34,7 @@ from tiering_assets.change.topic_edit import (
     plan_publication,
     undo_change,
 )
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Effect
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack, require_fresh
@@ -134,7 +134,7 @@ def make_change(
     )
     waiting = edit.waiting
     going = change.without(waiting)
-    _reach(going, publish="publish.context_set", release="release.marked")
+    _reach(ml_name, going, publish="publish.context_set", release="release.marked")
     if not going:
         return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting, contexts={})
     stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
@@ -144,14 +144,14 @@ def make_change(
     if isinstance(confirmed_by, Wait):
         return confirmed_by
     if confirmed_by != NOT_LOADED:
-        _reach(going, publish="publish.unloaded", release="release.unloaded")
+        _reach(ml_name, going, publish="publish.unloaded", release="release.unloaded")
     elif rehearse_unloaded:
         short = why_not_reloadable(stack, ml_name, owner=None)
         if short is not None:
             return short
     if confirmed_by != NOT_LOADED or rehearse_unloaded:
         _rehearse_or_undo(stack, ml_name, going, czxid=czxid)
-    _reach(going, publish="publish.confirmed", release="release.rehearsed")
+    _reach(ml_name, going, publish="publish.confirmed", release="release.rehearsed")
     return Confirmed(edited=edited, by=confirmed_by, waiting=waiting, contexts=edit.standing)
 
 
@@ -256,7 +256,7 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: st
         applied=lambda info: undo_change(info, change.only(nodes)) is None,
         guards=lambda: [VersionedPath(n.path, n.stat.version) for n in nodes.values()],
     )
-    _reach(change, publish="publish.context_removed", release="release.marks_removed")
+    _reach(ml_name, change, publish="publish.context_removed", release="release.marks_removed")
     try:
         confirmed_by = reload_topic(stack, ml_name, why=why)
     except TierkeeperError:
@@ -266,7 +266,7 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: st
         noted.stays()
         return waits_for_undo([], str(confirmed_by))
     noted.confirm(by=confirmed_by)
-    _reach(change, publish="publish.withdrawn", release="release.unmarked")
+    _reach(ml_name, change, publish="publish.withdrawn", release="release.unmarked")
     return None
 
 
@@ -306,11 +306,11 @@ def contexts_for(stack: Stack, wanted: Mapping[int, UUID]) -> dict[int, OffloadC
     }
 
 
-def _reach(change: TopicChange, *, publish: str, release: str) -> None:
+def _reach(ml_name: str, change: TopicChange, *, publish: str, release: str) -> None:
     if change.contexts:
-        reach(publish)
+        reach(publish, *change.contexts, topic=ml_name)
     if change.marks:
-        reach(release)
+        reach(release, *change.marks, topic=ml_name)
 
 
 def _said(change: TopicChange) -> str:

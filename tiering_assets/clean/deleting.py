@@ -20,7 +20,7 @@ from resources.errors import (
 )
 from resources.object_store.deletion import Deleted, delete_object, delete_versions
 from tiering_assets.change.confirm import settle_undos
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Effect
 from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.topic.topic_evidence import topic_of
@@ -67,7 +67,7 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
         except ObjectStoreError as error:
             failed.append(str(error))
         else:
-            reach("sweep.aborted")
+            reach("sweep.aborted", going.ledger_id, topic=going.ml_name, attempt=going.uid)
     allowed = partial(_require_fresh, stack, going)
     for key, version_ids in _targets(going):
         try:
@@ -79,7 +79,7 @@ def delete_leavings(stack: Stack, going: Going) -> Swept:
         except ObjectStoreError as error:
             failed.append(str(error))
         else:
-            reach("sweep.deleted")
+            reach("sweep.deleted", going.ledger_id, topic=going.ml_name, attempt=going.uid)
     if failed:
         raise ObjectStoreError(
             f"ledger {going.ledger_id}: {len(failed)} of "
@@ -157,7 +157,7 @@ def record_swept(
             stack.book.replace(found, _sum(found.record, record))
         except ObjectConflictError:
             stack.narrate(f"ledger {going.ledger_id}: another sweep recorded {going.uid} just now")
-    reach("sweep.recorded")
+    reach("sweep.recorded", going.ledger_id, topic=going.ml_name, attempt=going.uid)
     return record
 
 

@@ -29,7 +29,7 @@ from tiering_assets.clean.leftovers_rules import (
     decide_leftover,
     take_out_unfinished,
 )
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
@@ -212,7 +212,7 @@ def _note(stack: Stack, leaving: BrokerLeaving) -> None:
             writer=stack.writer,
         ),
     )
-    reach("sweep.noted")
+    reach("sweep.noted", ledger_id, topic=leaving.ml_name, attempt=uid)
 
 
 def _collect(stack: Stack, ml_name: str, dead: list[BrokerLeaving]) -> list[BrokerLeaving]:
@@ -242,13 +242,13 @@ def _collect_given(stack: Stack, ml_name: str, going: list[BrokerLeaving]) -> li
             czxid=found[1].stat.czxid,
             applied=lambda info: take_out_unfinished(info, uids) is None,
         )
-        reach("sweep.taken_out")
+        reach("sweep.taken_out", *uids, topic=ml_name)
         if not seen.still_idle(edited):
             why = "what a broker's offloader left was taken out"
             confirmed_by = reload_topic(stack, ml_name, why=why)
             if isinstance(confirmed_by, Wait):
                 return [replace(x, decision=Leave(str(confirmed_by))) for x in going]
-        reach("sweep.reloaded")
+        reach("sweep.reloaded", topic=ml_name)
     return [_delete(stack, leaving, intents[leaving.pair]) for leaving in going]
 
 
@@ -269,7 +269,7 @@ def _intend(stack: Stack, leaving: BrokerLeaving) -> Stored[SweepIntent]:
             previous=leaving.note.sha256,
         ),
     )
-    reach("sweep.intended")
+    reach("sweep.intended", ledger_id, topic=leaving.ml_name, attempt=uid)
     return stored
 
 

@@ -16,7 +16,7 @@ from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.clean.leavings_evidence import decide_after_reading, decide_leavings
 from tiering_assets.clean.locked_leavings import retry_locked_leavings
 from tiering_assets.clean.orphans import Keep, Sweep
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Effect, Kind
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking
@@ -139,7 +139,7 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
         won = win_outcome(stack, leaving.attempt, "abandon", reason="swept: nothing refers to it")
     if won is None:
         return leaving  # somebody publishes it after all
-    reach("sweep.abandoned")
+    reach("sweep.abandoned", ledger_id, topic=record.ml_name, attempt=uid)
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
     decision, dated = decide_leavings(stack, leaving.attempt)
@@ -182,7 +182,9 @@ def _abort_if_certified(stack: Stack, leaving: Leaving) -> None:
         return
     for upload_id in leaving.uploads:
         stack.objects.abort_upload(record.data_key, upload_id)
-        reach("sweep.stray_aborted")
+        reach(
+            "sweep.stray_aborted", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid
+        )
 
 
 def refuse_mass_delete(stack: Stack, going: int, *, fleet: int) -> None:

@@ -20,7 +20,7 @@ from resources.errors import (
 )
 from resources.object_store.multipart import ExpectedPart, accept_parts
 from resources.object_store.store import Part
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerPlan
@@ -148,12 +148,12 @@ def _new_attempt(stack: Stack, plan: LedgerPlan) -> _Reserved:
             writer=stack.writer,
         ),
     )
-    reach("offload.attempt_recorded")
+    reach("offload.attempt_recorded", plan.ledger_id, topic=plan.ml_name, attempt=uid)
     upload_id = None
     if len(plan.blocks) > 1:
         metadata = object_metadata(stack, plan, role="data")
         upload_id = stack.objects.create_upload(key, metadata=metadata)
-    reach("offload.upload_created")
+    reach("offload.upload_created", plan.ledger_id, topic=plan.ml_name, attempt=uid)
     task = _copy_task(stack, plan, attempt.record, upload_id)
     return _Reserved(plan=plan, attempt=attempt, task=task)
 
@@ -214,12 +214,12 @@ def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAt
     sent = sum(row.sent and not row.error for row in rows)
     if item.task is not None:
         good = _all_blocks(plan, rows)
-        reach("offload.parts_sent")
+        reach("offload.parts_sent", plan.ledger_id, topic=plan.ml_name, attempt=record.uid)
         if item.task.upload_id is not None:
             sent += _complete(stack, item, item.task, good)
     index = encode_index(plan.blocks, plan.index_metadata, plan.object_bytes)
     _put_index(stack, record, index, object_metadata(stack, plan, role="index"))
-    reach("offload.index_put")
+    reach("offload.index_put", plan.ledger_id, topic=plan.ml_name, attempt=record.uid)
     return CopiedAttempt(plan=plan, attempt=item.attempt, rows=good, parts_sent=sent)
 
 
@@ -247,7 +247,7 @@ def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int,
         stack.objects.complete_upload(record.data_key, upload_id, parts)
     except ObjectStoreError as error:
         _resolve_complete(stack, record, error)
-    reach("offload.completed")
+    reach("offload.completed", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid)
     _abort_strays(stack, record)
     return sent_again
 
@@ -261,7 +261,7 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
     try:
         for upload_id in uploads_of(stack, record.uid, ledger_id):
             stack.objects.abort_upload(record.data_key, upload_id)
-            reach("offload.strays_aborted")
+            reach("offload.strays_aborted", ledger_id, topic=record.ml_name, attempt=record.uid)
     except ObjectStoreError as error:
         stack.narrate(f"ledger {ledger_id}: uploads of {record.data_key} stay for now: {error}")
 
@@ -348,10 +348,17 @@ def give_up(stack: Stack, attempt: Stored[Attempt], *, reason: str, upload_id: s
         if stack.book.read(Certificate, proof) is not None:
             return  # another run went on with it, and proved it
         won = win_outcome(stack, attempt, "abandon", reason=reason[:500])
-        reach("offload.abandoned")
+        reach(
+            "offload.abandoned", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid
+        )
         if won is not None and upload_id is not None:
             stack.objects.abort_upload(record.data_key, upload_id)
-            reach("offload.upload_aborted")
+            reach(
+                "offload.upload_aborted",
+                record.ledger.ledger_id,
+                topic=record.ml_name,
+                attempt=record.uid,
+            )
     except TierkeeperError as error:
         stack.narrate(
             f"ledger {record.ledger.ledger_id}: attempt {record.uid} stays to be collected: {error}"

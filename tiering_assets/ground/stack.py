@@ -31,7 +31,7 @@ from resources.object_store.store import ObjectStore
 from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
 from resources.settings import PolicySettings, Settings
 from resources.settings_sources import require_store
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of

@@ -28,7 +28,7 @@ from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.disturb import Seen, see
 from tiering_assets.change.topic_change import make_change
 from tiering_assets.change.topic_edit import TopicChange
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Kind
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
@@ -165,7 +165,7 @@ def prepare_release(
             except FormatError as error:  # an intent that lies there and cannot be read
                 results[ledger_id] = error
             else:
-                reach("release.intended")
+                reach("release.intended", ledger_id, topic=ml_name, attempt=decision.uid)
     rereads = reread_wanted(stack.settings)
     copies = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
     reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in copies.items() if c})
@@ -278,7 +278,7 @@ def _file(stack: Stack, ml_name: str, ledger_id: int, uid: UUID) -> None:
             writer=stack.writer,
         ),
     )
-    reach("release.begun")
+    reach("release.begun", ledger_id, topic=ml_name, attempt=uid)
 
 
 def _without_password(ledger: LedgerNode) -> str:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from resources.errors import IntegrityError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from resources.settings import Settings
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import has_public_keys
@@ -222,4 +222,4 @@ def _quarantine(stack: Stack, stored: Stored[Certificate], reason: str) -> None:
         reason=reason,
         previous=record.previous,
     )
-    reach("release.quarantined")
+    reach("release.quarantined", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid)

@@ -17,7 +17,7 @@ from resources.metastore.store import Node
 from tiering_assets.change.disturb import Seen
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind, all_of
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack, is_young
@@ -210,7 +210,7 @@ def _delete(
         czxid=work.czxid,
         evidence=all_of(items[i].dated(one) for i, one in group.items()),
     )
-    reach("release.deleted")
+    reach("release.deleted", *items, topic=work.ml_name)
     results: dict[int, ReleaseResult] = {}
     for ledger_id, item in items.items():
         record_release(stack, work.ml_name, item.intent)
@@ -252,4 +252,4 @@ def record_release(
             notes=notes,
         ),
     )
-    reach("release.recorded")
+    reach("release.recorded", record.ledger.ledger_id, topic=ml_name, attempt=record.uid)

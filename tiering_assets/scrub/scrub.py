@@ -16,7 +16,7 @@ from uuid import UUID
 from resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
 from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.clean.removals import Removals, observe_removals
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
@@ -259,7 +259,12 @@ def _record_damage(stack: Stack, checked: Checked) -> None:
         found_by="scrub",
     )
     record_damage(stack, broken)
-    reach("scrub.quarantined")
+    reach(
+        "scrub.quarantined",
+        candidate.ledger_id,
+        topic=candidate.ml_name,
+        attempt=candidate.uid,
+    )
 
 
 def _record(stack: Stack, checked: Checked, lost: tuple[EntryRange, ...]) -> None:
@@ -297,4 +302,4 @@ def _record(stack: Stack, checked: Checked, lost: tuple[EntryRange, ...]) -> Non
             stack.book.replace(found, record)
     except (ObjectExistsError, ObjectConflictError):
         return  # another run looked at the same time; its record is as good
-    reach("scrub.recorded")
+    reach("scrub.recorded", candidate.ledger_id, topic=candidate.ml_name, attempt=candidate.uid)

@@ -85,7 +85,7 @@ def _send(
             task.data_key, task.upload_id, part_number=block.part_number, body=body, sha256=digest
         ).etag
     if listed is None:
-        worker.reached("copy.part_sent")
+        worker.reached("copy.part_sent", task.source.ledger_id, topic=task.topic)
     return BlockRow(
         kind=task.kind,
         attempt=task.attempt,

@@ -27,7 +27,7 @@ from tiering_assets.tasks.rates import Budget, Rates, parts_of
 class Worker:
     """Connections and settings of one worker; use as a context manager.
 
-    `reached` is told of the points where a test may kill the process (ground/crash_points.py). Every
+    `reached` is told of the points where a test may kill the process (ground/effects.py). Every
     worker is a spender of its own: its `rates` begin empty.
     """
 
@@ -38,7 +38,7 @@ class Worker:
         store: ObjectStore | None = None,
         clock: Callable[[], float] = time.perf_counter,
         rates: Rates | None = None,
-        reached: Callable[[str], None] = lambda _point: None,
+        reached: Callable[..., None] = lambda _point, *_ledger_ids, **_about: None,
     ) -> None:
         self.settings = settings
         self.reached = reached

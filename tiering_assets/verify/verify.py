@@ -15,7 +15,7 @@ from hashlib import sha256
 from resources.bookkeeper.agreed_reads import replicas_wanted
 from resources.errors import ExpectationError, IntegrityError, ObjectNotFoundError, TierkeeperError
 from resources.object_store.store import ObjectHead
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import load_signer
 from tiering_assets.ground.stack import Stack
@@ -79,7 +79,7 @@ def verify_attempts(
             results[item.plan.ledger_id] = error
     present = [item for item in attempts if item.plan.ledger_id in found]
     rows = _read(stack, present, found)
-    reach("verify.read_back")
+    reach("verify.read_back", *found)
     proven: list[ToVerify] = []
     for item in present:
         try:
@@ -303,7 +303,7 @@ def _certify(
     written, _ours = stack.book.create_or_read(
         keys.certificate(plan.ledger_id, record.uid), certificate
     )
-    reach("verify.certified")
+    reach("verify.certified", plan.ledger_id, topic=record.ml_name, attempt=record.uid)
     return written
 
 
@@ -324,5 +324,5 @@ def _quarantined(stack: Stack, item: ToVerify, error: TierkeeperError) -> Tierke
         reason=str(error),
         previous=item.attempt.sha256,
     )
-    reach("verify.quarantined")
+    reach("verify.quarantined", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid)
     return error

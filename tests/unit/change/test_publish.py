@@ -219,7 +219,7 @@ def test_a_canary_that_runs_out_meanwhile_is_not_renewed_by_what_nobody_read(
     before = scene.canary()
     scene.wait(scene.stack.settings.evidence.canary_age_max_s - 300)
 
-    def written(point):
+    def written(point, *_ledger_ids, **_about):
         if point == "publish.context_set":
             scene.wait(600)
 

@@ -144,7 +144,9 @@ def test_a_reload_is_recorded_with_what_it_is_for(scene, proven):
 @pytest.mark.parametrize("loaded", [False, True])
 def test_each_step_of_a_change_is_named_for_what_it_is(scene, proven, loaded, monkeypatch):
     reached: list[str] = []
-    monkeypatch.setattr(topic_change, "reach", reached.append)
+    monkeypatch.setattr(
+        topic_change, "reach", lambda point, *_ledger_ids, **_about: reached.append(point)
+    )
     if not loaded:
         scene.idle()
     assert isinstance(publish(scene, proven), Published)

@@ -94,7 +94,11 @@ def test_a_run_may_take_a_hundred_or_a_share_of_the_fleet(scene, going, fleet, r
 
 
 def at(scene, point, act, monkeypatch):
-    monkeypatch.setattr(sweeping, "reach", lambda reached: act() if reached == point else None)
+    def reach(reached, *_ledger_ids, **_about):
+        if reached == point:
+            act()
+
+    monkeypatch.setattr(sweeping, "reach", reach)
 
 
 def hold(scene):

@@ -58,7 +58,7 @@ def is_untouched(scene):
 
 
 def die_at(monkeypatch, module, point):
-    def reach(name):
+    def reach(name, *_ledger_ids, **_about):
         if name == point:
             raise _KilledError
 
@@ -181,7 +181,7 @@ def test_the_intent_of_each_ledger_follows_the_outcome_of_its_own_attempt(scene,
 def test_a_mark_that_no_broker_has_seen_deletes_nothing(scene, due, monkeypatch):
     """Bookies stop between the write and the unload: the topic stays loaded, with what it knows."""
 
-    def meanwhile(point):
+    def meanwhile(point, *_ledger_ids, **_about):
         if point == "release.marked":
             scene.cluster.be_short(True)
 

@@ -176,7 +176,7 @@ def test_what_no_broker_has_seen_is_neither_deleted_nor_told_as_published(
 ):
     """Bookies stop between the write and the unload."""
 
-    def meanwhile(point):
+    def meanwhile(point, *_ledger_ids, **_about):
         if point == "release.marked":
             scene.cluster.be_short(True)
 

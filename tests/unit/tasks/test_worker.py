@@ -40,7 +40,9 @@ def reached():
 @pytest.fixture
 def run(objects, reached):
     def worker():
-        return Worker(SETTINGS, store=objects, reached=reached.append)
+        return Worker(
+            SETTINGS, store=objects, reached=lambda point, *_ids, **_about: reached.append(point)
+        )
 
     return LocalRunner(SETTINGS, make_worker=worker).run
 

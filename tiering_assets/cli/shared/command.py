@@ -35,7 +35,10 @@ _COMMON: dict[str, Any] = {
         bool, typer.Option("--json", help="One JSON document on standard output.")
     ],
     "common_verbose": Annotated[
-        int, typer.Option("-v", "--verbose", count=True, help="More logs; -vv for all of them.")
+        int,
+        typer.Option(
+            "-v", "--verbose", count=True, help="A line for each effect; -vv for all logs."
+        ),
     ],
     "common_log_format": Annotated[
         LogFormat | None, typer.Option("--log-format", help="Form of logs and progress.")

@@ -117,6 +117,7 @@ class _JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **getattr(record, "event", {}),
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

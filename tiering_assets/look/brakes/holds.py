@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundError, RefusedError
 from resources.pulsar.retention import Retention
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import Scope, scopes_of

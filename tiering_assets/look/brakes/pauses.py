@@ -20,7 +20,7 @@ from resources.metastore.topic_names import (
     parse_topic_name,
     with_scheme,
 )
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.own_policy import PauseInForce, TieringMode, switched_off
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import RecordBook, Stored

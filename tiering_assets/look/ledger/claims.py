@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
-from tiering_assets.ground.crash_points import reach
+from tiering_assets.ground.effects import reach
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.resume import attempts_of
@@ -81,7 +81,7 @@ def claim_ledger(stack: Stack, ledger_id: int) -> Claim | None:
     except (ObjectExistsError, ObjectConflictError):
         other = read_claim(stack, ledger_id)
         return other.record if other is not None else ours
-    reach("offload.claimed")
+    reach("offload.claimed", ledger_id)
     if found is not None and _died(found.record, stack.run_id, store_now):
         stack.narrate(f"ledger {ledger_id}: run {found.record.run_id} let its claim run out")
         attempts = [str(one.record.uid) for one in attempts_of(stack, ledger_id)]
@@ -109,4 +109,4 @@ def drop_claim(stack: Stack, ledger_id: int) -> None:
         stack.book.replace(found, ended)
     except ObjectConflictError:
         return
-    reach("offload.claim_dropped")
+    reach("offload.claim_dropped", ledger_id)

@@ -87,7 +87,7 @@ def test_a_run_that_slept_before_its_unload_looks_at_the_bookies_again(
     assert offload(stack).state == "published"
     told.clear()
 
-    def slept(point):
+    def slept(point, *_ledger_ids, **_about):
         if point == "reload.recorded":
             world.scheduler.now += 3600.0
             stop_bookies(site)

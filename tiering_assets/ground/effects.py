@@ -1,8 +1,9 @@
-"""Named points at every remote effect, where a test may kill the process.
+"""Every remote effect by name, once it is done: told to the log, and where a test may kill the process.
 
-Owns the list: a point that no step reaches, or that is not in the list, fails a test. With the
-environment variable unset, reaching a point costs one comparison. The kill is SIGKILL to ourselves,
-so nothing is flushed, closed or cleaned up, exactly as when the machine loses power.
+Owns: the list. A point that no step reaches, or that is not in the list, fails a test. The log has one
+line for each effect, which `-v` shows; where nobody listens, and with the environment variable unset,
+reaching a point costs two comparisons. The kill is SIGKILL to ourselves, so nothing is flushed, closed
+or cleaned up, exactly as when the machine loses power.
 
 There is one point per gap: right after each effect, and none right before it, as nothing happens
 between one effect's "after" and the next one's "before" but reads. Before the first effect of a step
@@ -14,9 +15,16 @@ as a hold or a pause is set, leaves nothing half done. docs/crash-points.md says
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import time
+from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
+
+from resources.errors import FormatError
+from resources.metastore.topic_names import parse_managed_ledger_name
 
 POINTS: Final = (
     "offload.claimed",
@@ -73,6 +81,9 @@ POINTS: Final = (
 )
 
 VARIABLE: Final = "TIERKEEPER_CRASH_AT"
+_LOG = logging.getLogger(__name__)
+_REMEMBERED = 10_000
+_last: dict[object, float] = {}  # when the newest effect on a ledger or topic was told
 
 
 class _Countdown:
@@ -86,8 +97,15 @@ class _Countdown:
 _wanted = _Countdown(os.environ.get(VARIABLE, ""))
 
 
-def reach(point: str) -> None:
-    """Die here if this is the point, and the time, that the environment names."""
+def reach(
+    point: str, *ledger_ids: int, topic: str | None = None, attempt: UUID | None = None
+) -> None:
+    """Tell the log what was done, and die here if this is the point, and the time, that a test named.
+
+    `topic` is a managed-ledger name. Without ledgers the effect is one on a whole topic, or on none.
+    """
+    if _LOG.isEnabledFor(logging.INFO):
+        _tell(point, ledger_ids, topic, attempt)
     if not _wanted.point:
         return
     if point not in POINTS:
@@ -96,3 +114,35 @@ def reach(point: str) -> None:
         _wanted.left -= 1
         if _wanted.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _tell(point: str, ledger_ids: Sequence[int], ml_name: str | None, attempt: UUID | None) -> None:
+    """One line; with --log-format json its fields, too. Seconds are since the last one about the same."""
+    about = tuple(ledger_ids) or ml_name
+    now = time.monotonic()
+    before = _last.get(about)
+    if len(_last) >= _REMEMBERED:
+        _last.clear()
+    _last[about] = now
+    event: dict[str, object] = {"step": point}
+    said = []
+    if ledger_ids:
+        event["ledgers"] = [*ledger_ids]
+        said.append(f"ledger{'s' * (len(ledger_ids) > 1)} {', '.join(map(str, ledger_ids))}")
+    if ml_name is not None:
+        event["topic"] = topic = _topic_of(ml_name)
+        said.append(topic)
+    if attempt is not None:
+        event["attempt"] = str(attempt)
+        said.append(f"attempt {attempt}")
+    if before is not None:
+        event["seconds"] = round(now - before, 3)
+        said.append(f"{now - before:.3f} s")
+    _LOG.info("%s", " ".join((point, "; ".join(said))).strip(), extra={"event": event})
+
+
+def _topic_of(ml_name: str) -> str:
+    try:
+        return str(parse_managed_ledger_name(ml_name))
+    except FormatError:
+        return ml_name

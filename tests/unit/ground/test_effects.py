@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tiering_assets.ground.crash_points import POINTS, VARIABLE, _Countdown, reach
+from tiering_assets.ground.effects import POINTS, VARIABLE, _Countdown, reach
 
 PRODUCT = Path(__file__).parents[3] / "tiering_assets"
 PROGRAM = (
     "import atexit, sys\n"
-    "from tiering_assets.ground.crash_points import reach\n"
+    "from tiering_assets.ground.effects import reach\n"
     "atexit.register(print, 'cleaned up')\n"
     "print('before', flush=True)\n"
     "try:\n"
@@ -65,7 +65,7 @@ def test_no_point_is_listed_twice():
 
 @pytest.mark.parametrize("point", POINTS)
 def test_without_the_variable_nothing_happens(point, monkeypatch):
-    monkeypatch.setattr("tiering_assets.ground.crash_points._wanted", _Countdown(""))
+    monkeypatch.setattr("tiering_assets.ground.effects._wanted", _Countdown(""))
     reach(point)
 
 
@@ -106,7 +106,7 @@ def killed(monkeypatch):
 
 
 def want(monkeypatch, text):
-    monkeypatch.setattr("tiering_assets.ground.crash_points._wanted", _Countdown(text))
+    monkeypatch.setattr("tiering_assets.ground.effects._wanted", _Countdown(text))
 
 
 def test_it_dies_once_at_the_time_that_is_named(monkeypatch, killed):
