@@ -22,6 +22,7 @@ TOGETHER = {
     "test_metrics.py": "servers to stop",
     "test_policies.py": "servers to stop",
     "test_tour.py": "servers to stop",
+    "test_tour_loads_nothing.py": "servers to stop",
     "test_tasks_live_on.py": "a Spark cluster",
     "test_spark_cluster.py": "a Spark cluster",
     "test_spark_ways.py": "a Spark cluster",

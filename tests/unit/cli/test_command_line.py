@@ -48,7 +48,7 @@ def test_the_nouns_and_verbs_are_those_promised():
 
 
 def test_every_command_that_reads_only_is_on_the_tour_and_says_so():
-    """tests/stack/test_tour.py tries each where no broker has anything loaded."""
+    """tests/stack/test_tour_loads_nothing.py tries each where no broker has anything loaded."""
     assert reading_commands().keys() == TOUR.keys()
     for words, when in reading_commands().items():
         told = " ".join(CliRunner().invoke(cli.app, [*words, "--help"]).stdout.split())
