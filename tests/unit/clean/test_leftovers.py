@@ -73,7 +73,7 @@ def test_it_is_left_where_it_may_be_the_only_copy(scene, change):
 
 @pytest.mark.parametrize("change", [open_again, lose, forget_topic])
 def test_what_changes_between_intent_and_delete_keeps_it(scene, change, monkeypatch):
-    def struck(point):
+    def struck(point, *_ledger_ids, **_about):
         if point == "sweep.intended":
             change(scene)
 
@@ -130,7 +130,7 @@ def test_what_no_node_names_any_more_goes_without_a_reload(scene, stops_after):
 
 
 def test_a_run_that_died_before_the_reload_is_gone_on_with_by_a_reload(scene, monkeypatch):
-    def dies(point):
+    def dies(point, *_ledger_ids, **_about):
         if point == "sweep.taken_out":
             raise BrokerError("and this process, too")
 
@@ -156,7 +156,7 @@ def test_a_busy_topic_keeps_it_and_its_name(scene):
 
 
 def test_bookies_that_run_short_before_the_reload_keep_it(scene, monkeypatch):
-    def struck(point):
+    def struck(point, *_ledger_ids, **_about):
         if point == "sweep.taken_out":
             scene.cluster.be_short(True)
 
@@ -190,7 +190,7 @@ def edit_list(scene, change):
 def test_what_the_node_says_after_the_reload_keeps_it(scene, change, monkeypatch):
     scene.named = scene.cluster.metadata.nodes[PATH]
 
-    def struck(point):
+    def struck(point, *_ledger_ids, **_about):
         if point == "sweep.reloaded":
             change(scene)
 

@@ -135,7 +135,7 @@ def test_what_changes_between_intent_and_delete_keeps_what_was_replaced(
     scene, uid = healed
     wait_until_it_goes(scene)
 
-    def struck(point):
+    def struck(point, *_ledger_ids, **_about):
         if point == "sweep.intended":
             for change in changes:
                 change(scene)

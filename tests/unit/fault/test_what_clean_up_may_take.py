@@ -241,7 +241,7 @@ def test_what_comes_to_be_listed_between_two_decisions_stays_until_bookies_were_
     scene.cluster.collect()
     assert 0 not in scene.cluster.bookies
 
-    def restored(point):
+    def restored(point, *_ledger_ids, **_about):
         if point == "sweep.abandoned":
             scene.cluster.metadata.nodes = dict(backup)
 
