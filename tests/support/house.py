@@ -15,26 +15,25 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.support.rooms import FEATURES, GROUND, feature_pairs
+from tests.support.rooms import (
+    FEATURES,
+    GROUND,
+    PACKAGE,
+    ROOT,
+    feature_pairs,
+    modules_by_folder,
+    tree_of,
+)
 from tests.support.sim_scene import TOPIC, Scene, is_released
 
-ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "build" / "house.json"
 WALK = ROOT / "docs" / "walk.md"
 SCHEMA = "tierkeeper/house/1"
-PACKAGE = "tiering_assets"
 
 Walked = list[tuple[str, list[str]]]  # phase, and the modules that it enters first
-
-
-def modules_by_folder() -> dict[str, int]:
-    paths = (ROOT / PACKAGE).rglob("*.py")
-    folders = (str(p.parent.relative_to(ROOT)) for p in paths if p.name != "__init__.py")
-    return dict(sorted(Counter(folders).items()))
 
 
 def lines_by_folder() -> dict[str, int]:
@@ -49,20 +48,19 @@ def walk() -> Walked:
     scene = Scene()
     scene.fill(TOPIC)  # the last closed ledger of a topic is not released
     seen: list[str] = []
-    phases: list[tuple[str, Callable[[], Any]]] = [
-        ("copied, read back and certified", scene.certify),
-        ("published", scene.publish),
-        ("released", scene.release),
-    ]
-    found = []
-    done: Any = None
-    for name, act in phases:
+    found: Walked = []
+
+    def go(phase: str, act: Callable[[], Any]) -> Any:
         before = len(seen)
-        if act == scene.release:
-            scene.past_the_lag()
         with _traced(seen):
             done = act()
-        found.append((name, seen[before:]))
+        found.append((phase, seen[before:]))
+        return done
+
+    go("copied, read back and certified", scene.certify)
+    go("published", scene.publish)
+    scene.past_the_lag()
+    done = go("released", scene.release)
     assert is_released(done), done
     return found
 
@@ -95,8 +93,7 @@ def way(walked: Walked) -> list[str]:
 
 def idea_of(name: str) -> str:
     """The first sentence of a module's docstring."""
-    path = ROOT / Path(*name.split(".")).with_suffix(".py")
-    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    said = ast.get_docstring(tree_of(name)) or ""
     return said.split("\n")[0]
 
 

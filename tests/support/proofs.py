@@ -32,8 +32,7 @@ _STEPS = (
     "tiering_assets/offload_format/*.py",
     "tiering_assets/records/*.py",
     "tiering_assets/tasks/*.py",
-    "tiering_assets/look/*/*.py",
-    *(f"{room.replace('.', '/')}/*.py" for room in (*FEATURES, *GROUND)),
+    *(f"{room.replace('.', '/')}/**/*.py" for room in (*FEATURES, *GROUND)),
 )
 _ALL = ("resources/**/*.py", "tiering_assets/**/*.py")
 

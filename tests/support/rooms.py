@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = "tiering_assets"
 
 # What one ledger's way is made of: a rule and its doer together, by what they do to a ledger.
 FEATURES = tuple(
@@ -91,3 +92,9 @@ def feature_pairs() -> dict[tuple[str, str], int]:
         if ours and theirs and ours != theirs:
             found[ours, theirs] += 1
     return dict(sorted(found.items()))
+
+
+def modules_by_folder() -> dict[str, int]:
+    paths = (ROOT / PACKAGE).rglob("*.py")
+    folders = (str(p.parent.relative_to(ROOT)) for p in paths if p.name != "__init__.py")
+    return dict(sorted(Counter(folders).items()))

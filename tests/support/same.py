@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+from benchmarks.start import unpack
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "build" / "same.json"
@@ -53,20 +54,6 @@ def differences(before: Record, now: Record) -> list[dict[str, Any]]:
     return found
 
 
-@contextmanager
-def _unpacked(commit: str) -> Iterator[Path]:
-    """The files of a commit in a folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder, "tree")
-        subprocess.run(
-            ["git", "worktree", "add", "-q", "--detach", tree, commit], check=True, cwd=ROOT
-        )
-        try:
-            yield tree
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", tree], check=True, cwd=ROOT)
-
-
 def record(tree: Path, *, seeds: int) -> Record:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "record.json")
@@ -87,7 +74,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=500)
     asked = parser.parse_args()
     began = time.monotonic()
-    with _unpacked(asked.base) as tree:
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(asked.base, tree := Path(folder, "tree"))
         before = record(tree, seeds=asked.seeds)
     now = record(ROOT, seeds=asked.seeds)
     found = differences(before, now)

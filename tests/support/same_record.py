@@ -263,13 +263,13 @@ def told_by(lines: tuple[str, ...], form: tuple[str, ...]) -> Lines:
 
     cluster = TrimmedCluster()
     cluster.broker.retention = lambda _topic: Retention(minutes=None, megabytes=None)  # type: ignore[attr-defined]
-    names = {"topic": TOPIC, "sealed": cluster.broker.load(ML_NAME).open_id}
+    given = {"topic": TOPIC, "sealed": cluster.broker.load(ML_NAME).open_id}
     cluster.broker.produce(ML_NAME, [b"first", b"last"])
     cluster.broker.roll_over(ML_NAME)
     cluster.later(86_400)
-    names["open"] = cluster.broker.load(ML_NAME).open_id
+    given["open"] = cluster.broker.load(ML_NAME).open_id
     keys = cluster.world.objects.peek_keys()
-    names["key"] = min(key for key in keys if key.endswith("-ledger-1"))
+    given["key"] = min(key for key in keys if key.endswith("-ledger-1"))
 
     @contextmanager
     def served(_session: Any, _runner: Any = None) -> Iterator[Any]:
@@ -284,7 +284,7 @@ def told_by(lines: tuple[str, ...], form: tuple[str, ...]) -> Lines:
     ):
         Path("tierkeeper.toml").write_text(NOWHERE)
         for line in lines:
-            words = line.format(**names).split()
+            words = line.format(**given).split()
             told += [f"$ {line}", *said_by([*words, *form], folder)]
     return told
 

@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from tests.support.house import ROOT, WALK, idea_of, modules_by_folder, walk, way
+from tests.support.house import WALK, idea_of, walk, way
+from tests.support.rooms import ROOT, modules_by_folder
 
 PAGE = "from tests.support.house import page, walk; import sys; sys.stdout.write(page(walk()))"
 

@@ -20,6 +20,7 @@ from tests.support.rooms import (
     WRITTEN,
     feature_pairs,
     inside,
+    modules_by_folder,
     tree_of,
 )
 
@@ -293,12 +294,7 @@ def test_metrics_are_figures_of_rules_alone():
 
 
 def test_no_folder_is_a_hall():
-    folders = Counter(
-        path.parent.relative_to(ROOT)
-        for name, path in MODULES.items()
-        if inside(name, "tiering_assets") and path.name != "__init__.py"
-    )
-    assert {str(f): count for f, count in folders.items() if count > MODULES_MAX} == {}
+    assert {f: count for f, count in modules_by_folder().items() if count > MODULES_MAX} == {}
 
 
 def test_packages_are_empty():
