@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from resources.errors import MetadataConflictError, MetadataError, RefusedError
+from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change import publish as publish_steps
 from tiering_assets.change import topic_change
@@ -219,9 +220,9 @@ def test_a_canary_that_runs_out_meanwhile_is_not_renewed_by_what_nobody_read(
     before = scene.canary()
     scene.wait(scene.stack.settings.evidence.canary_age_max_s - 300)
 
-    def written(point, *_ledger_ids, **_about):
-        if point == "publish.context_set":
-            scene.wait(600)
+    @at_effect("publish.context_set")
+    def written():
+        scene.wait(600)
 
     monkeypatch.setattr(topic_change, "reach", written)
     assert all(isinstance(one, Published) for one in publish(scene, proven).values())

@@ -10,6 +10,7 @@ from resources.errors import BrokerError
 from resources.metastore.ledger_info import encode_managed_ledger
 from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
 from resources.pulsar.activity import TopicActivity
+from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.leftovers_rules import Collect, Leave
@@ -73,9 +74,9 @@ def test_it_is_left_where_it_may_be_the_only_copy(scene, change):
 
 @pytest.mark.parametrize("change", [open_again, lose, forget_topic])
 def test_what_changes_between_intent_and_delete_keeps_it(scene, change, monkeypatch):
-    def struck(point, *_ledger_ids, **_about):
-        if point == "sweep.intended":
-            change(scene)
+    @at_effect("sweep.intended")
+    def struck():
+        change(scene)
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
@@ -130,9 +131,9 @@ def test_what_no_node_names_any_more_goes_without_a_reload(scene, stops_after):
 
 
 def test_a_run_that_died_before_the_reload_is_gone_on_with_by_a_reload(scene, monkeypatch):
-    def dies(point, *_ledger_ids, **_about):
-        if point == "sweep.taken_out":
-            raise BrokerError("and this process, too")
+    @at_effect("sweep.taken_out")
+    def dies():
+        raise BrokerError("and this process, too")
 
     with monkeypatch.context() as patch:
         patch.setattr("tiering_assets.clean.leftovers.reach", dies)
@@ -156,9 +157,9 @@ def test_a_busy_topic_keeps_it_and_its_name(scene):
 
 
 def test_bookies_that_run_short_before_the_reload_keep_it(scene, monkeypatch):
-    def struck(point, *_ledger_ids, **_about):
-        if point == "sweep.taken_out":
-            scene.cluster.be_short(True)
+    @at_effect("sweep.taken_out")
+    def struck():
+        scene.cluster.be_short(True)
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
@@ -190,9 +191,9 @@ def edit_list(scene, change):
 def test_what_the_node_says_after_the_reload_keeps_it(scene, change, monkeypatch):
     scene.named = scene.cluster.metadata.nodes[PATH]
 
-    def struck(point, *_ledger_ids, **_about):
-        if point == "sweep.reloaded":
-            change(scene)
+    @at_effect("sweep.reloaded")
+    def struck():
+        change(scene)
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)

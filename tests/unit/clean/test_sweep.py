@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from resources.errors import RefusedError
+from tests.support.at_effect import at_effect
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean import sweep as sweeping
@@ -94,9 +95,9 @@ def test_a_run_may_take_a_hundred_or_a_share_of_the_fleet(scene, going, fleet, r
 
 
 def at(scene, point, act, monkeypatch):
-    def reach(reached, *_ledger_ids, **_about):
-        if reached == point:
-            act()
+    @at_effect(point)
+    def reach():
+        act()
 
     monkeypatch.setattr(sweeping, "reach", reach)
 

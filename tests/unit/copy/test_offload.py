@@ -9,6 +9,7 @@ from resources.errors import (
     ObjectNotFoundError,
     ObjectStoreError,
 )
+from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.copy import offload
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers, give_up, object_metadata
@@ -65,9 +66,9 @@ class Copier:
         self.stack.runner.run = run
 
     def die_at(self, monkeypatch, point):
-        def reach(name, *_ledger_ids, **_about):
-            if name == point:
-                raise _KilledError
+        @at_effect(point)
+        def reach():
+            raise _KilledError
 
         with monkeypatch.context() as patch:
             patch.setattr(offload, "reach", reach)

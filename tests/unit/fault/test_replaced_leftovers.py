@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.leftovers_rules import Collect, Leave
@@ -135,10 +136,10 @@ def test_what_changes_between_intent_and_delete_keeps_what_was_replaced(
     scene, uid = healed
     wait_until_it_goes(scene)
 
-    def struck(point, *_ledger_ids, **_about):
-        if point == "sweep.intended":
-            for change in changes:
-                change(scene)
+    @at_effect("sweep.intended")
+    def struck():
+        for change in changes:
+            change(scene)
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     [leaving] = clean_up(scene.process(), execute=True).leftovers

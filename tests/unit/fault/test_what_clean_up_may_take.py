@@ -6,6 +6,7 @@ import pytest
 
 from resources.errors import ObjectStoreError
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.at_effect import at_effect
 from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
@@ -241,9 +242,9 @@ def test_what_comes_to_be_listed_between_two_decisions_stays_until_bookies_were_
     scene.cluster.collect()
     assert 0 not in scene.cluster.bookies
 
-    def restored(point, *_ledger_ids, **_about):
-        if point == "sweep.abandoned":
-            scene.cluster.metadata.nodes = dict(backup)
+    @at_effect("sweep.abandoned")
+    def restored():
+        scene.cluster.metadata.nodes = dict(backup)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tiering_assets.clean.sweep.reach", restored)

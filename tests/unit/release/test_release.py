@@ -7,6 +7,7 @@ import pytest
 from resources.errors import RefusedError
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change import topic_change
@@ -58,9 +59,9 @@ def is_untouched(scene):
 
 
 def die_at(monkeypatch, module, point):
-    def reach(name, *_ledger_ids, **_about):
-        if name == point:
-            raise _KilledError
+    @at_effect(point)
+    def reach():
+        raise _KilledError
 
     monkeypatch.setattr(module, "reach", reach)
 
@@ -181,9 +182,9 @@ def test_the_intent_of_each_ledger_follows_the_outcome_of_its_own_attempt(scene,
 def test_a_mark_that_no_broker_has_seen_deletes_nothing(scene, due, monkeypatch):
     """Bookies stop between the write and the unload: the topic stays loaded, with what it knows."""
 
-    def meanwhile(point, *_ledger_ids, **_about):
-        if point == "release.marked":
-            scene.cluster.be_short(True)
+    @at_effect("release.marked")
+    def meanwhile():
+        scene.cluster.be_short(True)
 
     monkeypatch.setattr(topic_change, "reach", meanwhile)
     assert "0 writable bookies" in reasons_of(scene.release())

@@ -3,6 +3,7 @@
 import pytest
 
 from resources.errors import RefusedError, StaleEvidenceError
+from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.change import confirm, topic_change
 from tiering_assets.change.publish import Published
@@ -176,9 +177,9 @@ def test_what_no_broker_has_seen_is_neither_deleted_nor_told_as_published(
 ):
     """Bookies stop between the write and the unload."""
 
-    def meanwhile(point, *_ledger_ids, **_about):
-        if point == "release.marked":
-            scene.cluster.be_short(True)
+    @at_effect("release.marked")
+    def meanwhile():
+        scene.cluster.be_short(True)
 
     scene.broker.load(TOPIC)
     monkeypatch.setattr(topic_change, "reach", meanwhile)

@@ -6,6 +6,7 @@ import pytest
 
 from resources.errors import RefusedError
 from resources.metastore.topic_names import managed_ledger_path
+from tests.support.at_effect import at_effect
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_world import World
@@ -87,10 +88,10 @@ def test_a_run_that_slept_before_its_unload_looks_at_the_bookies_again(
     assert offload(stack).state == "published"
     told.clear()
 
-    def slept(point, *_ledger_ids, **_about):
-        if point == "reload.recorded":
-            world.scheduler.now += 3600.0
-            stop_bookies(site)
+    @at_effect("reload.recorded")
+    def slept():
+        world.scheduler.now += 3600.0
+        stop_bookies(site)
 
     monkeypatch.setattr(confirm, "reach", slept)
     waited = reload_topic(stack, TOPIC, why="a test")
