@@ -28,14 +28,15 @@ from resources.bookkeeper.reader import LedgerReader
 from resources.errors import IntegrityError, TierkeeperError
 from resources.settings_sources import load_settings
 from tiering_assets.automation.choices import sealed_ledgers
-from tiering_assets.change.publish import Published, publish_topic
+from tiering_assets.change.change_topic import change_topic
+from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
 from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
 from tiering_assets.records.models import Certificate
-from tiering_assets.release.release import release_topic
+from tiering_assets.release.release import ToRelease
 from tiering_assets.release.work import Released
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.descriptors import LedgerSource
@@ -99,7 +100,8 @@ class Agent:
         """
         began = time.perf_counter()
         czxid = self._copied[0].plan.ml_czxid
-        published = publish_topic(self._stack, ml_name, self._certificates, ml_czxid=czxid)
+        order = ToPublish(certificates=self._certificates, ml_czxid=czxid)
+        published = change_topic(self._stack, ml_name, publish=order).published
         for ledger_id, result in published.items():
             if not isinstance(result, Published):
                 raise IntegrityError(f"ledger {ledger_id} was not published: {result}")
@@ -108,7 +110,8 @@ class Agent:
         for _ in range(_RELEASE_TRIES):
             time.sleep(_LAG_S)
             began = time.perf_counter()
-            outcomes = release_topic(self._stack, ml_name, list(self._certificates))
+            due = ToRelease(ledger_ids=list(self._certificates))
+            outcomes = change_topic(self._stack, ml_name, release=due).released
             if all(isinstance(outcome, Released) for outcome in outcomes.values()):
                 return {"seconds": seconds + time.perf_counter() - began}
             said = outcomes

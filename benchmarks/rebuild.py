@@ -34,6 +34,7 @@ from tests.support.sim_broker_memory import halves
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import SimCluster
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.defs.rebuild import rebuild
 from tiering_assets.ground.record_book import RecordBook
@@ -47,7 +48,6 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
-from tiering_assets.release.release import release_topic
 
 TOPIC = "t/ns/persistent/orders"
 TOPICS = 100

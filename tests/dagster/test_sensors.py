@@ -18,6 +18,7 @@ from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
 from tiering_assets.defs.automation.all import SENSORS
@@ -32,7 +33,6 @@ from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"

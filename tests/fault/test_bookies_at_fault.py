@@ -11,11 +11,11 @@ from resources.metastore.ledgers import LedgerDirectory
 from tests.support.bookie_proxy import BookieProxy
 from tests.support.fault_lab import Lab, certificate_of, error_of, wait_of
 from tests.support.tiered_cluster import wait_until
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.doctor.cluster import check_bookies
 from tiering_assets.records.models import Certificate
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.fault_lab import Lab, certificate_of
 from tests.support.http_proxy import Do, HttpProxy
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.leftovers_rules import Collect, Leave, Note
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -14,12 +14,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from resources.errors import SettingsError
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import raw, record_bytes, restored, rewrite
+from tests.support.topic_halves import release_topic
 from tests.support.two_checkers import tool
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -13,13 +13,13 @@ from resources.errors import FormatError, MetadataConflictError, RefusedError
 from tests.support.altered_answers import AlteringProxy, archived, expiring, in_class
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import record_bytes, restored, rewrite
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 from tiering_assets.scrub.give_up_copy import give_up_copy
 from tiering_assets.scrub.heal import Healed
@@ -46,7 +46,7 @@ def published(lab, namespace):
 
 def result_of(stack, topic):
     """NotYet or the error that a run of everything shows for this ledger."""
-    [outcome] = release_batch(stack, [topic.ledger_id])
+    [outcome] = release_batch(stack, [topic.ledger_id]).outcomes
     assert not isinstance(outcome.result, Released)
     assert stack.ledgers.read(topic.ledger_id) is not None
     listed = stack.topics.read(topic.ml_name)[0].ledger(topic.ledger_id)

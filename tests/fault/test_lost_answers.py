@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.fault_lab import certificate_of, error_of
 from tests.support.http_proxy import Do, HttpProxy, once
+from tests.support.topic_halves import release_topic
 from tests.support.zookeeper_proxy import MULTI, SET_DATA, ZooKeeperProxy
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -11,13 +11,13 @@ import pytest
 from resources.errors import LedgerNotFoundError, RefusedError
 from tests.support.altered_answers import AlteringProxy, clock_off, written_later
 from tests.support.fault_lab import certificate_of, error_of
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.doctor.bucket import check_bucket
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Release
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 from tiering_assets.scrub.give_up_copy import give_up_copy
 from tiering_assets.scrub.heal import Healed

@@ -10,17 +10,16 @@ from resources.devstack.traffic import produce
 from tests.support.fault_lab import certificate_of, wait_of
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import wait_until
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.change.disturb import see
-from tiering_assets.change.publish import copies_of, prepare_publication
+from tiering_assets.change.publish import ToPublish, prepare_publication
 from tiering_assets.change.topic_change import Confirmed, make_change
-from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Publication
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
@@ -79,7 +78,7 @@ def test_a_release_publishes_what_waits_with_the_same_reload(lab, namespace):
     with lab.open() as stack:
         waiting = one_due_one_waiting(lab, stack, topic)
         before = disturbances(stack, topic)
-        [released] = release_batch(stack, [topic.ledger_id], publish_waiting=True)
+        [released] = release_batch(stack, [topic.ledger_id], publish_waiting=True).outcomes
         assert isinstance(released.result, Released)
         assert stack.ledgers.read(topic.ledger_id) is None
         assert disturbances(stack, topic)[len(before) :] == [
@@ -102,7 +101,7 @@ def test_a_copy_that_the_broker_cannot_read_does_not_hold_up_a_release(lab, name
     with lab.open(lab.with_section("publish", confirm_timeout_s=3.0)) as stack:
         waiting = one_due_one_waiting(lab, stack, topic)
         stack.objects.delete(certificate_of(waiting).data.key)
-        [released] = release_batch(stack, [topic.ledger_id], publish_waiting=True)
+        [released] = release_batch(stack, [topic.ledger_id], publish_waiting=True).outcomes
         assert isinstance(released.result, Released)
         assert stack.ledgers.read(topic.ledger_id) is None
         info, _node = stack.topics.read(topic.ml_name)
@@ -219,16 +218,11 @@ def test_a_topic_loaded_after_it_was_seen_unloaded_is_reloaded(lab, namespace):
         lab.admin("GET", f"/persistent/{topic.spec.topic}/internalStats")  # loads it
         assert outcome.certificate is not None
         assert outcome.ml_czxid is not None
-        work = prepare_publication(
-            stack,
-            topic.ml_name,
-            {topic.ledger_id: outcome.certificate},
-            ml_czxid=outcome.ml_czxid,
-            seen=seen,
-        )
-        change = TopicChange(contexts=copies_of(work.won))
+        certificates = {topic.ledger_id: outcome.certificate}
+        order = ToPublish(certificates=certificates, ml_czxid=outcome.ml_czxid)
+        work = prepare_publication(stack, topic.ml_name, order, seen)
         confirmed = make_change(
-            stack, topic.ml_name, change, czxid=work.czxid, seen=seen, evidence=work.evidence
+            stack, topic.ml_name, work.change, czxid=work.czxid, seen=seen, evidence=work.evidence
         )
         assert isinstance(confirmed, Confirmed)
         assert confirmed.by == "unload acknowledged"

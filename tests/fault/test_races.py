@@ -7,8 +7,8 @@ import pytest
 from resources.devstack.traffic import produce
 from resources.errors import MetadataConflictError, RefusedError
 from tests.support.fault_lab import YOUNGEST_S, certificate_of, wait_of
+from tests.support.topic_halves import publish_topic, release_topic
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.change.publish import publish_topic
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange, is_marked
 from tiering_assets.ground.reasons import Reason
@@ -16,7 +16,6 @@ from tiering_assets.look.ledger.claims import claim_ledger, read_claim
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, Publication
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

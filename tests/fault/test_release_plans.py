@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from resources.errors import FormatError, RefusedError
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan, write_plan
 from tiering_assets.change.topic_edit import is_marked
@@ -18,7 +19,6 @@ from tiering_assets.look.brakes import holds
 from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
@@ -76,7 +76,7 @@ def test_a_written_plan_is_carried_out_exactly_and_again(lab, namespace, tmp_pat
         assert left["reasons"] == ["not published: the topic names no complete offload context"]
         assert stack.ledgers.read(planned.ledger_id) is not None  # writing it deletes nothing
 
-        outcomes = execute_plan(stack, read_plan(file))
+        outcomes = execute_plan(stack, read_plan(file)).outcomes
         assert isinstance(result_of(outcomes, planned), Released)
         assert isinstance(result_of(outcomes, early), NotYet)
         assert stack.ledgers.read(planned.ledger_id) is None
@@ -87,7 +87,7 @@ def test_a_written_plan_is_carried_out_exactly_and_again(lab, namespace, tmp_pat
         intent = stack.book.read(ReleaseIntent, keys.release_intent(planned.ledger_id, uid))
         assert intent.record.plan == digest
 
-        again = execute_plan(stack, read_plan(file))
+        again = execute_plan(stack, read_plan(file)).outcomes
         assert result_of(again, planned) == replace(result_of(outcomes, planned), noop=True)
         with pytest.raises(Exception, match="cannot be written: File exists"):
             write_plan(plan_for(stack, other), file)
@@ -121,7 +121,7 @@ def test_what_moved_since_it_was_planned_is_skipped_with_the_reason(lab, namespa
         mine, theirs = sorted(written.plan.release, key=lambda p: p.ledger_id != topic.ledger_id)
         swapped = replace(mine, certificate_sha256=theirs.certificate_sha256)
         forged = replace(written, plan=replace(written.plan, release=(swapped,)))
-        result = result_of(execute_plan(stack, forged), topic)
+        result = result_of(execute_plan(stack, forged).outcomes, topic)
         assert isinstance(result, NotYet)
         assert "it moved since it was planned" in str(result)
         assert_kept(lab, stack, topic)
@@ -156,7 +156,7 @@ def test_a_plan_over_the_tripwire_needs_an_acknowledgement(lab, namespace):
         assert "--acknowledge" in str(refused.value)
         assert_kept(lab, stack, topic)
         accepted = replace(written, plan=replace(large, acknowledged="ops: the fleet moves"))
-        outcomes = execute_plan(stack, accepted)
+        outcomes = execute_plan(stack, accepted).outcomes
         assert isinstance(result_of(outcomes, topic), Released)
         assert sum(isinstance(o.result, Released) for o in outcomes) == 1
     lab.readable(topic, reloaded=True)
@@ -200,7 +200,7 @@ def test_a_hold_set_between_plan_and_execution_keeps_the_ledger(lab, scope):
         written = plan_for(stack, topic)
         assert len(written.plan.release) == 1
         with held(stack, scope, topic):
-            result = result_of(execute_plan(stack, written), topic)
+            result = result_of(execute_plan(stack, written).outcomes, topic)
             assert isinstance(result, NotYet)
             assert "under a release hold" in str(result)
             assert "audit 17 (ops)" in str(result)
@@ -208,7 +208,7 @@ def test_a_hold_set_between_plan_and_execution_keeps_the_ledger(lab, scope):
             if scope == "all":
                 with pytest.raises(RefusedError, match="everything is held"):
                     sweep(stack, execute=True)
-        assert isinstance(result_of(execute_plan(stack, written), topic), Released)
+        assert isinstance(result_of(execute_plan(stack, written).outcomes, topic), Released)
     lab.readable(topic, reloaded=True)
 
 

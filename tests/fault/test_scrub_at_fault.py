@@ -6,8 +6,8 @@ import pytest
 
 from resources.errors import ObjectStoreError, RefusedError
 from tests.support.fault_lab import certificate_of
+from tests.support.topic_halves import publish_topic
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.change.publish import publish_topic
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys

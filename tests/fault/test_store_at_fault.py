@@ -14,9 +14,9 @@ from tests.support.crash_subject import Workshop
 from tests.support.fault_lab import Lab
 from tests.support.http_proxy import HttpProxy
 from tests.support.s3_chaos import FAULTS, Chaos
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.sweep import sweep
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fault_lab import certificate_of, wait_of
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.own_policy import TieringMode, parse_own_policies
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.look.brakes import pauses
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -9,8 +9,8 @@ import pytest
 from resources.devstack.traffic import TopicSpec, produce
 from resources.errors import RefusedError
 from tests.support.fault_lab import Topic, ml_name_of, wait_of
+from tests.support.topic_halves import publication_work
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.change.publish import publish_topic
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
@@ -40,7 +40,7 @@ def test_a_shadow_topic_is_neither_published_nor_released(lab, namespace):
         before = stack.topics.read(ml_name)
         assert before is not None
         with pytest.raises(RefusedError, match="shadow topic of") as refused:
-            publish_topic(stack, ml_name, {}, ml_czxid=before[1].stat.czxid)
+            publication_work(stack, ml_name, {}, ml_czxid=before[1].stat.czxid)
         assert shadow in str(refused.value)
         [item] = plan_release(stack, ml_name, [source.ledger_id])
         assert isinstance(item.decision, NotYet)

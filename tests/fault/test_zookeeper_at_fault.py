@@ -13,11 +13,11 @@ from resources.errors import MetadataConflictError, MetadataUnknownError, Refuse
 from resources.metastore.ledgers import LedgerDirectory
 from resources.metastore.topics import TopicDirectory
 from tests.support.fault_lab import certificate_of
+from tests.support.topic_halves import release_topic
 from tests.support.zookeeper_proxy import MULTI, SET_DATA, ZooKeeperProxy
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

@@ -7,11 +7,11 @@ import pytest
 from resources.devstack.traffic import KIB, TopicSpec
 from tests.support.live_topic import live_topic, read_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, Release
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 pytestmark = pytest.mark.stack

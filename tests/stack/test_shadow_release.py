@@ -7,8 +7,8 @@ import pytest
 
 from resources.devstack.traffic import KIB, TopicSpec, consume_all
 from tests.support.tiered_cluster import LAG_S, ml_names, tiered_cluster
+from tests.support.topic_halves import release_topic
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 
 pytestmark = pytest.mark.stack
 

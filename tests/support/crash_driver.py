@@ -91,7 +91,7 @@ def _offload(stack: Stack, ledger_ids: list[int]) -> int:
 
 
 def _release(stack: Stack, ml_name: str, ledger_ids: list[int]) -> int:
-    from tiering_assets.release.release import release_topic
+    from tests.support.topic_halves import release_topic
     from tiering_assets.release.work import Released
 
     results = release_topic(stack, ml_name, ledger_ids)
@@ -102,7 +102,7 @@ def _execute(stack: Stack, plan: str) -> int:
     from tiering_assets.batch.release_plan import execute_plan, read_plan
     from tiering_assets.release.work import Released
 
-    outcomes = execute_plan(stack, read_plan(Path(plan)))
+    outcomes = execute_plan(stack, read_plan(Path(plan))).outcomes
     return 0 if all(isinstance(o.result, Released) for o in outcomes) else 1
 
 

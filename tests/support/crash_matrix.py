@@ -29,11 +29,11 @@ from tests.support.crash_scene import Scene, Shop
 from tests.support.crash_subject import Subject, Workshop
 from tests.support.fault_lab import Lab
 from tests.support.http_proxy import HttpProxy
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.ground.effects import POINTS
 from tiering_assets.ground.stack import Stack
-from tiering_assets.release.release import release_topic
 
 SCHEMA = "tierkeeper/crash-matrix/1"
 RESULT = Path("build/crash-matrix.json")

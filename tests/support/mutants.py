@@ -20,7 +20,14 @@ from resources.metastore.ledgers import LedgerDirectory
 from resources.object_store.records import RecordStore
 from resources.pulsar.admin import TopicLoad
 from tiering_assets.batch import pipeline
-from tiering_assets.change import confirm, copies_now, publish, topic_change, topic_edit
+from tiering_assets.change import (
+    change_topic,
+    confirm,
+    copies_now,
+    publish,
+    topic_change,
+    topic_edit,
+)
 from tiering_assets.change import topic_change as node_edit
 from tiering_assets.change import topic_edit as publication
 from tiering_assets.clean import clean_up, leavings_evidence, leftovers, sweep
@@ -393,7 +400,7 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "an unknown delete is taken for done": ((release_finish, "delete_ledgers", _delete_unknown_is_done),),
     "ledgers are deleted without a mark": (
-        (release, "make_change", _without_marks),
+        (change_topic, "make_change", _without_marks),
         (guarded_delete, "is_marked", _complete_is_enough),
     ),
     "no release intent": ((release, "_intend", _intend_silently),),

@@ -10,7 +10,6 @@ from tests.support.sim_clients import Process
 from tiering_assets.automation.choices import due_ledgers
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_batch import (
-    PublishedAlong,
     ReleaseOutcome,
     release_batch,
 )
@@ -47,14 +46,14 @@ def run_copy(process: Process) -> None:
 
 
 def run_release(process: Process) -> None:
-    _tell(process, release_batch(process.stack(), sealed(process)))
+    _tell(process, release_batch(process.stack(), sealed(process)).outcomes)
 
 
 def run_release_along(process: Process) -> None:
     stack = process.stack()
-    along: dict[int, PublishedAlong] = {}
-    _tell(process, release_batch(stack, due_ledgers(stack), publish_waiting=True, along=along))
-    if along:
+    done = release_batch(stack, due_ledgers(stack), publish_waiting=True)
+    _tell(process, done.outcomes)
+    if done.along:
         process.world.faults.strike("published along with a release")
 
 
@@ -110,11 +109,10 @@ def run_planned_release(process: Process) -> None:
     written = process.site.release_plan
     if written is None:
         return
-    along: dict[int, PublishedAlong] = {}
-    done = execute_plan(process.stack(), written, publish_waiting=True, along=along)
-    if along:
+    done = execute_plan(process.stack(), written, publish_waiting=True)
+    if done.along:
         process.world.faults.strike("published along with a release")
-    for _ledger in range(_tell(process, done)):
+    for _ledger in range(_tell(process, done.outcomes)):
         process.world.faults.strike("released by an approved plan")
 
 

@@ -13,6 +13,7 @@ from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
@@ -20,7 +21,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo
 from tiering_assets.records.models import Canary, Publication, Quarantine
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released, ReleaseResult
 
 TOPIC = "t/ns/persistent/orders"

@@ -35,6 +35,7 @@ from resources.devstack.traffic import (
 from resources.errors import BookieError, LedgerNotOnBookieError
 from resources.metastore.ledger_info import ManagedLedger
 from tests.support.bookie_admin import CollectingBookie
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.ground.stack import Stack, open_stack
@@ -43,7 +44,6 @@ from tiering_assets.offload_format.decoder import Index, block_lengths, decode_i
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.walker import iter_block_entries
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 from tiering_assets.tasks.runner import LocalRunner
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.look.brakes.holds import hold_all
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"

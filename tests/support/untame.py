@@ -36,8 +36,8 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
+from tests.support.topic_halves import release_topic
 from tiering_assets.release.gate import NotYet
-from tiering_assets.release.release import release_topic
 
 UNTAME = StackOptions(
     bookies=8,

@@ -13,8 +13,9 @@ from functools import partial
 
 from resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.batch.withdrawn import read_withdrawn
+from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.disturb import not_due
-from tiering_assets.change.publish import Published, PublishResult, publish_topic
+from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.ground.reasons import Reason, Wait
@@ -343,9 +344,10 @@ def _publish_topic(
     try:
         waiting = not_due(stack, ml_name, certificates) if when_due else frozenset()
         due = {i: one for i, one in certificates.items() if i not in waiting}
-        published = publish_topic(stack, ml_name, due, ml_czxid=czxid) if due else {}
     except TierkeeperError as error:
         return dict.fromkeys(certificates, error)
+    order = ToPublish(certificates=due, ml_czxid=czxid) if due else None
+    published = change_topic(stack, ml_name, publish=order).published
     return {**dict.fromkeys(waiting, NOT_DUE), **published}
 
 

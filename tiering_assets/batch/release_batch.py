@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.automation.tick_memory import CertifiedAttempts
 from tiering_assets.batch.withdrawn import read_withdrawn
-from tiering_assets.change.publish import Published
+from tiering_assets.change.change_topic import change_topic
+from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.release_audit import find_release_faults
@@ -21,14 +22,13 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.ledger.resume import Certified, find_resumable
 from tiering_assets.look.ledger.survey import ml_names_of
-from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows
+from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Release, ReleaseIntent
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.gate import MayRelease
-from tiering_assets.release.release import release_topic
-from tiering_assets.release.tier_topic import tier_topic
+from tiering_assets.release.release import ToRelease
 from tiering_assets.release.work import Released, ReleaseResult
 
 
@@ -72,11 +72,11 @@ class PublishedAlong:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Certified ledgers of a topic, and the node they were planned on."""
+class ReleaseResults:
+    """One outcome per ledger asked for, in id order, and what was published with their reloads."""
 
-    ml_czxid: int
-    certificates: dict[int, Stored[Certificate]]
+    outcomes: list[ReleaseOutcome]
+    along: dict[int, PublishedAlong]
 
 
 def release_batch(
@@ -85,13 +85,11 @@ def release_batch(
     *,
     publish_waiting: bool = False,
     approval: Approval | None = None,
-    along: dict[int, PublishedAlong] | None = None,
-) -> list[ReleaseOutcome]:
-    """Release what the gate lets go; one outcome per ledger, in id order.
+) -> ReleaseResults:
+    """Release what the gate lets go.
 
     With `publish_waiting`, certified ledgers of a topic that is reloaded anyway are published with
-    the same reload; progress tells which, and `along` gets them. With `approval` only what a plan
-    lists is released.
+    the same reload. With `approval` only what a plan lists is released.
     """
     wanted = sorted(set(ledger_ids))
     owners = ml_names_of(stack, wanted)
@@ -106,68 +104,56 @@ def release_batch(
             )
     shadows = find_shadows(stack)
     waiting = waiting_certificates(stack, topics) if publish_waiting else {}
+    along: dict[int, PublishedAlong] = {}
     for ml_name, ids in sorted(topics.items()):
-        try:
-            if ml_name in waiting:
-                released, published = _with_waiting(
-                    stack, ml_name, ids, shadows, waiting[ml_name], approval
-                )
-                results.update(released)
-                if along is not None:
-                    along.update(published)
-            else:
-                results.update(
-                    release_topic(stack, ml_name, ids, shadows=shadows, approval=approval)
-                )
-        except TierkeeperError as error:
-            results.update(dict.fromkeys(ids, error))
-    return _outcomes(stack, results, owners)
+        changed = change_topic(
+            stack,
+            ml_name,
+            publish=waiting.get(ml_name),
+            release=ToRelease(ledger_ids=ids, shadows=shadows, approval=approval),
+        )
+        results.update(changed.released)
+        if ml_name in waiting:
+            along.update(_along(stack, waiting[ml_name], changed.published))
+    return ReleaseResults(_outcomes(stack, results, owners), along)
 
 
-def _with_waiting(
-    stack: Stack,
-    ml_name: str,
-    ledger_ids: list[int],
-    shadows: Shadows,
-    waiting: Waiting,
-    approval: Approval | None,
-) -> tuple[Mapping[int, ReleaseResult], dict[int, PublishedAlong]]:
-    results = tier_topic(
-        stack,
-        ml_name,
-        waiting.certificates,
-        ledger_ids,
-        ml_czxid=waiting.ml_czxid,
-        shadows=shadows,
-        approval=approval,
-    )
-    for ledger_id, result in sorted(results.published.items()):
+def _along(
+    stack: Stack, waiting: ToPublish, results: Mapping[int, PublishResult]
+) -> dict[int, PublishedAlong]:
+    for ledger_id, result in sorted(results.items()):
         said = "published along" if isinstance(result, Published) else f"not published: {result}"
         stack.narrate(f"ledger {ledger_id}: {said}")
-    published = {
+    return {
         ledger_id: PublishedAlong(waiting.certificates[ledger_id], result)
-        for ledger_id, result in results.published.items()
+        for ledger_id, result in results.items()
         if isinstance(result, Published)
     }
-    return results.released, published
 
 
-def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, Waiting]:
-    """Certified ledgers of these topics that no context names yet, by topic."""
+def waiting_certificates(stack: Stack, topics: Iterable[str]) -> dict[str, ToPublish]:
+    """Certified ledgers of these topics that no context names yet, by topic.
+
+    Those of one topic are planned on the same node as the first.
+    """
     certified = CertifiedAttempts(stack)
-    found: dict[str, Waiting] = {}
+    found: dict[str, ToPublish] = {}
     for topic in readable_topics(stack, sorted(topics)):
         closed = [one for one in topic.info.ledgers if one.offload is None and not one.is_open]
         ledger_ids = [one.ledger_id for one in closed]
         certified.ask(ledger_ids)
-        for ledger_id in filter(certified.attempts, ledger_ids):
-            proven = _proven(stack, ledger_id)
-            if proven is None:
-                continue
-            record = proven.attempt.record
-            known = found.setdefault(topic.ml_name, Waiting(record.ml_czxid, {}))
-            if known.ml_czxid == record.ml_czxid:
-                known.certificates[ledger_id] = proven.certificate
+        proven = {i: _proven(stack, i) for i in filter(certified.attempts, ledger_ids)}
+        ready = {i: one for i, one in proven.items() if one is not None}
+        if ready:
+            czxid = next(iter(ready.values())).attempt.record.ml_czxid
+            found[topic.ml_name] = ToPublish(
+                ml_czxid=czxid,
+                certificates={
+                    i: one.certificate
+                    for i, one in ready.items()
+                    if one.attempt.record.ml_czxid == czxid
+                },
+            )
     return found
 
 

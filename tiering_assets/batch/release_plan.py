@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
 from resources.errors import FormatError, RefusedError, SettingsError, TierkeeperError
 from tiering_assets.automation.choices import count_closed
-from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome, release_batch
+from tiering_assets.batch.release_batch import ReleaseOutcome, ReleaseResults, release_batch
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
@@ -134,12 +134,11 @@ def execute_plan(
     written: Written,
     *,
     publish_waiting: bool = False,
-    along: dict[int, PublishedAlong] | None = None,
-) -> list[ReleaseOutcome]:
+) -> ReleaseResults:
     """Release exactly what the plan lists, each ledger proven again; one outcome per ledger of it.
 
     Safe to run twice: what an earlier run released is told again, and finished where it broke off.
-    `along` gets the waiting ledgers that `publish_waiting` published with it.
+    With `publish_waiting`, waiting ledgers of a topic that is reloaded anyway go out along.
 
     Raises:
         RefusedError: the plan as a whole may not be carried out; nothing was deleted.
@@ -153,15 +152,15 @@ def execute_plan(
         plan=written.digest,
         ledgers={p.ledger_id: (p.uid, p.certificate_sha256) for p in plan.release},
     )
-    outcomes = release_batch(
+    done = release_batch(
         stack,
         [*approval.ledgers, *written.finished],
         approval=approval,
         publish_waiting=publish_waiting,
-        along=along,
     )
-    left = _left(written, {outcome.ledger_id for outcome in outcomes})
-    return sorted([*outcomes, *left], key=lambda outcome: outcome.ledger_id)
+    left = _left(written, {outcome.ledger_id for outcome in done.outcomes})
+    outcomes = sorted([*done.outcomes, *left], key=lambda outcome: outcome.ledger_id)
+    return replace(done, outcomes=outcomes)
 
 
 def planned_outcomes(written: Written) -> list[ReleaseOutcome]:

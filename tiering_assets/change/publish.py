@@ -8,7 +8,7 @@ again. What the broker cannot read is taken out again: the bookie copy is still 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -16,19 +16,19 @@ from resources.errors import (
     CopyChangedError,
     MetadataConflictError,
     RefusedError,
-    StaleEvidenceError,
     TierkeeperError,
 )
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from tiering_assets.change.change_topic import NOTHING, Half, carry_out
 from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.copies_now import CopiesNow, look_at_copies, quarantine_changed
-from tiering_assets.change.disturb import Seen, must_wait, see
+from tiering_assets.change.disturb import Seen, must_wait
 from tiering_assets.change.publish_record import (
     canary_stands,
     record_canary,
     record_publication,
 )
-from tiering_assets.change.topic_change import Confirmed, make_change, withdraw_standing
+from tiering_assets.change.topic_change import Confirmed, withdraw_standing
 from tiering_assets.change.topic_edit import Copy, TopicChange, plan_publication
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
@@ -66,6 +66,31 @@ PublishResult = Published | Wait | TierkeeperError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToPublish:
+    """Certified attempts of one topic, and the topic's node that they were planned on.
+
+    `replacing` names, by ledger, the broken attempt whose context the new one takes the place of.
+    """
+
+    certificates: Certificates
+    ml_czxid: int
+    replacing: Mapping[int, UUID] = field(default_factory=dict)
+
+    @property
+    def ledger_ids(self) -> Collection[int]:
+        return self.certificates.keys()
+
+    def prepare(self, stack: Stack, ml_name: str, seen: Seen) -> Half[PublishResult]:
+        """What may be published now, behind the namespace's canary.
+
+        Raises:
+            RefusedError: a rule forbids publishing the topic; every reason says what lifts it.
+            MetadataConflictError: the topic was deleted and made again since planning.
+        """
+        return publish_canary(stack, prepare_publication(stack, ml_name, self, seen)).half
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationWork:
     """What is left to publish of a topic, and what was settled without touching it.
 
@@ -83,43 +108,44 @@ class PublicationWork:
     evidence: Dated
     replacing: Mapping[int, UUID] = field(default_factory=dict)
 
+    @property
+    def half(self) -> Half[PublishResult]:
+        return Half(self.settled, self if self.won else None)
 
-def publish_topic(
-    stack: Stack,
-    ml_name: str,
-    certificates: Certificates,
-    *,
-    ml_czxid: int,
-    replacing: Mapping[int, UUID] | None = None,
-) -> dict[int, PublishResult]:
-    """Publish certified attempts of one topic; safe to run twice.
+    @property
+    def ledger_ids(self) -> Collection[int]:
+        return self.won.keys()
 
-    `replacing` names, by ledger, the broken attempt whose context the new one takes the place of.
+    @property
+    def change(self) -> TopicChange:
+        """The contexts of everything that is won."""
+        copies = {i: _copy(won.certificate.record) for i, won in self.won.items()}
+        return TopicChange(contexts=copies, replacing=self.replacing)
 
-    Raises:
-        RefusedError: a rule forbids publishing the topic; every reason says what lifts it.
-        MetadataConflictError: the topic was deleted and made again since planning.
-        StaleEvidenceError: twice, what was known was too old when it was to be written.
-    """
-    work = prepare_publication(stack, ml_name, certificates, ml_czxid=ml_czxid, replacing=replacing)
-    results, work = publish_canary(stack, work)
-    if work.won:
-        results.update(_publish(stack, work))
-    return {**work.settled, **results}
+    @property
+    def rehearse_unloaded(self) -> bool:
+        """A canary is read even where nobody has loaded the topic."""
+        return not self.proven
+
+    def look_again(self, stack: Stack) -> Half[PublishResult]:
+        return look_again(stack, self).half
+
+    def finish(self, stack: Stack, confirmed: Confirmed) -> Mapping[int, PublishResult]:
+        return finish_publication(stack, self, confirmed)
+
+    def waits(self, wait: Wait) -> PublishResult:
+        return wait
+
+    def all_settled(self, result: PublishResult) -> PublicationWork:
+        """One result for all that is left: the topic waits or fails, not the ledger."""
+        return replace(self, won={}, settled={**self.settled, **dict.fromkeys(self.won, result)})
 
 
 def prepare_publication(
-    stack: Stack,
-    ml_name: str,
-    certificates: Certificates,
-    *,
-    ml_czxid: int,
-    replacing: Mapping[int, UUID] | None = None,
-    seen: Seen | None = None,
+    stack: Stack, ml_name: str, order: ToPublish, seen: Seen
 ) -> PublicationWork:
-    """Gate, look at every copy, then win the outcome of each attempt. Raises as `publish_topic`."""
-    broken = replacing or {}
-    seen = seen or see(stack, ml_name)
+    """Gate, look at every copy, then win the outcome of each attempt. Raises as the order does."""
+    certificates, ml_czxid, broken = order.certificates, order.ml_czxid, order.replacing
     topic_info = _read_topic(stack, ml_name, ml_czxid)
     place, evidence = _gate(stack, ml_name, topic_info, replaces=bool(broken))
     plan = plan_publication(topic_info, {i: c.record.uid for i, c in certificates.items()}, broken)
@@ -260,66 +286,35 @@ def _win_all(
     return won, lost
 
 
-def publish_canary(
-    stack: Stack, work: PublicationWork
-) -> tuple[dict[int, PublishResult], PublicationWork]:
+def publish_canary(stack: Stack, work: PublicationWork) -> PublicationWork:
     """Where the namespace has no canary, publish the smallest ledger alone until one was read.
 
-    Returns what that settled and the work that is left, which may go out together.
+    The work that is left may go out together.
     """
-    results: dict[int, PublishResult] = {}
     while work.won and not work.proven:
         first = min(work.won, key=lambda i: (work.won[i].certificate.record.data.size, i))
-        done = _publish(stack, replace(work, won={first: work.won[first]}))
-        results.update(done)
-        left = {i: won for i, won in work.won.items() if i != first}
-        result = done[first]
-        if isinstance(result, Wait) and result.reason is Reason.BOOKIES_SHORT:
-            results.update(dict.fromkeys(left, result))  # the topic waits, not the ledger
-            left = {}
-        proven = isinstance(result, Published)
-        work = look_again(stack, replace(work, won=left, proven=proven))
-    return results, work
+        alone = replace(work, won={first: work.won[first]}, settled={})
+        done, _nothing = carry_out(stack, work.ml_name, work.seen, alone.half, NOTHING)
+        left = replace(
+            work,
+            won={i: won for i, won in work.won.items() if i != first},
+            settled={**work.settled, **done.settled},
+        )
+        work = _behind_canary(stack, left, done.settled[first], done.failed)
+    return work
 
 
-def _publish(stack: Stack, work: PublicationWork) -> dict[int, PublishResult]:
-    """All of the work that is won, in one change. Evidence that got too old is asked for once more."""
-    settled: dict[int, PublishResult] = {}
-    for last in (False, True):
-        try:
-            confirmed = change_for(stack, work)
-        except StaleEvidenceError as error:
-            if last:
-                raise
-            stack.narrate(f"{error}. Looked at again")
-            wanted = work.won
-            work = look_again(stack, work)
-            settled = {i: work.settled[i] for i in wanted if i not in work.won}
-            if not work.won:
-                return settled
-        else:
-            if isinstance(confirmed, Wait):
-                return {**settled, **dict.fromkeys(work.won, confirmed)}
-            return {**settled, **finish_publication(stack, work, confirmed)}
-    raise AssertionError("the loop returns or raises")
-
-
-def change_for(stack: Stack, work: PublicationWork) -> Confirmed | Wait:
-    """Make the contexts of everything that is won stand, and have it read."""
-    return make_change(
-        stack,
-        work.ml_name,
-        TopicChange(contexts=copies_of(work.won), replacing=work.replacing),
-        czxid=work.czxid,
-        seen=work.seen,
-        evidence=work.evidence,
-        rehearse_unloaded=not work.proven,
-    )
-
-
-def copies_of(batch: Mapping[int, Won]) -> dict[int, Copy]:
-    """What a change of the topic needs to know of these attempts."""
-    return {i: _copy(won.certificate.record) for i, won in batch.items()}
+def _behind_canary(
+    stack: Stack, left: PublicationWork, canary: PublishResult, failed: TierkeeperError | None
+) -> PublicationWork:
+    if failed is not None:
+        return left.all_settled(failed)
+    if isinstance(canary, Wait) and canary.reason is Reason.BOOKIES_SHORT:
+        return left.all_settled(canary)
+    try:
+        return look_again(stack, replace(left, proven=isinstance(canary, Published)))
+    except TierkeeperError as error:
+        return left.all_settled(error)
 
 
 def _copy(certificate: Certificate) -> Copy:

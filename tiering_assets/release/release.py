@@ -11,26 +11,20 @@ Deleting before the broker has reloaded would stall its readers for ever.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
 from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.errors import (
-    FormatError,
-    RefusedError,
-    StaleEvidenceError,
-)
+from resources.errors import FormatError, RefusedError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
+from tiering_assets.change.change_topic import Half
 from tiering_assets.change.confirm import settle_undos
-from tiering_assets.change.disturb import Seen, see
-from tiering_assets.change.topic_change import make_change
-from tiering_assets.change.topic_edit import TopicChange
+from tiering_assets.change.disturb import Seen
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Kind
-from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, is_young
 from tiering_assets.look.ledger.plan import facts_of
@@ -47,69 +41,37 @@ from tiering_assets.release.work import (
     Released,
     ReleaseResult,
     ReleaseWork,
-    copies_of,
     decide_now,
-    finish_release,
     gate_again,
     record_release,
     refuse_old_metadata,
 )
 
 
-def release_topic(
-    stack: Stack,
-    ml_name: str,
-    ledger_ids: Sequence[int],
-    *,
-    shadows: Shadows | None = None,
-    approval: Approval | None = None,
-) -> dict[int, ReleaseResult]:
-    """Release the due ledgers of one topic. Safe to run twice, and after a crash anywhere.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToRelease:
+    """Ledgers of one topic that are due.
 
     `shadows` is for callers with many topics; without it every topic's node is read to find them.
     With `approval` only what a plan lists is released, and only as it was planned.
-
-    Raises:
-        RefusedError: the broker could not read a ledger, and the marks were taken back; or the topic
-            was deleted.
-        MetadataConflictError: the topic's node moved; nothing was deleted.
     """
-    work = prepare_release(stack, ml_name, ledger_ids, shadows=shadows, approval=approval)
-    for last in (False, True):
-        if not work.due:
-            break
-        try:
-            confirmed = make_change(
-                stack,
-                ml_name,
-                TopicChange(marks=copies_of(work.due)),
-                czxid=work.czxid,
-                seen=work.seen,
-                evidence=work.evidence,
-            )
-        except StaleEvidenceError as error:
-            if last:
-                raise
-            stack.narrate(f"{error}. Looked at again")
-            work = gate_again(stack, work, at_once=1)
-        else:
-            if isinstance(confirmed, Wait):
-                return {**work.settled, **dict.fromkeys(work.due, NotYet((str(confirmed),)))}
-            return {**work.settled, **finish_release(stack, work)}
-    return {**work.settled}
+
+    ledger_ids: Sequence[int]
+    shadows: Shadows | None = None
+    approval: Approval | None = None
+
+    def prepare(self, stack: Stack, ml_name: str, seen: Seen) -> Half[ReleaseResult]:
+        """What may be released now, with its intents written.
+
+        Raises:
+            RefusedError: nothing may be released where this one runs; or the topic was deleted.
+        """
+        return prepare_release(stack, ml_name, self, seen).half
 
 
-def prepare_release(
-    stack: Stack,
-    ml_name: str,
-    ledger_ids: Sequence[int],
-    *,
-    shadows: Shadows | None = None,
-    seen: Seen | None = None,
-    approval: Approval | None = None,
-) -> ReleaseWork:
+def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) -> ReleaseWork:
     """Gather evidence, decide, and write the intent of each ledger that goes."""
-    seen = seen or see(stack, ml_name)
+    ledger_ids, approval = order.ledger_ids, order.approval
     if not stack.one_metadata_store:
         raise RefusedError(
             "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
@@ -120,7 +82,7 @@ def prepare_release(
         raise deleted(ml_name, "released")
     topic, node = found
     wait = settle_undos(stack, ml_name)
-    known = find_shadows(stack) if shadows is None else shadows
+    known = find_shadows(stack) if order.shadows is None else order.shadows
     about = gather_topic(stack, ml_name, topic, known, seen)
     refuse_old_metadata(about, node)
     if wait is not None:

@@ -6,7 +6,7 @@ looked at in time. What may not go any more, or cannot be proven in time, gets i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
@@ -14,11 +14,13 @@ from uuid import UUID
 from resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
 from resources.metastore.ledgers import LedgerNode
 from resources.metastore.store import Node
+from tiering_assets.change.change_topic import Half
 from tiering_assets.change.disturb import Seen
-from tiering_assets.change.topic_change import undo
+from tiering_assets.change.topic_change import Confirmed, undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind, all_of
+from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack, is_young
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, topic_of
@@ -78,9 +80,35 @@ class ReleaseWork:
     shadows: Shadows
 
     @property
+    def half(self) -> Half[ReleaseResult]:
+        return Half(self.settled, self if self.due else None)
+
+    @property
+    def ledger_ids(self) -> Collection[int]:
+        return self.due.keys()
+
+    @property
+    def change(self) -> TopicChange:
+        return TopicChange(marks=copies_of(self.due))
+
+    @property
     def evidence(self) -> Dated:
         """How old the oldest of each kind is, over all due ledgers."""
         return all_of(item.dated(item.evidence) for item in self.due.values())
+
+    @property
+    def rehearse_unloaded(self) -> bool:
+        """What was published has been read; nobody loads a topic to delete its bookie copies."""
+        return False
+
+    def look_again(self, stack: Stack) -> Half[ReleaseResult]:
+        return gate_again(stack, self, at_once=1).half
+
+    def finish(self, stack: Stack, confirmed: Confirmed) -> Mapping[int, ReleaseResult]:
+        return finish_release(stack, self)
+
+    def waits(self, wait: Wait) -> ReleaseResult:
+        return NotYet((str(wait),))
 
 
 def decide_now(stack: Stack, evidence: Evidence) -> MayRelease | NotYet:

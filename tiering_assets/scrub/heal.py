@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import LedgerNotFoundError, RefusedError, TierkeeperError
-from tiering_assets.change.publish import Published, publish_topic
+from tiering_assets.change.change_topic import change_topic
+from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.copy.old_layout import find_old_layout
@@ -207,14 +208,9 @@ def _publish(
     notes: Mapping[int, str],
     czxid: int,
 ) -> dict[int, HealResult]:
-    try:
-        published = publish_topic(
-            stack, ml_name, certificates, ml_czxid=czxid, replacing=dict(broken)
-        )
-    except TierkeeperError as error:
-        return dict.fromkeys(certificates, error)
+    order = ToPublish(certificates=certificates, ml_czxid=czxid, replacing=broken)
     results: dict[int, HealResult] = {}
-    for ledger_id, result in published.items():
+    for ledger_id, result in change_topic(stack, ml_name, publish=order).published.items():
         if isinstance(result, Published):
             uid = certificates[ledger_id].record.uid
             stack.narrate(

@@ -10,11 +10,11 @@ from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.batch import release_batch as steps
 from tiering_assets.batch.release_batch import (
-    PublishedAlong,
     release_batch,
     release_records,
     waiting_certificates,
 )
+from tiering_assets.change.change_topic import TopicResults
 from tiering_assets.change.publish import Published
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
@@ -41,9 +41,13 @@ def told():
     return []
 
 
-def batch(scene, ledger_ids=(0,), *, told=None, **how):
+def run(scene, ledger_ids=(0,), *, told=None, **how):
     stack = replace(scene.process("release"), narrate=(told if told is not None else []).append)
-    return {one.ledger_id: one for one in release_batch(stack, ledger_ids, **how)}
+    return release_batch(stack, ledger_ids, **how)
+
+
+def batch(scene, ledger_ids=(0,), **how):
+    return {one.ledger_id: one for one in run(scene, ledger_ids, **how).outcomes}
 
 
 def waits(scene):
@@ -79,7 +83,7 @@ def test_what_waits_now_is_not_told_with_the_records_of_an_earlier_release(
     """As where a backup of the metadata store has brought the ledger back."""
     assert batch(scene)[0].records is not None
     again = {0: NotYet(("it is there again",))}
-    monkeypatch.setattr(steps, "release_topic", lambda *_args, **_how: again)
+    monkeypatch.setattr(steps, "change_topic", lambda *_args, **_how: TopicResults({}, again))
     [found] = batch(scene).values()
     assert (found.result, found.records) == (again[0], None)
 
@@ -88,17 +92,17 @@ def test_what_waits_now_is_not_told_with_the_records_of_an_earlier_release(
 
 
 def test_nothing_goes_along_unless_it_is_asked_for(scene, waiting):
-    along: dict[int, PublishedAlong] = {}
-    assert is_released(batch(scene, along=along)[0].result)
-    assert along == {}
+    done = run(scene)
+    assert is_released(done.outcomes[0].result)
+    assert done.along == {}
     assert scene.context(1) is None
 
 
 def test_what_waits_goes_along_and_is_told(scene, waiting, told):
-    along: dict[int, PublishedAlong] = {}
-    assert is_released(batch(scene, publish_waiting=True, along=along, told=told)[0].result)
-    assert {i: one.certificate for i, one in along.items()} == waiting
-    assert all(isinstance(one.published, Published) for one in along.values())
+    done = run(scene, publish_waiting=True, told=told)
+    assert is_released(done.outcomes[0].result)
+    assert {i: one.certificate for i, one in done.along.items()} == waiting
+    assert all(isinstance(one.published, Published) for one in done.along.values())
     assert scene.context(1).uid == waiting[1].record.uid
     assert [line for line in told if "along" in line or "not published" in line] == [
         "ledger 1: published along",
@@ -106,16 +110,11 @@ def test_what_waits_goes_along_and_is_told(scene, waiting, told):
     ]
 
 
-def test_nobody_has_to_ask_what_went_along(scene, waiting):
-    assert is_released(batch(scene, publish_waiting=True)[0].result)
-    assert scene.context(1).uid == waiting[1].record.uid
-
-
 def test_what_was_not_published_is_told_with_its_reason(scene, waiting, told):
     scene.world.objects.overwrite(waiting[1].record.data.key, b"other bytes")
-    along: dict[int, PublishedAlong] = {}
-    assert is_released(batch(scene, publish_waiting=True, along=along, told=told)[0].result)
-    assert set(along) == {2}
+    done = run(scene, publish_waiting=True, told=told)
+    assert is_released(done.outcomes[0].result)
+    assert set(done.along) == {2}
     [line] = [line for line in told if line.startswith("ledger 1: ")]
     assert line.startswith("ledger 1: not published: ")
     assert "is not the certified one any more" in line

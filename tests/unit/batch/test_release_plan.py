@@ -104,7 +104,7 @@ def test_a_topic_that_cannot_be_looked_at_is_told_and_holds_up_no_other(scene, d
     assert 7 not in written.suites
     [lost] = [one for one in planned_outcomes(written) if one.ledger_id == 7]
     assert isinstance(lost.result, MetadataError)
-    done = results_of(execute_plan(scene.process("release"), written))
+    done = results_of(execute_plan(scene.process("release"), written).outcomes)
     assert isinstance(done[7], MetadataError)
     assert is_released(done[0])
 
@@ -128,7 +128,7 @@ def test_it_releases_what_it_lists_and_tells_the_rest(scene, due):
     hold(scene, 1)
     written = plan(scene)
     scene.world.objects.delete(scene.stack.book.prefix + keys.hold(1))
-    done = results_of(execute_plan(scene.process("release"), written))
+    done = results_of(execute_plan(scene.process("release"), written).outcomes)
     assert is_released(done[0])
     assert "under a release hold: audit" in reasons_of(done[1])
     assert scene.cluster.has_node(1)
@@ -140,7 +140,7 @@ def test_what_an_earlier_run_released_is_told_once_and_finished(scene, due):
     written = plan(scene)
     assert written.finished == (0,)
     assert set(written.suites) == {1}
-    outcomes = execute_plan(scene.process("release"), written)
+    outcomes = execute_plan(scene.process("release"), written).outcomes
     assert [one.ledger_id for one in outcomes] == [0, 1]
     assert results_of(outcomes)[0] == Released(due[0].ledger.length, noop=True)
 
@@ -201,10 +201,10 @@ def test_one_that_takes_too_much_of_the_fleet_is_not_until_a_person_says_so(
     assert "2 of 2 ledgers would go at once" in written.plan.tripwire
     refused(written, "Look at the plan and acknowledge it", stack=wide)
     said = plan(scene, stack=wide, acknowledged="ops: a move")
-    assert all(is_released(one) for one in results_of(execute_plan(wide, said)).values())
+    assert all(is_released(one) for one in results_of(execute_plan(wide, said).outcomes).values())
 
 
 def test_one_that_needs_no_acknowledgement_is_carried_out_without(scene, due):
     assert plan(scene).plan.acknowledged is None
-    done = results_of(execute_plan(scene.process("release"), plan(scene)))
+    done = results_of(execute_plan(scene.process("release"), plan(scene)).outcomes)
     assert all(map(is_released, done.values()))

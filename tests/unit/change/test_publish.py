@@ -8,9 +8,9 @@ import pytest
 from resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.change import publish as publish_steps
-from tiering_assets.change import topic_change
-from tiering_assets.change.publish import Published, publish_topic
+from tests.support.topic_halves import publish_topic
+from tiering_assets.change import change_topic, topic_change
+from tiering_assets.change.publish import Published
 from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.reasons import Reason, Wait
@@ -254,7 +254,7 @@ def changes(monkeypatch):
         asked.append(change)
         return topic_change.make_change(stack, ml_name, change, **how)
 
-    monkeypatch.setattr(publish_steps, "make_change", change)
+    monkeypatch.setattr(change_topic, "make_change", change)
     return asked
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from resources.errors import ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
+from tests.support.topic_halves import publication_work
 from tiering_assets.batch import withdrawn
 from tiering_assets.batch.withdrawn import read_withdrawn
-from tiering_assets.change.publish import change_for, prepare_publication
 from tiering_assets.change.publish_record import canary_stands, record_publication
-from tiering_assets.change.topic_change import Confirmed
+from tiering_assets.change.topic_change import Confirmed, make_change
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.reread import Reread
@@ -28,13 +28,21 @@ def certificate(scene):
 
 def prepare(scene, stack, certificate):
     czxid = stack.topics.read(TOPIC)[1].stat.czxid
-    return prepare_publication(stack, TOPIC, {0: certificate}, ml_czxid=czxid)
+    return publication_work(stack, TOPIC, {0: certificate}, ml_czxid=czxid)
 
 
 def test_what_another_run_has_recorded_is_not_recorded_again(scene, certificate):
     stack = scene.process("publisher")
     work = prepare(scene, stack, certificate)
-    confirmed = change_for(stack, work)
+    confirmed = make_change(
+        stack,
+        TOPIC,
+        work.change,
+        czxid=work.czxid,
+        seen=work.seen,
+        evidence=work.evidence,
+        rehearse_unloaded=work.rehearse_unloaded,
+    )
     assert isinstance(confirmed, Confirmed)
     first = record_publication(stack, TOPIC, work.won, confirmed)
     scene.wait(60)

@@ -20,6 +20,7 @@ from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.automation.admission import Offloads
 from tiering_assets.automation.rounds import walk
 from tiering_assets.automation.tick_memory import TickMemory
@@ -36,7 +37,6 @@ from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Outcome, Quarantine
-from tiering_assets.release.release import release_topic
 
 TOPIC = "t/ns/persistent/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"

@@ -4,9 +4,9 @@ import pytest
 
 from resources.errors import CopyChangedError, MetadataError
 from tests.support.sim_scene import TOPIC
+from tests.support.topic_halves import publish_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.copies_now import look_at_copies, quarantine_changed
-from tiering_assets.change.publish import publish_topic
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.records import keys

@@ -204,7 +204,7 @@ def test_the_other_topic_is_copied_published_and_released(scene):
     scene.past_the_lag()
     done = {
         one.ledger_id: one.result
-        for one in release_batch(scene.process(), [scene.mine, scene.others])
+        for one in release_batch(scene.process(), [scene.mine, scene.others]).outcomes
     }
     assert isinstance(done[scene.others], Released), done
 
@@ -250,7 +250,7 @@ def test_nothing_is_released_on_a_damaged_record(folder):
     scene = Two()
     scene.damage(DAMAGED[folder](scene))
     scene.past_the_lag()
-    [done] = release_batch(scene.process(), [0])
+    [done] = release_batch(scene.process(), [0]).outcomes
     assert not isinstance(done.result, Released)
     assert folder in str(done.result) or "certificate" in str(done.result)
     assert scene.cluster.has_node(0)

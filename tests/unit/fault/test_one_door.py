@@ -29,8 +29,8 @@ def callers(name):
             {"cli.batch.ledger_release_cmd", "defs.batch.release_assets", "demo.jobs"},
         ),
         ("release_batch", {"batch.release_plan"}),
-        ("release_topic", {"batch.release_batch"}),
-        ("tier_topic", {"batch.release_batch"}),
+        ("ToRelease", {"batch.release_batch", "release.release"}),
+        ("prepare_release", {"release.release"}),
         ("delete_ledgers", {"release.work"}),
     ],
 )

@@ -25,7 +25,7 @@ def release(scene):
     scene.broker.load(TOPIC)
     told = []
     scene.broker._told = lambda what, _ml_name: told.append(what)
-    [outcome] = release_batch(scene.process(), [0], publish_waiting=True)
+    [outcome] = release_batch(scene.process(), [0], publish_waiting=True).outcomes
     return outcome.result, told.count("unloaded")
 
 

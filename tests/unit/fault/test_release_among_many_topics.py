@@ -54,7 +54,7 @@ def test_a_release_among_100_000_topics_ends_with_one_reload_a_topic():
     told = []
     scene.broker._told = lambda what, ml_name: told.append((what, ml_name))
     began_s = scene.world.scheduler.now
-    outcomes = release_batch(slow(scene, scene.process("release")), ledgers)
+    outcomes = release_batch(slow(scene, scene.process("release")), ledgers).outcomes
     assert [type(one.result) for one in outcomes] == [Released] * len(DUE)
     unloaded = [ml_name for what, ml_name in told if what == "unloaded"]
     assert sorted(unloaded) == DUE

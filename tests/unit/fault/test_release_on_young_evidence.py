@@ -6,7 +6,8 @@ import pytest
 
 from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
-from tiering_assets.change import topic_change
+from tests.support.topic_halves import release_topic
+from tiering_assets.change import change_topic, topic_change
 from tiering_assets.look.brakes import holds
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
@@ -14,7 +15,6 @@ from tiering_assets.records.models import Disturbance, Hold
 from tiering_assets.release import release
 from tiering_assets.release import reread as release_reread
 from tiering_assets.release import work as release_work
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.reread import Reread
 
 
@@ -74,7 +74,7 @@ def after_the_reload(monkeypatch, act):
         act()
         return confirmed
 
-    monkeypatch.setattr(release, "make_change", change)
+    monkeypatch.setattr(change_topic, "make_change", change)
 
 
 def reloads(scene):
@@ -138,6 +138,7 @@ def test_bytes_read_too_long_before_the_mark_are_not_believed(scene, due, monkey
         return really(stack, work, **how)
 
     monkeypatch.setattr(release, "gate_again", late)
+    monkeypatch.setattr(release_work, "gate_again", late)
     with pytest.raises(StaleEvidenceError, match=r"every byte: 12.. s old, at most 600 s"):
         scene.release()
     assert scene.cluster.has_node(0)

@@ -19,13 +19,13 @@ from tests.support.admin_sim import running_admin_simulator
 from tests.support.selected import select_from_topic, selected_ids
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.ground.stack import read_own_policies
 from tiering_assets.policy.policies import check_policies, user_topics
 from tiering_assets.policy.policy import Origin, effective_policy
 from tiering_assets.policy.selection import NotSelected
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"

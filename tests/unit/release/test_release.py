@@ -9,8 +9,9 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.change import topic_change
+from tiering_assets.change import change_topic, topic_change
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.look.brakes.holds import hold_all
@@ -19,7 +20,6 @@ from tiering_assets.records.models import Outcome, Release, ReleaseIntent
 from tiering_assets.release import release
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.gate import MayRelease
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 PATH = managed_ledger_path(TOPIC)
@@ -124,7 +124,7 @@ def test_a_decision_without_its_evidence_begins_nothing(scene, due, missing, app
 
 def test_where_nothing_may_go_no_change_is_asked_for(scene, due, monkeypatch):
     hold_all(scene.stack, reason="audit", author="ops")
-    monkeypatch.setattr(release, "make_change", lambda *_args, **_how: pytest.fail("a change"))
+    monkeypatch.setattr(change_topic, "make_change", lambda *_args, **_how: pytest.fail("a change"))
     assert "under a release hold" in reasons_of(scene.release())
 
 

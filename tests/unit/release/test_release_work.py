@@ -13,15 +13,14 @@ from resources.errors import (
 )
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
-from tiering_assets.change import topic_change
+from tests.support.topic_halves import release_topic, release_work
+from tiering_assets.change import change_topic, topic_change
 from tiering_assets.look.brakes import holds
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
 from tiering_assets.release import guarded_delete, release
 from tiering_assets.release import look as release_surroundings
 from tiering_assets.release import work as release_finish
-from tiering_assets.release import work as release_work
-from tiering_assets.release.release import prepare_release, release_topic
 from tiering_assets.release.reread import Reread
 from tiering_assets.release.work import gate_again, refuse_old_metadata
 
@@ -49,7 +48,7 @@ def stack(scene):
 
 @pytest.fixture
 def work(stack, due):
-    found = prepare_release(stack, TOPIC, sorted(due))
+    found = release_work(stack, TOPIC, sorted(due))
     assert set(found.due) == {0, 1}
     return found
 
@@ -123,7 +122,7 @@ def test_one_is_looked_at_however_slow_the_rest_is(scene, stack, work, monkeypat
     monkeypatch.setattr(release_surroundings, "read_holds", slow)
     again = gate_again(stack, work, at_once=1)
     assert set(again.due) == {0}
-    assert again.settled[1] == release_work.LATER
+    assert again.settled[1] == release_finish.LATER
 
 
 # ----- the delete
@@ -164,7 +163,7 @@ def after_the_reload(monkeypatch, act):
         act()
         return confirmed
 
-    monkeypatch.setattr(release, "make_change", change)
+    monkeypatch.setattr(change_topic, "make_change", change)
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -131,7 +131,8 @@ def release(
         if execute is None:
             _tell_plan(session, written, plan)
         else:
-            _tell_done(session, execute_plan(stack, written, publish_waiting=publish_waiting))
+            done = execute_plan(stack, written, publish_waiting=publish_waiting)
+            _tell_done(session, done.outcomes)
 
 
 def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int]]:

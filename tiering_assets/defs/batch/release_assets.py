@@ -76,6 +76,7 @@ def release_ledgers(
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
     from tiering_assets.automation.choices import due_ledgers
     from tiering_assets.batch.newest_releases import newest_releases
+    from tiering_assets.batch.release_batch import ReleaseResults
     from tiering_assets.batch.release_plan import execute_plan, planned_outcomes
     from tiering_assets.release.reread import reread_wanted
 
@@ -86,20 +87,20 @@ def release_ledgers(
         observed_backlog(context, stack) as backlog,
     ):
         started = stack.monotonic()
-        along: dict[int, PublishedAlong] = {}
         wanted = chosen_ids(context, config)
         if not wanted:
             wanted = due_ledgers(stack, config.ml_names())[: config.max_ledgers]
         admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
         written, unknown = _plan(stack, admission.ledger_ids, config.acknowledge or None)
         _log_suites(context, written)
-        outcomes = unknown + (
-            planned_outcomes(written)
+        done = (
+            ReleaseResults(planned_outcomes(written), along={})
             if dry_run
-            else execute_plan(stack, written, publish_waiting=config.publish_waiting, along=along)
+            else execute_plan(stack, written, publish_waiting=config.publish_waiting)
         )
+        outcomes = unknown + done.outcomes
         released = log_releases(context, stack, outcomes)
-        _log_published(context, stack, along)
+        _log_published(context, stack, done.along)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         shown: Metadata = {}
         if RELEASED_LEDGERS in context.selected_asset_keys:
@@ -135,9 +136,9 @@ def release_ledgers(
         tell_batch(context, DELETED_BOOKIE_LEDGERS, summary)
     failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
     if failures:
-        done = {outcome.ledger_id for outcome in released}
-        waiting = {i: text for i, text in said.items() if i not in failures and i not in done}
-        raise batch_failure("release", failures, done=len(done), waiting=waiting)
+        gone = {outcome.ledger_id for outcome in released}
+        waiting = {i: text for i, text in said.items() if i not in failures and i not in gone}
+        raise batch_failure("release", failures, done=len(gone), waiting=waiting)
 
 
 def _plan(

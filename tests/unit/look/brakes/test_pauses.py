@@ -9,6 +9,7 @@ from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
@@ -19,7 +20,6 @@ from tiering_assets.policy.policies import check_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.pause_models import Pause, PauseLift
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 from tiering_assets.verify.verify import verify_attempts
 

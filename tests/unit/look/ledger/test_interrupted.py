@@ -8,7 +8,7 @@ from resources.errors import IntegrityError
 from tests.support.sim_scene import Scene
 from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.change.publish import publish_topic
+from tiering_assets.change.change_topic import change_topic
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.claims import claim_ledger, live_claims
@@ -88,17 +88,17 @@ def test_what_was_done_or_waits_is_not_told_as_interrupted(monkeypatch):
     fourth = scene.fill(OTHER)
     stack = scene.process("ended")
 
-    def ended_at_the_second(stack, ml_name, *args, **how):
+    def ended_at_the_second(stack, ml_name, **how):
         if ml_name == OTHER:
             raise KeyboardInterrupt
-        return publish_topic(stack, ml_name, *args, **how)
+        return change_topic(stack, ml_name, **how)
 
     def broken(stack, ledger_id):
         if ledger_id == fourth:
             raise IntegrityError("a gap")
         return plan_ledger(stack, ledger_id)
 
-    monkeypatch.setattr(pipeline, "publish_topic", ended_at_the_second)
+    monkeypatch.setattr(pipeline, "change_topic", ended_at_the_second)
     monkeypatch.setattr(pipeline, "plan_ledger", broken)
     with pytest.raises(KeyboardInterrupt):
         offload_batch(stack, [0, second, third, fourth])

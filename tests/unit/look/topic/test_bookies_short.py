@@ -10,6 +10,7 @@ from tests.support.at_effect import at_effect
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_world import World
+from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change import confirm
 from tiering_assets.change.confirm import list_unconfirmed, reload_topic
@@ -21,7 +22,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.release.guarded_delete import delete_ledgers
 from tiering_assets.release.preview import plan_release
-from tiering_assets.release.release import release_topic
 from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"

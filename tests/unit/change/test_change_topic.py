@@ -2,17 +2,18 @@
 
 import pytest
 
-from resources.errors import RefusedError, StaleEvidenceError
+from resources.errors import MetadataError, RefusedError, StaleEvidenceError
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
+from tiering_assets.change import change_topic as module
 from tiering_assets.change import confirm, topic_change
-from tiering_assets.change.publish import Published
+from tiering_assets.change.change_topic import change_topic
+from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
-from tiering_assets.release import tier_topic as module
-from tiering_assets.release.tier_topic import tier_topic
+from tiering_assets.release.release import ToRelease
 
 
 @pytest.fixture
@@ -40,9 +41,14 @@ def told(scene):
     return found
 
 
-def tier(scene, certificates, due=(), **how):
+def tier(scene, certificates, due=()):
     czxid = scene.stack.topics.read(TOPIC)[1].stat.czxid
-    return tier_topic(scene.process("both"), TOPIC, certificates, due, ml_czxid=czxid, **how)
+    return change_topic(
+        scene.process("both"),
+        TOPIC,
+        publish=ToPublish(certificates=certificates, ml_czxid=czxid) if certificates else None,
+        release=ToRelease(ledger_ids=due) if due else None,
+    )
 
 
 def be_blind(scene):
@@ -167,6 +173,49 @@ def test_a_canary_that_fails_leaves_what_was_settled_as_it_is(scene):
     results = tier(scene, certificates).published
     assert "is quarantined since it was certified" in str(results[0])
     assert "the broker cannot read" in str(results[1])
+
+
+@pytest.fixture
+def first_copies(scene):
+    """Two proven copies of a namespace without a canary; the smaller one goes alone."""
+    return {i: scene.certify(i).certificate for i in (0, scene.fill(TOPIC))}
+
+
+def test_where_the_canary_cannot_be_read_the_others_are_not_tried(scene, first_copies, told):
+    be_blind(scene)
+    told.clear()
+    results = tier(scene, first_copies).published
+    assert "the broker cannot read" in str(results[0])
+    assert results[1] is results[0]
+    assert told.count("unloaded") == 2  # its change, and the undoing
+
+
+def test_where_the_canarys_topic_waits_for_bookies_the_others_do_not_ask(
+    scene, first_copies, monkeypatch
+):
+    @at_effect("publish.context_set")
+    def meanwhile():
+        scene.cluster.be_short(True)
+
+    scene.broker.load(TOPIC)
+    monkeypatch.setattr(topic_change, "reach", meanwhile)
+    results = tier(scene, first_copies).published
+    assert results[0].reason is Reason.BOOKIES_SHORT
+    assert results[1] is results[0]
+    assert scene.context(1) is None
+
+
+def test_where_the_topic_cannot_be_looked_at_each_ledger_has_the_error(scene, waiting, monkeypatch):
+    def fail(*_args):
+        raise MetadataError("no answer")
+
+    monkeypatch.setattr(module, "see", fail)
+    results = tier(scene, waiting, [0, 1])
+    assert set(results.published) == set(waiting)
+    assert set(results.released) == {0, 1}
+    for one in (*results.published.values(), *results.released.values()):
+        assert isinstance(one, MetadataError)
+    assert tier(scene, waiting).released == {}
 
 
 # ----- what was not confirmed
