@@ -31,11 +31,11 @@ from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
 from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
 from tiering_assets.records.models import Certificate
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.release import ToRelease
 from tiering_assets.release.work import Released
 from tiering_assets.spark.runner import open_spark_runner

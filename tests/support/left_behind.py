@@ -8,9 +8,9 @@ from unittest.mock import patch
 from resources.errors import ObjectStoreError
 from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.records.stored import Stored
 
 PATH = managed_ledger_path(TOPIC)
 DAYS_S = 3 * 86400  # past the guard age

@@ -36,7 +36,7 @@ from tiering_assets.clean.leavings_evidence import decide_leavings
 from tiering_assets.clean.leftovers_rules import decide_leftover
 from tiering_assets.clean.orphans import Sweep, decide_sweep
 from tiering_assets.ground.evidence import NEEDS, Effect
-from tiering_assets.ground.record_book import RecordBook, Stored
+from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import asking
 from tiering_assets.look.brakes.holds import Holds
 from tiering_assets.look.ledger import quarantine as outcome
@@ -45,6 +45,7 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
+from tiering_assets.records.stored import Stored
 from tiering_assets.release import gate as release_gate
 from tiering_assets.release import guarded_delete, release
 from tiering_assets.release import look as release_look

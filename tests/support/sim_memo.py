@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 from resources.object_store import records
 from resources.object_store.records import StoredRecord
-from tiering_assets.ground.record_book import RecordBook, Stored
+from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.records.stored import Stored
 
 
 @contextmanager

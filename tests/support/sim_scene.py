@@ -15,11 +15,11 @@ from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo
 from tiering_assets.records.models import Canary, Publication, Quarantine
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released, ReleaseResult
 

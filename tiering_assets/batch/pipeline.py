@@ -19,7 +19,6 @@ from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
 from tiering_assets.look.ledger.claims import claim_ledger, drop_claim
@@ -33,6 +32,7 @@ from tiering_assets.look.ledger.resume import (
     settle_failures,
 )
 from tiering_assets.records.models import Certificate
+from tiering_assets.records.stored import Stored
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 NOT_DUE = Wait(

@@ -16,7 +16,7 @@ from uuid import UUID
 from resources.errors import FormatError
 from resources.metastore.ledgers import LedgerNode
 from tiering_assets.batch.release_batch import ReleaseRecords
-from tiering_assets.ground.record_book import R, Stored
+from tiering_assets.ground.record_book import R
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, SurveyedLedger, survey_topics
@@ -28,6 +28,7 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
+from tiering_assets.records.stored import Stored
 
 WORKERS = 16  # requests at a time
 

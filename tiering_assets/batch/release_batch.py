@@ -16,7 +16,6 @@ from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.release_audit import find_release_faults
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import read_claim
@@ -26,6 +25,7 @@ from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Release, ReleaseIntent
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.release import ToRelease

@@ -10,11 +10,11 @@ from __future__ import annotations
 from resources.errors import ObjectStoreError
 from resources.metastore.ledgers import LedgerNode
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import is_quarantined
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.reread import reread_copies
 
 

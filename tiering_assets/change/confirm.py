@@ -21,13 +21,13 @@ from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking, is_young, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import locate
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo, UndoConfirmed, WithdrawnContext
+from tiering_assets.records.stored import Stored
 
 
 class Noted:

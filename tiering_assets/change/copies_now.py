@@ -15,13 +15,13 @@ from resources.errors import CopyChangedError, RefusedError, TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.ledger.object_class import can_be_read
 from tiering_assets.look.ledger.quarantine import quarantine, why_quarantined
 from tiering_assets.look.ledger.verification import head_differences
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
+from tiering_assets.records.stored import Stored
 
 _AT_ONCE = 64  # ledgers between two looks at the clock
 _NAMED_MAX = 5

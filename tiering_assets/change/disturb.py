@@ -24,13 +24,13 @@ from tiering_assets.change.disturbance import (
     why_left_alone,
 )
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import Found, locate
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
+from tiering_assets.records.stored import Stored
 
 AN_HOUR = timedelta(hours=1)
 

@@ -33,7 +33,6 @@ from tiering_assets.change.topic_edit import Copy, TopicChange, plan_publication
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.pauses import why_off
 from tiering_assets.look.ledger.quarantine import Won, win_outcome
@@ -46,6 +45,7 @@ from tiering_assets.look.topic.publish_gate import (
 )
 from tiering_assets.look.topic.topic_evidence import deleted, publish_evidence, topic_of
 from tiering_assets.records.models import Certificate, Outcome
+from tiering_assets.records.stored import Stored
 
 Certificates = Mapping[int, Stored[Certificate]]
 

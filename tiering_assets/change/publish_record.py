@@ -8,12 +8,12 @@ from datetime import timedelta
 from resources.errors import FormatError, ObjectExistsError
 from tiering_assets.change.topic_change import Confirmed
 from tiering_assets.ground.effects import reach
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import Won
 from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, PublishedLedger
+from tiering_assets.records.stored import Stored
 
 
 def record_publication(

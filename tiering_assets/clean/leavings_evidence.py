@@ -14,7 +14,6 @@ from resources.metastore.offload_context import OffloadContext
 from tiering_assets.change.copies_now import copy_differences
 from tiering_assets.clean.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
 from tiering_assets.look.ledger.claims import read_claim
@@ -24,6 +23,7 @@ from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine, ReleaseIntent
+from tiering_assets.records.stored import Stored
 
 
 def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:

@@ -32,7 +32,6 @@ from tiering_assets.clean.leftovers_rules import (
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
@@ -42,6 +41,7 @@ from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
 
 

@@ -12,11 +12,12 @@ from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import decide_after_reading
 from tiering_assets.clean.orphans import Keep
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.record_book import Stored, told
+from tiering_assets.ground.record_book import told
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import NamedVersion, Swept
 
 

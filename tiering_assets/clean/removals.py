@@ -15,13 +15,13 @@ from resources.errors import FormatError, TierkeeperError
 from tiering_assets.clean.expired_rules import Fate
 from tiering_assets.clean.gone import Whereabouts
 from tiering_assets.clean.removal import Sight, judge_gone, too_many_gone
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bucket_listing import Pair
 from tiering_assets.look.topic.contexts import read_contexts
 from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, Publication
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import Removal
 
 

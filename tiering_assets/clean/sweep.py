@@ -18,13 +18,13 @@ from tiering_assets.clean.locked_leavings import retry_locked_leavings
 from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Effect, Kind
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.look.topic.bucket_listing import BucketListing, list_bucket
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import Swept
 
 SMALL_RUN = 100  # below this many deletes the share of the fleet is not looked at

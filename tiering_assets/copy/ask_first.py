@@ -20,7 +20,6 @@ from resources.errors import BrokerError, FormatError, RefusedError
 from resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.copy.bucket_promises import PROMISES, prove_bucket
 from tiering_assets.ground.finding import Finding, Level, ok
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import owner_of
 from tiering_assets.look.ledger.plan import LedgerPlan
@@ -32,6 +31,7 @@ from tiering_assets.look.topic.topic_evidence import (
 )
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_model import BucketProof
+from tiering_assets.records.stored import Stored
 
 
 class Rights:

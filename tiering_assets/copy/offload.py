@@ -21,7 +21,6 @@ from resources.errors import (
 from resources.object_store.multipart import ExpectedPart, accept_parts
 from resources.object_store.store import Part
 from tiering_assets.ground.effects import reach
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import win_outcome
@@ -32,6 +31,7 @@ from tiering_assets.offload_format.keys import data_key, index_key, user_metadat
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
+from tiering_assets.records.stored import Stored
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 

@@ -14,7 +14,6 @@ from resources.errors import TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.explain.asked_once import asking_once
 from tiering_assets.explain.ledger_reasons import explain
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.object_class import read_unless_archived
 from tiering_assets.look.ledger.one_ledger import look_at_one, may_list, nobody_knows
@@ -34,6 +33,7 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
+from tiering_assets.records.stored import Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,10 @@ from __future__ import annotations
 import functools
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
@@ -23,6 +22,7 @@ from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.key_kinds import is_record_key
 from tiering_assets.records.models import Record
 from tiering_assets.records.signature import digest_problem, with_digest
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.writer import Writer
 
 
@@ -43,21 +43,6 @@ def _tool_version() -> str:
 
 
 R = TypeVar("R", bound=Record)
-
-
-@dataclass(frozen=True, slots=True)
-class Stored(Generic[R]):
-    """A record with the digest of its exact bytes and the time the store gave it.
-
-    `body` is the JSON object as it lies there, with the fields that we do not know.
-    """
-
-    key: str
-    record: R
-    sha256: str
-    stored_at: datetime
-    etag: str
-    body: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Narrator(Protocol):

@@ -17,7 +17,6 @@ from resources.metastore.offload_context import OffloadContext
 from resources.metastore.topic_names import never_touched
 from resources.object_store.store import ObjectHead
 from tiering_assets.ground.evidence import Dated
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.ledger.verification import head_differences
@@ -28,6 +27,7 @@ from tiering_assets.quality.ledger_frame import LedgerRow, ledger_rows
 from tiering_assets.quality.ledger_suites import ledger_findings
 from tiering_assets.quality.user_suites import user_findings, validate_user_suites
 from tiering_assets.records.models import Certificate, ObjectFacts, Publication, SuiteResult
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.gate import ObjectNow, ReleaseEvidence
 from tiering_assets.release.look import Look, TopicEvidence, look_at_ledger
 

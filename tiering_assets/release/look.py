@@ -21,7 +21,6 @@ from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.change.disturb import Seen, must_wait
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.holds import Holds, read_holds
@@ -35,6 +34,7 @@ from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
 from tiering_assets.records.signature import PublicKeys
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.reread import reread_wanted
 from tiering_assets.verify.reverify import IndexNow, look_at_index
 

@@ -11,11 +11,11 @@ from datetime import datetime
 
 from resources.errors import TierkeeperError
 from tiering_assets.change.disturb import see
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.publications import Publications
 from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows, topic_of
 from tiering_assets.records.models import Certificate, SuiteResult
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.evidence import (
     Evidence,
     UnjudgedLedgers,

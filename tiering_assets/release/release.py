@@ -25,12 +25,12 @@ from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.disturb import Seen
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Kind
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, is_young
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, find_shadows
 from tiering_assets.records import keys
 from tiering_assets.records.models import BegunRelease, Release, ReleaseIntent
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.evidence import Evidence, gather
 from tiering_assets.release.gate import MayRelease, NotYet

@@ -24,7 +24,6 @@ from resources.metastore.ledgers import LedgerNode
 from resources.settings import Settings
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import has_public_keys
 from tiering_assets.ground.stack import Stack, asking, bounds_of, is_young
 from tiering_assets.look.ledger.plan import resolve_all
@@ -36,6 +35,7 @@ from tiering_assets.look.ledger.verification import (
 )
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.gate import NotYet
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
 from tiering_assets.tasks.runner import split_task

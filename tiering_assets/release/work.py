@@ -21,11 +21,11 @@ from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind, all_of
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack, is_young
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release, ReleaseIntent
+from tiering_assets.records.stored import Stored
 from tiering_assets.release.evidence import Evidence, gather
 from tiering_assets.release.gate import MayRelease, NotYet, decide_release
 from tiering_assets.release.guarded_delete import delete_ledgers

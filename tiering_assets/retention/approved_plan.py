@@ -12,11 +12,11 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from resources.errors import ObjectNotFoundError, RefusedError
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.signature import record_digest
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ExpiredPlan, ForgetPlan
 
 P = TypeVar("P", ExpiredPlan, ForgetPlan)

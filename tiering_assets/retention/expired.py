@@ -25,12 +25,13 @@ from tiering_assets.clean.sweep import (
     refuse_old_metadata,
 )
 from tiering_assets.ground.evidence import Dated, Effect
-from tiering_assets.ground.record_book import Stored, told
+from tiering_assets.ground.record_book import told
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bucket_listing import BucketListing, Pair, list_bucket
 from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
 from tiering_assets.retention.approved_plan import RecordedPlan, approved_plan, record_plan
 

@@ -21,12 +21,12 @@ from resources.object_store.deletion import delete_object
 from tiering_assets.clean.gone import Whereabouts
 from tiering_assets.clean.sweep import refuse_mass_delete, refuse_old_metadata
 from tiering_assets.ground.evidence import Dated, Effect
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.look.topic.bucket_listing import BucketListing, list_bucket
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget, Swept
 from tiering_assets.retention.approved_plan import RecordedPlan, approved_plan, record_plan
 from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay

@@ -20,7 +20,6 @@ from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.copy.old_layout import find_old_layout
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import claim_ledger, drop_claim
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
@@ -30,6 +29,7 @@ from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
+from tiering_assets.records.stored import Stored
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 OFFSETS_MOVED = (

@@ -21,7 +21,6 @@ from resources.errors import (
 )
 from resources.metastore.ledger_info import LedgerInfo
 from resources.object_store.store import ObjectHead, StoredObject
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, facts_of, look_at, resolve_all
 from tiering_assets.look.ledger.resume import Certified, find_resumable
@@ -36,6 +35,7 @@ from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, SuiteResult
+from tiering_assets.records.stored import Stored
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.verify import read_headers

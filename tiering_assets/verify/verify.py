@@ -16,7 +16,6 @@ from resources.bookkeeper.agreed_reads import replicas_wanted
 from resources.errors import ExpectationError, IntegrityError, ObjectNotFoundError, TierkeeperError
 from resources.object_store.store import ObjectHead
 from tiering_assets.ground.effects import reach
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import load_signer
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerPlan
@@ -44,6 +43,7 @@ from tiering_assets.records.models import (
     SuiteResult,
 )
 from tiering_assets.records.signature import Signer
+from tiering_assets.records.stored import Stored
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 

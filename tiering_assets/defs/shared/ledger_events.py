@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from resources.metastore.ledgers import LedgerNode
     from tiering_assets.batch.release_batch import ReleaseRecords
     from tiering_assets.defs.shared.preview_api import Evaluation
-    from tiering_assets.ground.record_book import Stored
     from tiering_assets.look.ledger.survey import LedgerView
     from tiering_assets.records.models import Certificate, Publication
+    from tiering_assets.records.stored import Stored
 
 
 def sealed_event(view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:

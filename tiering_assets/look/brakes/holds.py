@@ -15,12 +15,12 @@ from uuid import uuid4
 from resources.errors import FormatError, LedgerNotFoundError, ObjectNotFoundError, RefusedError
 from resources.pulsar.retention import Retention
 from tiering_assets.ground.effects import reach
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import Scope, scopes_of
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, HoldLift, ScopeHold
+from tiering_assets.records.stored import Stored
 
 AnyHold = Hold | ScopeHold
 

@@ -23,11 +23,12 @@ from resources.metastore.topic_names import (
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.own_policy import PauseInForce, TieringMode, switched_off
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.record_book import RecordBook, Stored
+from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.pause_models import Pause, PauseLift
+from tiering_assets.records.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)

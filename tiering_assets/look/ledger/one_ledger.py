@@ -14,7 +14,6 @@ from uuid import UUID
 from resources.errors import FormatError, LedgerNotFoundError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.topics import decode_topic
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.ledger.claims import read_claim
@@ -25,6 +24,7 @@ from tiering_assets.look.topic.publications import Publications, publication_of
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Claim
+from tiering_assets.records.stored import Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

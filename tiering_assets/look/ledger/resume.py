@@ -19,12 +19,12 @@ from uuid import UUID
 
 from resources.errors import FormatError, ObjectConflictError, ObjectExistsError, TierkeeperError
 from resources.object_store.store import Part
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import is_quarantined
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, Outcome
+from tiering_assets.records.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)

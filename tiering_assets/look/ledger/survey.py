@@ -16,7 +16,6 @@ from resources.errors import FormatError
 from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
 from tiering_assets.ground.evidence import lag_elapsed
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.ledger.claims import live_claims
@@ -34,6 +33,7 @@ from tiering_assets.look.topic.user_topics import Topic, readable_topics, user_t
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
+from tiering_assets.records.stored import Stored
 
 UNFINISHED = frozenset(
     {LedgerState.SEALED, LedgerState.COPIED, LedgerState.VERIFIED, LedgerState.QUARANTINED}

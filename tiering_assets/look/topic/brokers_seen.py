@@ -14,12 +14,12 @@ from resources.errors import ObjectStoreError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.store import Node
 from resources.pulsar.admin import TopicLoad, TopicPlace
-from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.broker_memory import remember, to_ask
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokerGone, BrokersSeen, SeenBroker
+from tiering_assets.records.stored import Stored
 
 LOOK_EVERY_S = 60.0  # at what is registered, for the record; locate itself asks anew
 REFRESH = timedelta(hours=1)
