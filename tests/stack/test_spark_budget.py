@@ -16,7 +16,7 @@ from tests.support.sim_ledger import SimBookies, SimLedger
 from tests.support.wiretap import Wiretap, most_in
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
-from tiering_assets.records.budget_model import Budget
+from tiering_assets.records.bucket_models import Budget
 from tiering_assets.records.writer import Writer
 from tiering_assets.spark.runner import open_spark_runner
 

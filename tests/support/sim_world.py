@@ -21,7 +21,7 @@ from tests.support.sim_wire import Wire
 from tiering_assets.copy.bucket_promises import PROMISES
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
-from tiering_assets.records.bucket_model import BucketProof
+from tiering_assets.records.bucket_models import BucketProof
 from tiering_assets.records.writer import Writer
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)

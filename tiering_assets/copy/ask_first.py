@@ -30,7 +30,7 @@ from tiering_assets.look.topic.topic_evidence import (
     topic_of,
 )
 from tiering_assets.records import keys
-from tiering_assets.records.bucket_model import BucketProof
+from tiering_assets.records.bucket_models import BucketProof
 from tiering_assets.records.stored import Stored
 
 

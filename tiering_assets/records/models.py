@@ -14,8 +14,7 @@ from uuid import UUID
 from pydantic import AwareDatetime
 
 from tiering_assets.records.broker_models import BrokerRecord
-from tiering_assets.records.bucket_model import BucketProof
-from tiering_assets.records.budget_model import Budget
+from tiering_assets.records.bucket_models import BucketProof, Budget
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
 from tiering_assets.records.scrub_model import Damage as Damage

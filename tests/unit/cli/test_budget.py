@@ -14,7 +14,7 @@ from tiering_assets.cli.brakes.budget_cmd import parse_rate
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.records import keys
-from tiering_assets.records.budget_model import Budget
+from tiering_assets.records.bucket_models import Budget
 from tiering_assets.tasks.budget_record import budget_from, read_budget
 from tiering_assets.tasks.rate_budget import NAMES
 from tiering_assets.tasks.rates import parts_of

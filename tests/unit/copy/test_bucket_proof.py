@@ -12,7 +12,7 @@ from tiering_assets.copy.bucket_promises import PROMISES
 from tiering_assets.ground.finding import Level
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
-from tiering_assets.records.bucket_model import BucketProof
+from tiering_assets.records.bucket_models import BucketProof
 from tiering_assets.scrub.scrub import scrub
 
 

@@ -5,13 +5,12 @@ from uuid import UUID
 
 from tiering_assets.records import (
     broker_models,
-    budget_model,
+    bucket_models,
     failure_model,
     models,
     pause_models,
     sweep_models,
 )
-from tiering_assets.records.bucket_model import BucketProof
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -140,7 +139,7 @@ EXAMPLES: tuple[models.Record, ...] = (
         writer=WRITER,
         previous="3" * 64,
     ),
-    BucketProof(
+    bucket_models.BucketProof(
         bucket="tiered",
         endpoint="http://127.0.0.1:9000",
         promises=("conditional create", "read after write"),
@@ -283,7 +282,7 @@ EXAMPLES: tuple[models.Record, ...] = (
     models.ScopeHold(
         scope="topic", name=ML_NAME, reason="audit 17", author="ops@example.com", held_at=AT
     ),
-    budget_model.Budget(
+    bucket_models.Budget(
         author="ops@example.com",
         set_at=AT,
         writer=WRITER,

@@ -1,4 +1,7 @@
-"""The wanted rates that whoever spends looks up: see models.py for the rules of every record."""
+"""Records of a bucket as a whole: that its store keeps its promises, and the wanted rates.
+
+docs/records.md explains their fields, models.py has the rules of every record.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,21 @@ from typing import ClassVar
 from pydantic import AwareDatetime, NonNegativeInt
 
 from tiering_assets.records.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketProof:
+    """Written when every promise that the protocols rely on was tried out in the bucket, and held.
+
+    `promises` are the names of what was tried, `endpoint` is through which.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/bucket-proof/1"
+    bucket: str
+    endpoint: str
+    promises: tuple[str, ...]
+    proven_at: AwareDatetime
+    writer: Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import botocore.session
 import pytest
 
-from tiering_assets.look.ledger.storage_class import CLASSES, class_reads
+from resources.object_store.storage_class import CLASSES, class_reads
 
 # No class that a rule moves an object of ours to: unknown, so asked by reading.
 ELSEWHERE = {
