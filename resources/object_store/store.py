@@ -30,6 +30,14 @@ class ObjectHead:
     sha256: bytes | None = None  # stored full-object checksum where the store returns one
 
 
+def kept_version(version_id: str | None) -> str | None:
+    """A version that the bucket keeps beside others; None for the only one.
+
+    What was written before its bucket kept versions is named "null" afterwards.
+    """
+    return None if version_id == "null" else version_id
+
+
 @dataclass(frozen=True, slots=True)
 class StoredObject:
     head: ObjectHead

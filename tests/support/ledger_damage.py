@@ -11,6 +11,7 @@ from uuid import UUID
 from tests.support.ledger_facts import HOUR, LEDGER_ID, OTHER_UID, STARTED, UID, Case, listed
 from tiering_assets.quality.ledger_facts import CopyFacts
 from tiering_assets.records.models import BlockFacts, PublishedLedger, SuiteResult
+from tiering_assets.records.stored import Stored
 
 Damage = Callable[[Case], Case]
 ML_OTHER = "public/default/persistent/invoices"
@@ -24,26 +25,38 @@ def both(first: Damage, second: Damage) -> Damage:
     return lambda case: second(first(case))
 
 
+def changed(found: Any, **changes: Any) -> Any:
+    """Other values in a record, stored or not, or in an object's HEAD."""
+    if isinstance(found, Stored):
+        return replace(found, record=replace(found.record, **changes))
+    return replace(found, **changes)
+
+
 def in_record(name: str, **changes: Any) -> Damage:
-    """Other values in a record, or in an object's HEAD."""
-    return in_copy(lambda copy: {name: replace(getattr(copy, name), **changes)})
+    return in_copy(lambda copy: {name: changed(getattr(copy, name), **changes)})
 
 
 def in_part(name: str, part: str, **changes: Any) -> Damage:
     """The same one level deeper."""
 
     def change(copy: CopyFacts) -> dict[str, Any]:
-        record = getattr(copy, name)
-        return {name: replace(record, **{part: replace(getattr(record, part), **changes)})}
+        found = getattr(copy, name)
+        return {name: changed(found, **{part: replace(getattr(found.record, part), **changes)})}
 
     return in_copy(change)
 
 
+def in_store(name: str, **changes: Any) -> Damage:
+    """What the store says of a record, or its digest."""
+    return in_copy(lambda copy: {name: replace(getattr(copy, name), **changes)})
+
+
 def in_block(at: int, **changes: Any) -> Damage:
     def change(copy: CopyFacts) -> dict[str, Any]:
-        blocks: list[BlockFacts] = list(copy.certificate.blocks)
+        assert copy.certificate is not None
+        blocks: list[BlockFacts] = list(copy.certificate.record.blocks)
         blocks[at] = replace(blocks[at], **changes)
-        return {"certificate": replace(copy.certificate, blocks=tuple(blocks))}
+        return {"certificate": changed(copy.certificate, blocks=tuple(blocks))}
 
     return in_copy(change)
 
@@ -85,9 +98,9 @@ def in_publication(**changes: Any) -> Damage:
         assert copy.publication is not None
         ledgers = tuple(
             replace(p, **changes) if p.ledger_id == LEDGER_ID else p
-            for p in copy.publication.ledgers
+            for p in copy.publication.record.ledgers
         )
-        return {"publication": replace(copy.publication, ledgers=ledgers)}
+        return {"publication": changed(copy.publication, ledgers=ledgers)}
 
     return in_copy(change)
 
@@ -97,7 +110,8 @@ def published_again(copy: CopyFacts) -> dict[str, Any]:
     again = PublishedLedger(
         ledger_id=LEDGER_ID, uid=OTHER_UID, certificate_sha256="0" * 64, previous="0" * 64
     )
-    return {"publication": replace(copy.publication, ledgers=(again, *copy.publication.ledgers))}
+    ledgers = (again, *copy.publication.record.ledgers)
+    return {"publication": changed(copy.publication, ledgers=ledgers)}
 
 
 SELF, BEFORE = listed(LEDGER_ID, UID), listed(40, OTHER_UID)
@@ -148,7 +162,7 @@ DAMAGES: list[tuple[str, Damage]] = [
     ("attempt_index_key", in_record("attempt", index_key="other")),
     ("attempt_size", in_record("attempt", object_bytes=11_999)),
     ("attempt_blocks", in_record("attempt", blocks=3)),
-    ("chain_attempt", in_copy(lambda _: {"attempt_sha256": "0" * 64})),
+    ("chain_attempt", in_store("attempt", sha256="0" * 64)),
     ("chain_certificate", in_record("outcome", previous="0" * 64)),
     ("chain_outcome", in_publication(previous="0" * 64)),
     ("chain_publication", in_publication(certificate_sha256="0" * 64)),
@@ -163,8 +177,8 @@ DAMAGES: list[tuple[str, Damage]] = [
     ("index_etag", in_record("index", etag='"x"')),
     ("index_version", in_record("index", version_id="v1")),
     ("index_digest", in_copy(lambda _: {"index_sha256": "0" * 64})),
-    ("verified_after_start", lambda case: in_copy(lambda _: {"attempt_stored_at": STARTED + 2 * HOUR})(in_record("attempt", started_at=STARTED + 2 * HOUR)(case))),
-    ("published_after_verified", lambda case: in_copy(lambda _: {"publication_stored_at": STARTED})(in_record("publication", confirmed_at=STARTED)(case))),
+    ("verified_after_start", both(in_store("attempt", stored_at=STARTED + 2 * HOUR), in_record("attempt", started_at=STARTED + 2 * HOUR))),
+    ("published_after_verified", both(in_store("publication", stored_at=STARTED), in_record("publication", confirmed_at=STARTED))),
     ("published_in_past", in_record("publication", confirmed_at=STARTED + 10 * HOUR + timedelta(seconds=61))),
 ]
 # fmt: on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from resources.metastore.ledger_info import LedgerInfo
@@ -22,9 +22,13 @@ from tiering_assets.records.models import (
     Outcome,
     Publication,
     PublishedLedger,
+    Record,
     SuiteResult,
 )
+from tiering_assets.records.stored import Stored
 from tiering_assets.records.writer import Writer
+
+R = TypeVar("R", bound=Record)
 
 ML_NAME = "public/default/persistent/orders"
 LEDGER_ID = 42
@@ -178,29 +182,42 @@ def as_ledger(row: LedgerRow, ledger_id: int) -> LedgerRow:
     )
 
 
+def stored(record: R, said: str, at: datetime) -> Stored[R]:
+    return Stored(key="", record=record, sha256=digest(said), stored_at=at, etag="")
+
+
 SOUND = Case(
     topic=TopicFacts(
         ml_name=ML_NAME,
         ledgers=(listed(40, OTHER_UID), listed(LEDGER_ID, UID), listed(45, UUID(int=45))),
         published=frozenset({7, 40, LEDGER_ID}),  # 7 was trimmed with the front of the list
+        bucket="tiered",
+        store_now=STARTED + 10 * HOUR,
+        skew_s=60.0,
+        place_differs=(),
+        cannot_read=(),
+        skips_unreadable_ledgers=False,
+        shadows=(),
+        never_touched=None,
+        left_alone=None,
     ),
     copy=CopyFacts(
         ledger_id=LEDGER_ID,
+        context=listed(LEDGER_ID, UID).offload,
         node=LEDGER,
-        attempt=ATTEMPT,
-        attempt_sha256=digest("attempt record"),
-        attempt_stored_at=STARTED,
-        certificate=CERTIFICATE,
-        certificate_sha256=digest("certificate record"),
-        certificate_stored_at=STARTED + HOUR,
-        outcome=OUTCOME,
-        outcome_sha256=digest("outcome record"),
-        publication=PUBLICATION,
-        publication_stored_at=STARTED + 3 * HOUR,
+        under_replicated=False,
+        attempt=stored(ATTEMPT, "attempt record", STARTED),
+        certificate=stored(CERTIFICATE, "certificate record", STARTED + HOUR),
+        certificate_faults=(),
+        outcome=stored(OUTCOME, "outcome record", STARTED + 2 * HOUR),
+        publication=stored(PUBLICATION, "publication record", STARTED + 3 * HOUR),
+        quarantine=None,
         data=head("data", 12_000, '"d"', "v1"),
+        data_reads=True,
         index=head("index", 300, '"i"'),
+        index_reads=True,
         index_sha256=digest("index"),
-        store_now=STARTED + 10 * HOUR,
-        skew_s=60.0,
+        index_agrees=True,
+        hold=None,
     ),
 )

@@ -53,7 +53,7 @@ PURE = {
     "placement stored_entry wire_v2",
     "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
-    "resources.object_store": "multipart records s3_errors store",
+    "resources.object_store": "multipart records s3_errors storage_class store",
     "resources.pulsar": "activity offload_policies policy_levels retention topic",
     "resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
     "tiering_assets.audit": "audit_findings chain_audit object_audit object_damage record_audit",
@@ -65,10 +65,11 @@ PURE = {
     "tiering_assets.doctor": "lifecycle worker_check",
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
     "lag_figures objectives topic_counts",
-    "tiering_assets.ground": "damage_advice evidence finding own_policy reasons release_audit",
-    "tiering_assets.look.ledger": "eligibility states storage_class verification",
+    "tiering_assets.ground": "damage_advice evidence finding own_policy reasons",
+    "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",
+    "tiering_assets.quality": "ledger_facts",
     "tiering_assets.release": "approval caps gate",
     "tiering_assets.retention": "expiry_rules forget_rules retention_load",
     "tiering_assets.scrub": "plan",

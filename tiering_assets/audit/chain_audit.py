@@ -10,16 +10,28 @@ and a release may lack its record for `in_flight`, by the store's clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.audit.record_audit import ReadRecord
 from tiering_assets.clean.removal import removal_faults, too_many_gone
-from tiering_assets.ground.release_audit import find_release_faults
 from tiering_assets.look.ledger.verification import inconsistencies
 from tiering_assets.records import keys
+from tiering_assets.records.chain import (
+    BrokenLink,
+    Link,
+    certificate_links,
+    decided_links,
+    entry_certificate_links,
+    entry_links,
+    intent_links,
+    intent_publication_links,
+    outcome_links,
+    release_faults,
+    release_links,
+)
 from tiering_assets.records.models import PublishedLedger
 from tiering_assets.records.signature import PublicKeys
 
@@ -114,19 +126,7 @@ def _certificate(history: AttemptHistory, public_keys: PublicKeys) -> Iterator[A
     if attempt is None:
         yield from _missing(history, keys.attempt(history.ledger_id, record.uid))
         return
-    yield from _link(about, found.key, "previous (attempt)", attempt.sha256, record.previous)
-    planned = attempt.record
-    yield from _differ(
-        about,
-        found.key,
-        ("ledger", planned.ledger, record.ledger),
-        ("ml_name", planned.ml_name, record.ml_name),
-        ("bucket", planned.bucket, record.bucket),
-        ("data key", planned.data_key, record.data.key),
-        ("index key", planned.index_key, record.index.key),
-        ("data object size", planned.object_bytes, record.data.size),
-        ("blocks", planned.blocks, len(record.blocks)),
-    )
+    yield from _broken(about, found.key, certificate_links(attempt, found))
 
 
 def _quarantine(history: AttemptHistory) -> Iterator[AuditFinding]:
@@ -154,13 +154,7 @@ def _outcome(history: AttemptHistory) -> Iterator[AuditFinding]:
     elif history.certificate is None:
         yield from _missing(history, keys.certificate(history.ledger_id, about.uid))
     else:
-        yield from _link(
-            about,
-            found.key,
-            "previous (certificate)",
-            history.certificate.sha256,
-            found.record.previous,
-        )
+        yield from _broken(about, found.key, outcome_links(history.certificate, found))
 
 
 def _after_attempt(history: AttemptHistory, found: ReadRecord) -> Iterator[AuditFinding]:
@@ -180,23 +174,10 @@ def _published(history: AttemptHistory) -> Iterator[AuditFinding]:
         if outcome is None:
             yield from _missing(history, keys.outcome(history.ledger_id, entry.uid))
         else:
-            if outcome.record.outcome != "publish":
-                yield about.finding(
-                    FindingKind.OUTCOME_CONFLICT,
-                    outcome.key,
-                    f"outcome of an attempt that {read.key} publishes",
-                    "publish",
-                    outcome.record.outcome,
-                )
-            yield from _link(about, read.key, "previous (outcome)", outcome.sha256, entry.previous)
+            yield from _decided(about, outcome, f"{read.key} publishes")
+            yield from _broken(about, read.key, entry_links(outcome, entry))
         if certificate is not None:
-            yield from _link(
-                about,
-                read.key,
-                "certificate_sha256",
-                certificate.sha256,
-                entry.certificate_sha256,
-            )
+            yield from _broken(about, read.key, entry_certificate_links(certificate, entry))
             named = ("ml_name", certificate.record.ml_name, read.record.ml_name)
             yield from _differ(about, read.key, named)
         if history.attempt is not None:
@@ -208,41 +189,22 @@ def _intent(history: AttemptHistory) -> Iterator[AuditFinding]:
     found, about, certificate = history.intent, history.about, history.certificate
     if found is None or about.uid is None:
         return
-    record = found.record
-    if history.outcome is not None and history.outcome.record.outcome != "publish":
-        yield about.finding(
-            FindingKind.OUTCOME_CONFLICT,
-            history.outcome.key,
-            f"outcome of an attempt that {found.key} releases",
-            "publish",
-            history.outcome.record.outcome,
-        )
+    if history.outcome is not None:
+        yield from _decided(about, history.outcome, f"{found.key} releases")
     if certificate is None:
         yield from _missing(history, keys.certificate(history.ledger_id, about.uid))
     else:
-        named = record.certificate_sha256
-        yield from _link(about, found.key, "certificate_sha256", certificate.sha256, named)
-        yield from _differ(about, found.key, ("ledger", certificate.record.ledger, record.ledger))
-    if not history.published:
-        yield about.finding(
-            FindingKind.RECORD_MISSING,
-            keys.publications_of(record.ml_name),
-            f"publication that {found.key} relies on",
-            "a record",
-            "none",
-        )
+        yield from _broken(about, found.key, intent_links(certificate, found))
+    if history.published:
+        yield from _broken(about, found.key, intent_publication_links(history.published, found))
         return
-    outcomes = {entry.previous for _read, entry in history.published}
-    if record.previous not in outcomes:
-        yield from _link(
-            about, found.key, "previous", " or ".join(sorted(outcomes)), record.previous
-        )
-    times = {read.record.confirmed_at for read, _entry in history.published}
-    if record.published_at not in times:
-        said = " or ".join(sorted(time.isoformat() for time in times))
-        yield from _differ(
-            about, found.key, ("published_at", said, record.published_at.isoformat())
-        )
+    yield about.finding(
+        FindingKind.RECORD_MISSING,
+        keys.publications_of(found.record.ml_name),
+        f"publication that {found.key} relies on",
+        "a record",
+        "none",
+    )
 
 
 def _release(
@@ -265,24 +227,11 @@ def _release(
         return
     if history.unreadable:
         return  # what cannot be read is said already; the rest would only follow from it
-    certificate = history.certificate
-    faults = find_release_faults(
-        None if certificate is None else certificate.record,
-        None if certificate is None else certificate.sha256,
-        None if intent is None else intent.record,
-        None if intent is None else intent.sha256,
-        found.record,
-    )
-    for fault in faults:
+    for fault in release_faults(history.certificate, intent, found):
         yield about.finding(FindingKind.RELEASE_BROKEN, found.key, "release", "by the rules", fault)
     if intent is not None:
-        yield from _differ(
-            about,
-            found.key,
-            ("ml_name", intent.record.ml_name, found.record.ml_name),
-            ("ml_version", intent.record.ml_version, found.record.ml_version),
-            ("bytes_released", intent.record.ledger.length, found.record.bytes_released),
-        )
+        facts = (one for one in release_links(intent, found) if one.kind is Link.FACT)
+        yield from _broken(about, found.key, facts)
 
 
 def _removal(history: AttemptHistory) -> Iterator[AuditFinding]:
@@ -309,6 +258,23 @@ def _missing(history: AttemptHistory, key: str) -> Iterator[AuditFinding]:
         yield history.about.finding(
             FindingKind.RECORD_MISSING, key, "record that later ones name", "a record", "none"
         )
+
+
+def _decided(about: About, outcome: ReadRecord, what: str) -> Iterator[AuditFinding]:
+    for broken in decided_links(outcome):
+        yield about.finding(
+            FindingKind.OUTCOME_CONFLICT,
+            outcome.key,
+            f"outcome of an attempt that {what}",
+            broken.expected,
+            broken.found,
+        )
+
+
+def _broken(about: About, key: str, links: Iterable[BrokenLink]) -> Iterator[AuditFinding]:
+    for one in links:
+        kind = FindingKind.FACTS_DIFFER if one.kind is Link.FACT else FindingKind.CHAIN_BROKEN
+        yield about.finding(kind, key, one.what, one.expected, one.found)
 
 
 def _link(about: About, key: str, what: str, expected: str, found: str) -> Iterator[AuditFinding]:

@@ -13,6 +13,7 @@ from resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
 from resources.errors import FormatError
 from resources.object_store.store import ObjectHead
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
+from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.offload_format.decoder import BlockWalker, decode_index
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
@@ -36,12 +37,7 @@ def judge_head(
         return [] if missed is None else [about.finding(kind, facts.key, "object", gone, found)]
     return [
         about.finding(FindingKind.OBJECT_DIFFERS, facts.key, what, expected, found)
-        for what, expected, found in (
-            ("size", facts.size, head.size),
-            ("ETag", facts.etag, head.etag),
-            ("version", facts.version_id, head.version_id),
-        )
-        if expected != found
+        for what, expected, found in version_differences(facts, head)
     ]
 
 

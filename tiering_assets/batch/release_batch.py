@@ -16,7 +16,6 @@ from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.ground.reasons import Wait
-from tiering_assets.ground.release_audit import find_release_faults
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.ledger.resume import Certified, find_resumable
@@ -24,6 +23,7 @@ from tiering_assets.look.ledger.survey import ml_names_of
 from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records import keys
+from tiering_assets.records.chain import release_faults
 from tiering_assets.records.models import Certificate, Release, ReleaseIntent
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.approval import Approval
@@ -43,14 +43,7 @@ class ReleaseRecords:
     @property
     def faults(self) -> tuple[str, ...]:
         """What is wrong with this release by its records; nothing, if the rules were kept."""
-        certificate, intent = self.certificate, self.intent
-        return find_release_faults(
-            None if certificate is None else certificate.record,
-            None if certificate is None else certificate.sha256,
-            None if intent is None else intent.record,
-            None if intent is None else intent.sha256,
-            self.release.record,
-        )
+        return release_faults(self.certificate, self.intent, self.release)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

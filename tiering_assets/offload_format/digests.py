@@ -13,6 +13,8 @@ from struct import Struct
 from typing import Final
 
 _ENTRY: Final = Struct(">qi")  # entry id, payload length
+_HEX: Final = frozenset("0123456789abcdef")
+_SHA256_DIGITS: Final = 64
 
 
 class EntriesDigest:
@@ -58,3 +60,8 @@ def object_digest(blocks: Iterable[str]) -> str:
     for block in blocks:
         whole.update(bytes.fromhex(block))
     return whole.hexdigest()
+
+
+def is_sha256(text: str) -> bool:
+    """Whether a text is a SHA-256 as records have it: 64 lower-case hex digits."""
+    return len(text) == _SHA256_DIGITS and _HEX.issuperset(text)

@@ -8,23 +8,21 @@ Sizes are bytes, times milliseconds since 1970 UTC, ids of attempts text; None: 
 
 from __future__ import annotations
 
-import string
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resources.metastore.ledger_info import LedgerInfo
-from tiering_assets.offload_format.digests import object_digest
+from resources.object_store.store import kept_version
+from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
-from tiering_assets.records.models import BlockFacts, Certificate, LedgerFacts, PublishedLedger
+from tiering_assets.records.models import Attempt, BlockFacts, Certificate, LedgerFacts, Outcome
+from tiering_assets.records.stored import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_HEX: Final = frozenset(string.hexdigits.lower())
-_SHA256_DIGITS: Final = 64
 
 
 class LedgerRow(NamedTuple):
@@ -142,9 +140,28 @@ class _Listed:
 
 
 def ledger_rows(topic: TopicFacts, copies: Sequence[CopyFacts]) -> list[LedgerRow]:
-    """The rows of some ledgers of a topic, in their order."""
+    """The rows of some ledgers of a topic, in their order; none where there is no certificate."""
     listed = _list_of(topic)
-    return [_row(topic, listed.get(copy.ledger_id, _Listed()), copy) for copy in copies]
+    return [
+        LedgerRow(
+            ledger_id=copy.ledger_id,
+            part=0,
+            topic=topic.ml_name,
+            **_in_list(listed.get(copy.ledger_id, _Listed())),
+            **_in_bookkeeper(copy.node),
+            **_certified(copy.certificate.record),
+            **_certified_objects(copy.certificate.record),
+            **_in_blocks(copy.certificate.record),
+            **_attempted(copy.attempt),
+            **_decided(copy.outcome, copy.certificate),
+            **_published(copy),
+            **_now_in_bucket(copy),
+            **_spans(copy, copy.certificate),
+            **_clocks(topic),
+        )
+        for copy in copies
+        if copy.certificate is not None
+    ]
 
 
 def ledger_frame(rows: Sequence[LedgerRow]) -> pd.DataFrame:
@@ -177,116 +194,160 @@ def _list_of(topic: TopicFacts) -> dict[int, _Listed]:
     return found
 
 
-def _row(topic: TopicFacts, listed: _Listed, copy: CopyFacts) -> LedgerRow:
-    record, attempt, outcome = copy.certificate, copy.attempt, copy.outcome
-    info, node = listed.info, copy.node
+_Columns = dict[str, Any]  # names and types are LedgerRow's
+
+
+def _in_list(listed: _Listed) -> _Columns:
+    info = listed.info
     context = None if info is None else info.offload
-    published = _published(copy)
+    return {
+        "times_listed": listed.times,
+        "previous_listed": listed.previous,
+        "listed_closed": info is not None and not info.is_open,
+        "listed_entries": None if info is None else info.entries,
+        "listed_bytes": None if info is None else info.size,
+        "unlisted_before": listed.unlisted_before,
+        "context_uid": None if context is None else str(context.uid),
+        "context_complete": context is not None and context.complete,
+        "context_bucket": None if context is None else context.properties.get("bucket"),
+        "ledgers_of_attempt": listed.ledgers_of_attempt,
+    }
+
+
+def _in_bookkeeper(node: LedgerFacts | None) -> _Columns:
+    return {
+        "node_last_entry_id": None if node is None else node.last_entry_id,
+        "node_bytes": None if node is None else node.length,
+        "node_identity": None if node is None else _identity(node),
+    }
+
+
+def _certified(record: Certificate) -> _Columns:
+    return {
+        "certified_ledger_id": record.ledger.ledger_id,
+        "certified_uid": str(record.uid),
+        "certified_topic": record.ml_name,
+        "certified_bucket": record.bucket,
+        "certified_last_entry_id": record.ledger.last_entry_id,
+        "certified_ledger_entries": record.ledger.last_entry_id + 1,
+        "certified_ledger_bytes": record.ledger.length,
+        "certified_identity": _identity(record.ledger),
+        "certified_ledger": _whole(record.ledger),
+        "certified_entries": record.entries,
+        "certified_payload_bytes": record.payload_bytes,
+        "certified_previous": record.previous,
+        "suites_passed": sum(1 for suite in record.suites if suite.success),
+        "suites_failed": ", ".join(suite.name for suite in record.suites if not suite.success),
+        "tool_version": record.writer.tool_version,
+    }
+
+
+def _certified_objects(record: Certificate) -> _Columns:
+    return {
+        f"certified_{name}_{what}": value
+        for name, facts in (("data", record.data), ("index", record.index))
+        for what, value in (
+            ("key", facts.key),
+            ("bytes", facts.size),
+            ("etag", facts.etag),
+            ("version", kept_version(facts.version_id) or ""),
+            ("sha256", facts.sha256),
+        )
+    }
+
+
+def _in_blocks(record: Certificate) -> _Columns:
     missing, twice, beyond = _cover(record.blocks, record.ledger.last_entry_id)
-    skew_ms = round(copy.skew_s * 1000)
-    started = _ms(None if attempt is None else attempt.started_at)
-    verified = _ms(record.verified_at)
-    published_at = _ms(None if copy.publication is None else copy.publication.confirmed_at)
-    now = round(copy.store_now.timestamp() * 1000)
-    entry = published[0] if published else None
-    return LedgerRow(
-        ledger_id=copy.ledger_id,
-        part=0,
-        topic=topic.ml_name,
-        times_listed=listed.times,
-        previous_listed=listed.previous,
-        listed_closed=info is not None and not info.is_open,
-        listed_entries=None if info is None else info.entries,
-        listed_bytes=None if info is None else info.size,
-        unlisted_before=listed.unlisted_before,
-        context_uid=None if context is None else str(context.uid),
-        context_complete=context is not None and context.complete,
-        context_bucket=None if context is None else context.properties.get("bucket"),
-        ledgers_of_attempt=listed.ledgers_of_attempt,
-        node_last_entry_id=None if node is None else node.last_entry_id,
-        node_bytes=None if node is None else node.length,
-        node_identity=None if node is None else _identity(node),
-        certified_ledger_id=record.ledger.ledger_id,
-        certified_uid=str(record.uid),
-        certified_topic=record.ml_name,
-        certified_bucket=record.bucket,
-        certified_last_entry_id=record.ledger.last_entry_id,
-        certified_ledger_entries=record.ledger.last_entry_id + 1,
-        certified_ledger_bytes=record.ledger.length,
-        certified_identity=_identity(record.ledger),
-        certified_ledger=_whole(record.ledger),
-        certified_entries=record.entries,
-        certified_payload_bytes=record.payload_bytes,
-        certified_data_key=record.data.key,
-        certified_data_bytes=record.data.size,
-        certified_data_etag=record.data.etag,
-        certified_data_version=record.data.version_id or "",
-        certified_data_sha256=record.data.sha256,
-        certified_index_key=record.index.key,
-        certified_index_bytes=record.index.size,
-        certified_index_etag=record.index.etag,
-        certified_index_version=record.index.version_id or "",
-        certified_index_sha256=record.index.sha256,
-        verified_ms=verified,
-        certified_previous=record.previous,
-        suites_passed=sum(1 for suite in record.suites if suite.success),
-        suites_failed=", ".join(suite.name for suite in record.suites if not suite.success),
-        blocks=len(record.blocks),
-        blocks_bytes=sum(block.block_length for block in record.blocks),
-        blocks_payload_bytes=sum(block.payload_bytes for block in record.blocks),
-        blocks_sha256=_digest(record),
-        digests_missing=_digests_missing(record),
-        entries_missing=missing,
-        entries_twice=twice,
-        entries_beyond=beyond,
-        attempt_ledger=None if attempt is None else _whole(attempt.ledger),
-        attempt_uid=None if attempt is None else str(attempt.uid),
-        attempt_topic=None if attempt is None else attempt.ml_name,
-        attempt_bucket=None if attempt is None else attempt.bucket,
-        attempt_data_key=None if attempt is None else attempt.data_key,
-        attempt_index_key=None if attempt is None else attempt.index_key,
-        attempt_data_bytes=None if attempt is None else attempt.object_bytes,
-        attempt_blocks=None if attempt is None else attempt.blocks,
-        attempt_sha256=copy.attempt_sha256,
-        started_ms=started,
-        certificate_sha256=copy.certificate_sha256,
-        outcome="" if outcome is None else outcome.outcome,
-        outcome_uid=None if outcome is None else str(outcome.uid),
-        outcome_previous=None if outcome is None else outcome.previous,
-        outcome_sha256=copy.outcome_sha256,
-        published_topic=None if copy.publication is None else copy.publication.ml_name,
-        times_published=len(published),
-        published_certificate=None if entry is None else entry.certificate_sha256,
-        published_previous=None if entry is None else entry.previous,
-        published_ms=published_at,
-        data_bytes=None if copy.data is None else copy.data.size,
-        data_etag=None if copy.data is None else copy.data.etag,
-        data_version=None if copy.data is None else copy.data.version_id or "",
-        index_bytes=None if copy.index is None else copy.index.size,
-        index_etag=None if copy.index is None else copy.index.etag,
-        index_version=None if copy.index is None else copy.index.version_id or "",
-        index_sha256=copy.index_sha256,
-        storage_class="" if copy.data is None else copy.data.storage_class or "",
-        verified_after_ms=_span(
-            (started, verified), (_ms(copy.attempt_stored_at), _ms(copy.certificate_stored_at))
-        ),
-        published_after_ms=_span(
-            (verified, published_at),
-            (_ms(copy.certificate_stored_at), _ms(copy.publication_stored_at)),
-        ),
+    return {
+        "blocks": len(record.blocks),
+        "blocks_bytes": sum(block.block_length for block in record.blocks),
+        "blocks_payload_bytes": sum(block.payload_bytes for block in record.blocks),
+        "blocks_sha256": _digest(record),
+        "digests_missing": _digests_missing(record),
+        "entries_missing": missing,
+        "entries_twice": twice,
+        "entries_beyond": beyond,
+    }
+
+
+def _attempted(stored: Stored[Attempt] | None) -> _Columns:
+    record = None if stored is None else stored.record
+    return {
+        "attempt_ledger": None if record is None else _whole(record.ledger),
+        "attempt_uid": None if record is None else str(record.uid),
+        "attempt_topic": None if record is None else record.ml_name,
+        "attempt_bucket": None if record is None else record.bucket,
+        "attempt_data_key": None if record is None else record.data_key,
+        "attempt_index_key": None if record is None else record.index_key,
+        "attempt_data_bytes": None if record is None else record.object_bytes,
+        "attempt_blocks": None if record is None else record.blocks,
+        "attempt_sha256": "" if stored is None else stored.sha256,
+        "started_ms": None if record is None else _ms(record.started_at),
+    }
+
+
+def _decided(stored: Stored[Outcome] | None, certificate: Stored[Certificate]) -> _Columns:
+    record = None if stored is None else stored.record
+    return {
+        "certificate_sha256": certificate.sha256,
+        "verified_ms": _ms(certificate.record.verified_at),
+        "outcome": "" if record is None else record.outcome,
+        "outcome_uid": None if record is None else str(record.uid),
+        "outcome_previous": None if record is None else record.previous,
+        "outcome_sha256": "" if stored is None else stored.sha256,
+    }
+
+
+def _published(copy: CopyFacts) -> _Columns:
+    record = None if copy.publication is None else copy.publication.record
+    first = copy.certified_entry or next(iter(copy.published), None)
+    return {
+        "published_topic": None if record is None else record.ml_name,
+        "times_published": len(copy.published),
+        "published_certificate": None if first is None else first.certificate_sha256,
+        "published_previous": None if first is None else first.previous,
+        "published_ms": None if record is None else _ms(record.confirmed_at),
+    }
+
+
+def _now_in_bucket(copy: CopyFacts) -> _Columns:
+    heads = {
+        f"{name}_{what}": value
+        for name, head in (("data", copy.data), ("index", copy.index))
+        for what, value in (
+            ("bytes", None if head is None else head.size),
+            ("etag", None if head is None else head.etag),
+            ("version", None if head is None else kept_version(head.version_id) or ""),
+        )
+    }
+    return {
+        **heads,
+        "index_sha256": copy.index_sha256,
+        "storage_class": "" if copy.data is None else copy.data.storage_class or "",
+    }
+
+
+def _spans(copy: CopyFacts, certificate: Stored[Certificate]) -> _Columns:
+    attempt, publication = copy.attempt, copy.publication
+    verified = (certificate.record.verified_at, certificate.stored_at)
+    return {
+        "verified_after_ms": None
+        if attempt is None
+        else _longest((attempt.record.started_at, attempt.stored_at), verified),
+        "published_after_ms": None
+        if publication is None
+        else _longest(verified, (publication.record.confirmed_at, publication.stored_at)),
+    }
+
+
+def _clocks(topic: TopicFacts) -> _Columns:
+    skew_ms, now = round(topic.skew_s * 1000), _ms(topic.store_now)
+    return {
         # Each host may be off the store's clock in its own direction.
-        after_least_ms=-2 * skew_ms,
-        store_now_ms=now,
-        store_latest_ms=now + skew_ms,
-        tool_version=record.writer.tool_version,
-    )
-
-
-def _published(copy: CopyFacts) -> list[PublishedLedger]:
-    """Its entries in the publication, that of the certified attempt first."""
-    entries = () if copy.publication is None else copy.publication.ledgers
-    mine = [entry for entry in entries if entry.ledger_id == copy.ledger_id]
-    return sorted(mine, key=lambda entry: entry.uid != copy.certificate.uid)
+        "after_least_ms": -2 * skew_ms,
+        "store_now_ms": now,
+        "store_latest_ms": now + skew_ms,
+    }
 
 
 def _cover(blocks: Sequence[BlockFacts], last_entry_id: int) -> tuple[int, int, int]:
@@ -319,14 +380,13 @@ def _digest(record: Certificate) -> str:
 def _digests_missing(record: Certificate) -> int:
     named = [digest for b in record.blocks for digest in (b.sha256, b.entries_sha256)]
     named += [record.data.sha256, record.index.sha256, record.previous]
-    return sum(1 for one in named if len(one) != _SHA256_DIGITS or not _HEX.issuperset(one))
+    return sum(1 for one in named if not is_sha256(one))
 
 
-def _ms(at: datetime | None) -> int | None:
-    return None if at is None else round(at.timestamp() * 1000)
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
 
 
-def _span(*clocks: tuple[int | None, int | None]) -> int | None:
-    """The longest time from one event to another by some clocks that know both."""
-    spans = [after - before for before, after in clocks if before is not None and after is not None]
-    return max(spans, default=None)
+def _longest(before: tuple[datetime, datetime], after: tuple[datetime, datetime]) -> int:
+    """Milliseconds from one event to another, by the clock of two that says most."""
+    return max(_ms(end) - _ms(start) for start, end in zip(before, after, strict=True))

@@ -10,25 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 
 from resources.metastore.ledgers import LedgerNode
-from resources.metastore.offload_context import OffloadContext
-from resources.metastore.topic_names import never_touched
-from resources.object_store.store import ObjectHead
 from tiering_assets.ground.evidence import Dated
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.plan import facts_of
-from tiering_assets.look.ledger.verification import head_differences
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.findings import findings
-from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.quality.ledger_frame import LedgerRow, ledger_rows
 from tiering_assets.quality.ledger_suites import ledger_findings
 from tiering_assets.quality.user_suites import user_findings, validate_user_suites
-from tiering_assets.records.models import Certificate, ObjectFacts, Publication, SuiteResult
+from tiering_assets.records.models import Certificate, Publication, SuiteResult
 from tiering_assets.records.stored import Stored
-from tiering_assets.release.gate import ObjectNow, ReleaseEvidence
+from tiering_assets.release.gate import ReleaseEvidence, SuitesSaid
 from tiering_assets.release.look import Look, TopicEvidence, look_at_ledger
 
 
@@ -47,14 +40,20 @@ class Verdicts:
         """All results, those of users' suites last."""
         return (*(() if self.index is None else (self.index,)), *self.ledger, *self.user)
 
-    def passed(self, certified: Sequence[SuiteResult]) -> bool:
-        """Whether all of ours pass now, and those that the certificate names passed then."""
+    def said(self, certificate: Certificate | None) -> SuitesSaid:
+        """What the gate is told: whether ours pass now, and passed when the copy was certified."""
+        return SuitesSaid(
+            passed=self._pass(() if certificate is None else certificate.suites),
+            findings=self._findings(),
+            user_findings=user_findings(self.user),
+        )
+
+    def _pass(self, certified: Sequence[SuiteResult]) -> bool:
         if self.index is None or not self.ledger:
             return False
         return all(one.success for one in (self.index, *self.ledger, *certified))
 
-    @property
-    def suite_findings(self) -> tuple[str, ...]:
+    def _findings(self) -> tuple[str, ...]:
         """Why ours do not pass: suite, expectation, expected and found."""
         found: list[str] = []
         if self.index is not None and self.index_facts is not None:
@@ -63,11 +62,6 @@ class Verdicts:
         if self.row is not None:
             found += ledger_findings(self.row, self.ledger)
         return tuple(found)
-
-    @property
-    def user_findings(self) -> tuple[str, ...]:
-        """Why users' suites hold the ledger."""
-        return user_findings(self.user)
 
 
 def judge_ledgers(
@@ -93,9 +87,9 @@ def judge_ledgers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One ledger's evidence with the records and nodes that the release itself needs.
+    """One ledger's evidence: what is `judged`, and what it was made of, for a second look.
 
-    `look` and `verdicts` are what it was made of, for a second look. `dated` is when it was asked.
+    `dated` is when it was asked.
     """
 
     judged: ReleaseEvidence
@@ -104,12 +98,16 @@ class Evidence:
     dated: Dated
 
     @property
+    def ledger_id(self) -> int:
+        return self.look.facts.ledger_id
+
+    @property
     def certificate(self) -> Stored[Certificate] | None:
-        return self.look.certificate
+        return self.look.facts.certificate
 
     @property
     def publication(self) -> Stored[Publication] | None:
-        return self.look.publication
+        return self.look.facts.publication
 
     @property
     def ledger(self) -> LedgerNode | None:
@@ -160,17 +158,13 @@ def look_at_ledgers(
 
     wanted = list(ledger_ids)
     looks = dict(zip(wanted, stack.in_parallel(look, wanted), strict=True))
-    copies = [
-        _copy_facts(stack, about, look, look.certificate, look.publication, look.ledger)
+    # The gate needs no suite to refuse a ledger without them.
+    whole = [
+        look.facts
         for look in looks.values()
-        if look.certificate is not None and look.publication is not None and look.ledger is not None
+        if look.facts.publication is not None and look.facts.node is not None
     ]
-    topic = TopicFacts(
-        ml_name=about.ml_name,
-        ledgers=about.topic.ledgers,
-        published=frozenset(ledger_id for ledger_id, _uid in about.publications.pairs),
-    )
-    for row in ledger_rows(topic, copies):
+    for row in ledger_rows(about.facts, whole):
         looks[row.ledger_id] = replace(looks[row.ledger_id], row=row)
     return UnjudgedLedgers(about=about, looks=looks, before=known)
 
@@ -194,13 +188,7 @@ def judge_all(stack: Stack, looked: Sequence[UnjudgedLedgers]) -> list[dict[int,
         )
     return [
         {
-            ledger_id: _evidence(
-                stack.objects.bucket,
-                one.about,
-                ledger_id,
-                look,
-                verdicts.get(ledger_id, Verdicts()),
-            )
+            ledger_id: _evidence(one.about, look, verdicts.get(ledger_id, Verdicts()))
             for ledger_id, look in one.looks.items()
         }
         for one in looked
@@ -218,132 +206,12 @@ def _timeless(row: LedgerRow | None) -> LedgerRow | None:
     return None if row is None else row._replace(store_now_ms=0, store_latest_ms=0)
 
 
-def _copy_facts(
-    stack: Stack,
-    about: TopicEvidence,
-    look: Look,
-    certificate: Stored[Certificate],
-    publication: Stored[Publication],
-    ledger: LedgerNode,
-) -> CopyFacts:
-    index = look.index
-    return CopyFacts(
-        ledger_id=ledger.metadata.ledger_id,
-        node=facts_of(ledger),
-        attempt=None if look.attempt is None else look.attempt.record,
-        attempt_sha256="" if look.attempt is None else look.attempt.sha256,
-        attempt_stored_at=None if look.attempt is None else look.attempt.stored_at,
-        certificate=certificate.record,
-        certificate_sha256=certificate.sha256,
-        certificate_stored_at=certificate.stored_at,
-        outcome=None if look.outcome is None else look.outcome.record,
-        outcome_sha256="" if look.outcome is None else look.outcome.sha256,
-        publication=publication.record,
-        publication_stored_at=publication.stored_at,
-        data=look.data,
-        index=look.index_head,
-        index_sha256="" if index is None else sha256(index.body).hexdigest(),
-        store_now=about.store_now,
-        skew_s=stack.settings.publish.clock_skew_max_s,
-    )
-
-
-def _evidence(
-    bucket: str, about: TopicEvidence, ledger_id: int, look: Look, verdicts: Verdicts
-) -> Evidence:
-    context, publication = look.context, look.publication
-    uid = None if context is None else context.uid
-    record = None if look.certificate is None else look.certificate.record
-    judged = ReleaseEvidence(
-        ledger_id=ledger_id,
-        context_uid=uid,
-        context_complete=context is not None and context.complete,
-        published_uid=None if publication is None else uid,
-        published_at=None if publication is None else publication.record.confirmed_at,
-        publication_stored_at=None if publication is None else publication.stored_at,
-        store_now=about.store_now,
-        certified_uid=None if record is None else record.uid,
-        certificate_faults=look.certificate_faults,
-        chain_intact=_chain_intact(look),
-        quarantine=look.quarantine,
-        suite_passed=record is not None and verdicts.passed(record.suites),
-        suite_findings=verdicts.suite_findings,
-        user_findings=verdicts.user_findings,
-        certified_facts=None if record is None else record.ledger,
-        facts_now=None if look.ledger is None else facts_of(look.ledger),
-        data=None
-        if record is None
-        else _object_now("data", look.data, record.data, look.data_reads),
-        index=None
-        if record is None
-        else _object_now("index", look.index_head, record.index, look.index_reads),
-        index_agrees=look.index_now.agrees,
-        hold=about.holds.why(ledger_id, about.ml_name),
-        under_replicated=look.under_replicated,
-        skips_unreadable_ledgers=about.skips_unreadable_ledgers,
-        place_differs=_place_differs(bucket, context, record, about.place_differs),
-        cannot_read=about.cannot_read,
-        never_touched=never_touched(about.ml_name, about.topic.properties),
-        shadows=about.shadows,
-        left_alone=None if about.left_alone is None else str(about.left_alone),
-    )
+def _evidence(about: TopicEvidence, look: Look, verdicts: Verdicts) -> Evidence:
+    certificate = look.facts.certificate
+    said = verdicts.said(None if certificate is None else certificate.record)
     return Evidence(
-        judged=judged,
+        judged=ReleaseEvidence(topic=about.facts, copy=look.facts, suites=said),
         look=look,
         verdicts=verdicts,
         dated=look.evidence.and_(about.evidence),
-    )
-
-
-def _chain_intact(look: Look) -> bool:
-    """Attempt -> certificate -> outcome -> publication, each naming the digest of the one before."""
-    certificate, publication = look.certificate, look.publication
-    attempt, outcome = look.attempt, look.outcome
-    if certificate is None or publication is None:
-        return False
-    record = certificate.record
-    ledger_id, uid = record.ledger.ledger_id, record.uid
-    entry = next(
-        (p for p in publication.record.ledgers if (p.ledger_id, p.uid) == (ledger_id, uid)), None
-    )
-    return (
-        attempt is not None
-        and outcome is not None
-        and entry is not None
-        and outcome.record.outcome == "publish"
-        and record.previous == attempt.sha256
-        and outcome.record.previous == certificate.sha256
-        and entry.previous == outcome.sha256
-        and entry.certificate_sha256 == certificate.sha256
-    )
-
-
-def _place_differs(
-    bucket: str,
-    context: OffloadContext | None,
-    certificate: Certificate | None,
-    brokers: tuple[str, ...] | None,
-) -> tuple[str, ...] | None:
-    """Where brokers would look, and where the copy lies: all of it must be our bucket."""
-    if brokers is None:
-        return None
-    found = [*brokers]
-    named = None if context is None else context.properties.get("bucket")
-    if named is not None and named != bucket:
-        found.append(f"its context names bucket {named!r}, ours is {bucket!r}")
-    if certificate is not None and certificate.bucket != bucket:
-        found.append(f"its copy is in bucket {certificate.bucket!r}, ours is {bucket!r}")
-    return tuple(found)
-
-
-def _object_now(
-    name: str, head: ObjectHead | None, certified: ObjectFacts, reads: bool
-) -> ObjectNow:
-    if head is None:
-        return ObjectNow(present=False, equals_certificate=False)
-    return ObjectNow(
-        present=True,
-        equals_certificate=not head_differences(name, certified, head),
-        expires=head.expiration is not None,
-        archived=not reads,
     )

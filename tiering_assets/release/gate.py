@@ -11,57 +11,35 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from resources.object_store.store import ObjectHead
 from tiering_assets.ground.evidence import lag_elapsed
-from tiering_assets.records.models import LedgerFacts
+from tiering_assets.look.ledger.verification import version_differences
+from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
+from tiering_assets.records.chain import is_intact
+from tiering_assets.records.models import ObjectFacts
 
 CLOCKS_APART = timedelta(minutes=10)  # a large plan may take so long between its two looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectNow:
-    """One of the two objects as a HEAD finds it now, compared with its certificate."""
+class SuitesSaid:
+    """`passed` is of all our suites, `findings` says why not.
 
-    present: bool
-    equals_certificate: bool
-    expires: bool = False
-    archived: bool = False
+    What users' suites say can only be `user_findings`, each of which holds the ledger.
+    """
+
+    passed: bool
+    findings: tuple[str, ...]
+    user_findings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseEvidence:
-    """Everything the gate judges. None means "not there" or "could not be learned".
+    """Everything the gate judges, as it was gathered. None means "not there" or "could not be learned"."""
 
-    `suite_passed` is of all our suites, `suite_findings` says why not. What users' suites say can
-    only be `user_findings`, each of which holds the ledger.
-    """
-
-    ledger_id: int
-    context_uid: UUID | None
-    context_complete: bool
-    published_uid: UUID | None
-    published_at: datetime | None
-    publication_stored_at: datetime | None
-    store_now: datetime
-    certified_uid: UUID | None
-    certificate_faults: tuple[str, ...]
-    chain_intact: bool
-    quarantine: str | None
-    suite_passed: bool
-    suite_findings: tuple[str, ...]
-    user_findings: tuple[str, ...]
-    certified_facts: LedgerFacts | None
-    facts_now: LedgerFacts | None
-    data: ObjectNow | None
-    index: ObjectNow | None
-    index_agrees: bool
-    hold: str | None
-    under_replicated: bool | None
-    skips_unreadable_ledgers: bool | None
-    place_differs: tuple[str, ...] | None
-    cannot_read: tuple[str, ...] | None
-    never_touched: str | None
-    shadows: tuple[str, ...]
-    left_alone: str | None
+    topic: TopicFacts
+    copy: CopyFacts
+    suites: SuitesSaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +59,22 @@ def decide_release(
     evidence: ReleaseEvidence, *, lag: timedelta, now: datetime
 ) -> MayRelease | NotYet:
     """Return Release only when nothing speaks against it; the lag is judged by the slower clock."""
-    uid = evidence.context_uid
-    if uid is None or not evidence.context_complete:
+    topic, copy, suites = evidence.topic, evidence.copy, evidence.suites
+    if copy.context is None or not copy.context.complete:
         return NotYet(("not published: the topic names no complete offload context",))
-    if evidence.certified_uid is None and evidence.published_uid is None:
-        return NotYet((_of_a_broker(uid), *_held(evidence)))
+    uid = copy.context.uid
+    if copy.certificate is None and copy.publication is None:
+        return NotYet((_of_a_broker(uid), *_held(copy)))
     reasons = [
-        *_publication(evidence, uid, lag, now),
-        *_certificate(evidence, uid),
-        *_objects(evidence),
-        *_surroundings(evidence),
+        *_publication(topic, copy, lag, now),
+        *_certificate(copy, uid),
+        *_suites(suites),
+        *_ledger(copy),
+        *_objects(copy),
+        *_held(copy),
+        *_surroundings(topic, copy),
+        *suites.user_findings,
+        *(why for why in (topic.never_touched, topic.left_alone) if why is not None),
     ]
     return NotYet(tuple(reasons)) if reasons else MayRelease(uid)
 
@@ -102,15 +86,15 @@ def _of_a_broker(uid: UUID) -> str:
     )
 
 
-def _held(evidence: ReleaseEvidence) -> list[str]:
-    return [] if evidence.hold is None else [f"under a release hold: {evidence.hold}"]
+def _held(copy: CopyFacts) -> list[str]:
+    return [] if copy.hold is None else [f"under a release hold: {copy.hold}"]
 
 
-def _publication(evidence: ReleaseEvidence, uid: UUID, lag: timedelta, now: datetime) -> list[str]:
-    published_at, stored_at = evidence.published_at, evidence.publication_stored_at
-    if evidence.published_uid != uid or published_at is None or stored_at is None:
+def _publication(topic: TopicFacts, copy: CopyFacts, lag: timedelta, now: datetime) -> list[str]:
+    if copy.publication is None:
         return ["publication of this attempt is not confirmed"]
-    store_now = evidence.store_now
+    published_at, stored_at = copy.publication.record.confirmed_at, copy.publication.stored_at
+    store_now = topic.store_now
     if lag_elapsed(
         lag=lag, recorded_at=published_at, now=now, stored_at=stored_at, store_now=store_now
     ):
@@ -133,77 +117,98 @@ def _clocks(off: timedelta) -> str:
     )
 
 
-def _certificate(evidence: ReleaseEvidence, uid: UUID) -> list[str]:
+def _certificate(copy: CopyFacts, uid: UUID) -> list[str]:
     reasons = []
-    if evidence.certified_uid != uid:
+    if copy.certificate is None or copy.certificate.record.uid != uid:
         reasons.append("this attempt has no certificate")
-    elif not evidence.chain_intact:
+    elif not is_intact(copy.attempt, copy.certificate, copy.outcome, copy.certified_entry):
         reasons.append("the chain of records behind the certificate is broken")
-    reasons.extend(evidence.certificate_faults)
-    if evidence.quarantine is not None:
-        reasons.append(f"a check of this attempt failed: {evidence.quarantine}")
-    reasons.extend(evidence.suite_findings)
-    if not evidence.suite_passed and not evidence.suite_findings:
-        reasons.append("the expectation suites do not pass now")
-    if evidence.facts_now is None:
-        reasons.append("the ledger's BookKeeper metadata cannot be read")
-    elif evidence.facts_now != evidence.certified_facts:
-        reasons.append(
-            f"the ledger differs from the certified one: {evidence.facts_now} "
-            f"instead of {evidence.certified_facts}"
-        )
+    reasons.extend(copy.certificate_faults)
+    if copy.quarantine is not None:
+        reasons.append(f"a check of this attempt failed: {copy.quarantine}")
     return reasons
 
 
-def _objects(evidence: ReleaseEvidence) -> list[str]:
-    reasons = []
-    for name, found in (("data", evidence.data), ("index", evidence.index)):
-        if found is None:
-            reasons.append(f"the {name} object could not be looked at")
-        elif not found.present:
-            reasons.append(f"the {name} object is gone")
-        elif not found.equals_certificate:
-            reasons.append(f"the {name} object is not the certified version")
-        elif found.expires:
-            reasons.append(f"the {name} object has an expiration date")
-        elif found.archived:
-            reasons.append(f"the {name} object is in an archive class that no broker can read")
-    if not evidence.index_agrees:
+def _suites(suites: SuitesSaid) -> list[str]:
+    if suites.passed or suites.findings:
+        return [*suites.findings]
+    return ["the expectation suites do not pass now"]
+
+
+def _ledger(copy: CopyFacts) -> list[str]:
+    certified = None if copy.certificate is None else copy.certificate.record.ledger
+    if copy.node is None:
+        return ["the ledger's BookKeeper metadata cannot be read"]
+    if copy.node != certified:
+        return [f"the ledger differs from the certified one: {copy.node} instead of {certified}"]
+    return []
+
+
+def _objects(copy: CopyFacts) -> list[str]:
+    record = None if copy.certificate is None else copy.certificate.record
+    reasons = [
+        *_object("data", None if record is None else record.data, copy.data, copy.data_reads),
+        *_object("index", None if record is None else record.index, copy.index, copy.index_reads),
+    ]
+    if not copy.index_agrees:
         reasons.append("the index object does not decode or does not agree with the certificate")
     return reasons
 
 
-def _surroundings(evidence: ReleaseEvidence) -> list[str]:
-    reasons = _held(evidence)
-    if evidence.under_replicated is None:
+def _object(
+    name: str, certified: ObjectFacts | None, found: ObjectHead | None, reads: bool
+) -> list[str]:
+    if certified is None:
+        return [f"the {name} object could not be looked at"]
+    if found is None:
+        return [f"the {name} object is gone"]
+    if version_differences(certified, found):
+        return [f"the {name} object is not the certified version"]
+    if found.expiration is not None:
+        return [f"the {name} object has an expiration date"]
+    if not reads:
+        return [f"the {name} object is in an archive class that no broker can read"]
+    return []
+
+
+def _surroundings(topic: TopicFacts, copy: CopyFacts) -> list[str]:
+    reasons = []
+    if copy.under_replicated is None:
         reasons.append("under-replication is unknown")
-    elif evidence.under_replicated:
+    elif copy.under_replicated:
         reasons.append("the ledger is under-replicated; BookKeeper is still working on it")
-    if evidence.skips_unreadable_ledgers is None:
+    if topic.skips_unreadable_ledgers is None:
         reasons.append("a broker's autoSkipNonRecoverableData is unknown")
-    elif evidence.skips_unreadable_ledgers:
+    elif topic.skips_unreadable_ledgers:
         reasons.append(
             "a broker skips unreadable ledgers (autoSkipNonRecoverableData=true): a passing read "
             "failure would lose messages"
         )
-    if evidence.place_differs is None:
+    if topic.place_differs is None:
         reasons.append("where brokers would read the topic's objects is unknown")
-    elif evidence.place_differs:
-        reasons.append(f"place differs: {', '.join(evidence.place_differs)}")
-    if evidence.cannot_read is None:
+    elif differs := (*topic.place_differs, *_elsewhere(topic.bucket, copy)):
+        reasons.append(f"place differs: {', '.join(differs)}")
+    if topic.cannot_read is None:
         reasons.append("whether every broker can read our objects is unknown")
-    elif evidence.cannot_read:
+    elif topic.cannot_read:
         reasons.append(
             f"brokers that may serve the topic next cannot read our objects, their offload driver is "
-            f"not ours: {', '.join(evidence.cannot_read)}"
+            f"not ours: {', '.join(topic.cannot_read)}"
         )
-    if evidence.shadows:
+    if topic.shadows:
         reasons.append(
-            f"its shadow topics read the bookie copy and nothing else: {', '.join(evidence.shadows)}"
+            f"its shadow topics read the bookie copy and nothing else: {', '.join(topic.shadows)}"
         )
-    reasons.extend(evidence.user_findings)
-    if evidence.never_touched is not None:
-        reasons.append(evidence.never_touched)
-    if evidence.left_alone is not None:
-        reasons.append(evidence.left_alone)
     return reasons
+
+
+def _elsewhere(bucket: str, copy: CopyFacts) -> list[str]:
+    """Where brokers would look by the context, and where the copy lies: both must be our bucket."""
+    found = []
+    named = None if copy.context is None else copy.context.properties.get("bucket")
+    if named is not None and named != bucket:
+        found.append(f"its context names bucket {named!r}, ours is {bucket!r}")
+    certified = None if copy.certificate is None else copy.certificate.record.bucket
+    if certified is not None and certified != bucket:
+        found.append(f"its copy is in bucket {certified!r}, ours is {bucket!r}")
+    return found

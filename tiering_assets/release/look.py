@@ -9,30 +9,32 @@ half of its time is over. A fact that could not be learned stays None and makes 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from hashlib import sha256
 from uuid import UUID
 
 from resources.errors import BrokerError, FormatError, MetadataError
 from resources.metastore.ledger_info import ManagedLedger
 from resources.metastore.ledgers import LedgerNode
-from resources.metastore.offload_context import OffloadContext
+from resources.metastore.topic_names import never_touched
 from resources.object_store.store import ObjectHead, StoredObject
 from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.change.disturb import Seen, must_wait
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.holds import Holds, read_holds
 from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
+from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.ledger.quarantine import why_quarantined
 from tiering_assets.look.ledger.verification import gate_faults
 from tiering_assets.look.topic.publications import Publications, recorded_publications
 from tiering_assets.look.topic.publish_gate import BrokerSeen, cannot_read, place_differences
 from tiering_assets.look.topic.topic_evidence import Shadows, look_at_brokers, our_place, topic_of
+from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records import keys
-from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
+from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.records.signature import PublicKeys
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.reread import reread_wanted
@@ -41,25 +43,23 @@ from tiering_assets.verify.reverify import IndexNow, look_at_index
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEvidence:
-    """None is unknown. `place_differs` says where brokers would look instead of our bucket.
+    """The facts about a topic, and what the looks at its ledgers need besides.
 
-    `brokers` are the settings of each; `evidence` dates all of it, and each ledger's look adds its
-    own.
+    `brokers` are the settings of each, None where one did not tell; `evidence` dates all of it, and
+    each ledger's look adds its own.
     """
 
-    ml_name: str
+    facts: TopicFacts
     topic: ManagedLedger
     publications: Publications
-    store_now: datetime
     brokers: tuple[BrokerSeen, ...] | None
-    skips_unreadable_ledgers: bool | None
-    cannot_read: tuple[str, ...] | None
-    place_differs: tuple[str, ...] | None
-    shadows: tuple[str, ...]
-    left_alone: Wait | None
     public_keys: PublicKeys
     holds: Holds
     evidence: Dated
+
+    @property
+    def ml_name(self) -> str:
+        return self.facts.ml_name
 
 
 def gather_topic(
@@ -85,22 +85,37 @@ def gather_topic(
         brokers = _brokers(stack)
     shadows.renew()
     policy = _policy(stack, ml_name)
+    # They are only ever added: what is published anew meanwhile is not counted, and waits.
+    recorded = _publications(stack, ml_name, before, publications)
     return TopicEvidence(
-        ml_name=ml_name,
+        facts=TopicFacts(
+            ml_name=ml_name,
+            ledgers=topic.ledgers,
+            published=frozenset(ledger_id for ledger_id, _uid in recorded.pairs),
+            bucket=stack.objects.bucket,
+            store_now=stack.objects.server_time(),
+            skew_s=stack.settings.publish.clock_skew_max_s,
+            place_differs=_place_differs(stack, policy),
+            cannot_read=_cannot_read(stack, brokers, policy),
+            skips_unreadable_ledgers=_skips_unreadable_ledgers(brokers),
+            shadows=shadows.of(topic_of(ml_name)),
+            never_touched=never_touched(ml_name, topic.properties),
+            left_alone=_left_alone(stack, ml_name, seen)
+            if before is None
+            else before.facts.left_alone,
+        ),
         topic=topic,
-        # They are only ever added: what is published anew meanwhile is not counted, and waits.
-        publications=_publications(stack, ml_name, before, publications),
-        store_now=stack.objects.server_time(),
+        publications=recorded,
         brokers=brokers,
-        skips_unreadable_ledgers=_skips_unreadable_ledgers(brokers),
-        cannot_read=_cannot_read(stack, brokers, policy),
-        place_differs=_place_differs(stack, policy),
-        shadows=shadows.of(topic_of(ml_name)),
-        left_alone=must_wait(stack, ml_name, seen) if before is None else before.left_alone,
         public_keys=load_public_keys(stack.settings),
         holds=read_holds(stack),
         evidence=asked.and_(shadows.evidence),
     )
+
+
+def _left_alone(stack: Stack, ml_name: str, seen: Seen) -> str | None:
+    wait = must_wait(stack, ml_name, seen)
+    return None if wait is None else str(wait)
 
 
 def _publications(
@@ -155,24 +170,13 @@ def _place_differs(stack: Stack, policy: EffectiveOffloadPolicies | None) -> tup
 class Look:
     """One ledger before the expectation suites have judged it.
 
-    `row` is None where certificate, publication or ledger is not there: the gate needs no suite to
-    refuse that. `data_reads` and `index_reads` say whether a GET of either answers now.
+    `index_body` is None where the index object is not there or archived. `row` is None where no
+    suite is needed to refuse the ledger.
     """
 
-    context: OffloadContext | None
-    publication: Stored[Publication] | None
-    certificate: Stored[Certificate] | None
-    certificate_faults: tuple[str, ...]
-    attempt: Stored[Attempt] | None
-    outcome: Stored[Outcome] | None
-    quarantine: str | None
+    facts: CopyFacts
     ledger: LedgerNode | None
-    under_replicated: bool | None
-    data: ObjectHead | None
-    data_reads: bool
-    index_head: ObjectHead | None
-    index_reads: bool
-    index: StoredObject | None
+    index_body: StoredObject | None
     index_now: IndexNow
     evidence: Dated
     row: LedgerRow | None = None
@@ -197,26 +201,41 @@ def look_at_ledger(
         else _neighbours(stack, ledger_id, record.uid)
     )
     data = None if record is None else stack.objects.head(record.data.key)
-    index_head, index = _index(stack, record, before)
-    same = before is not None and _is_same(before, data, index_head)
-    return Look(
-        context=context,
-        publication=publication,
-        certificate=certificate,
-        certificate_faults=tuple(faults),
-        attempt=attempt,
-        outcome=outcome,
-        quarantine=None if uid is None else why_quarantined(stack, ledger_id, uid),
-        ledger=stack.ledgers.read(ledger_id),
-        under_replicated=_under_replicated(stack, ledger_id),
-        data=data,
-        data_reads=data is not None and can_be_read(stack, data),
-        index_head=index_head,
-        index_reads=index_head is not None and can_be_read(stack, index_head),
-        index=index,
-        index_now=before.index_now
+    index, body = _index(stack, record, before)
+    same = before is not None and _is_same(before, data, index)
+    quarantine = None if uid is None else why_quarantined(stack, ledger_id, uid)
+    ledger = stack.ledgers.read(ledger_id)
+    under_replicated = _under_replicated(stack, ledger_id)
+    data_reads = data is not None and can_be_read(stack, data)
+    index_reads = index is not None and can_be_read(stack, index)
+    index_now = (
+        before.index_now
         if before is not None and same
-        else look_at_index(stack, record, data, index, listed),
+        else look_at_index(stack, record, data, body, listed)
+    )
+    return Look(
+        facts=CopyFacts(
+            ledger_id=ledger_id,
+            context=context,
+            node=None if ledger is None else facts_of(ledger),
+            under_replicated=under_replicated,
+            attempt=attempt,
+            certificate=certificate,
+            certificate_faults=tuple(faults),
+            outcome=outcome,
+            publication=publication,
+            quarantine=quarantine,
+            data=data,
+            data_reads=data_reads,
+            index=index,
+            index_reads=index_reads,
+            index_sha256="" if body is None else sha256(body.body).hexdigest(),
+            index_agrees=index_now.agrees,
+            hold=about.holds.why(ledger_id, about.ml_name),
+        ),
+        ledger=ledger,
+        index_body=body,
+        index_now=index_now,
         evidence=dated,
     )
 
@@ -227,17 +246,16 @@ def _index(
     """HEAD of the index object, and its body; an archived one has none."""
     if certificate is None:
         return None, None
-    if before is not None and before.index is not None:
+    if before is not None and before.index_body is not None:
         head = stack.objects.head(certificate.index.key)
-        if _version(head) == _version(before.index_head):
-            return head, before.index
+        if _version(head) == _version(before.facts.index):
+            return head, before.index_body
     return read_unless_archived(stack, certificate.index.key)
 
 
 def _is_same(before: Look, data: ObjectHead | None, index: ObjectHead | None) -> bool:
-    return _version(data) == _version(before.data) and _version(index) == _version(
-        before.index_head
-    )
+    was = before.facts
+    return _version(data) == _version(was.data) and _version(index) == _version(was.index)
 
 
 def _version(head: ObjectHead | None) -> tuple[object, ...] | None:
@@ -254,8 +272,10 @@ def _certificate(
         return None, [f"the certificate cannot be read: {error}"]
     if found is None:
         return None, []
-    skew = timedelta(seconds=stack.settings.publish.clock_skew_max_s)
-    faults = gate_faults(found.record, ledger_id=ledger_id, uid=uid, now=about.store_now, skew=skew)
+    skew = timedelta(seconds=about.facts.skew_s)
+    faults = gate_faults(
+        found.record, ledger_id=ledger_id, uid=uid, now=about.facts.store_now, skew=skew
+    )
     unsigned = about.public_keys.problem(found.body)
     if unsigned is not None:
         faults.append(f"the certificate does not count: {unsigned}")

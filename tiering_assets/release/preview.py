@@ -122,6 +122,7 @@ def _item(
     stack: Stack, about: TopicEvidence, ledger_id: int, evidence: Evidence
 ) -> ReleasePlanItem:
     ml_name = about.ml_name
+    publication = evidence.publication
     finished = intent_of_finished(stack, about.topic, ledger_id, evidence) is not None
     return ReleasePlanItem(
         ledger_id=ledger_id,
@@ -131,7 +132,7 @@ def _item(
         suites=() if finished else evidence.suites,
         bytes=0 if evidence.ledger is None else evidence.ledger.metadata.length,
         certificate=evidence.certificate,
-        published_at=evidence.judged.published_at,
+        published_at=None if publication is None else publication.record.confirmed_at,
         bookies=frozenset()
         if evidence.ledger is None
         else frozenset(b for s in evidence.ledger.metadata.segments for b in s.bookies),

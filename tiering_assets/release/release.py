@@ -192,7 +192,7 @@ def _moved(approval: Approval, evidence: Evidence, decision: MayRelease | NotYet
     certificate = evidence.certificate
     if isinstance(decision, NotYet) or certificate is None:
         return None
-    return approval.difference(evidence.judged.ledger_id, decision.uid, certificate.sha256)
+    return approval.difference(evidence.ledger_id, decision.uid, certificate.sha256)
 
 
 def _intend(
@@ -205,11 +205,11 @@ def _intend(
 ) -> Due:
     certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication
     if certificate is None or ledger is None or publication is None:
-        raise RefusedError(f"ledger {evidence.judged.ledger_id}: released without its evidence")
+        raise RefusedError(f"ledger {evidence.ledger_id}: released without its evidence")
     entry = next(p for p in publication.record.ledgers if p.uid == decision.uid)
-    _file(stack, ml_name, evidence.judged.ledger_id, decision.uid)
+    _file(stack, ml_name, evidence.ledger_id, decision.uid)
     intent, _ours = stack.book.create_or_read(
-        keys.release_intent(evidence.judged.ledger_id, decision.uid),
+        keys.release_intent(evidence.ledger_id, decision.uid),
         ReleaseIntent(
             ledger=facts_of(ledger),
             uid=decision.uid,

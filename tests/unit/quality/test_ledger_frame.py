@@ -5,14 +5,25 @@ from dataclasses import replace
 import pytest
 
 from resources.metastore.offload_context import OffloadContext
-from tests.support.ledger_facts import CERTIFICATE, LEDGER_ID, OTHER_UID, SOUND, UID, head, listed
+from tests.support.ledger_facts import (
+    CERTIFICATE,
+    LEDGER_ID,
+    OTHER_UID,
+    SOUND,
+    STARTED,
+    UID,
+    head,
+    listed,
+    stored,
+)
 from tiering_assets.quality.ledger_frame import ledger_rows
 from tiering_assets.records.models import SuiteResult
 
 
 def row(*, ledgers=None, certificate=CERTIFICATE, **copy):
     topic = SOUND.topic if ledgers is None else replace(SOUND.topic, ledgers=tuple(ledgers))
-    [found] = ledger_rows(topic, [replace(SOUND.copy, certificate=certificate, **copy)])
+    proven = stored(certificate, "certificate record", STARTED)
+    [found] = ledger_rows(topic, [replace(SOUND.copy, certificate=proven, **copy)])
     return found
 
 
@@ -89,6 +100,12 @@ def test_each_field_that_holds_no_digest_is_counted(text):
     bad = replace(CERTIFICATE, previous=text, blocks=(replace(first, sha256=text), *rest))
     assert row(certificate=bad).digests_missing == 2
     assert row().digests_missing == 0
+
+
+@pytest.mark.parametrize("version", [None, "null"])
+def test_what_lay_there_before_the_bucket_kept_versions_is_the_same_version(version):
+    found = row(index=replace(head("index", 300, '"i"'), version_id=version))
+    assert found.index_version == found.certified_index_version == ""
 
 
 # ----- the objects

@@ -5,12 +5,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 
 from tests.support.index_damage import DAMAGES as INDEX_DAMAGES
-from tests.support.ledger_damage import DAMAGES
+from tests.support.ledger_damage import DAMAGES, in_record, in_store
 from tests.support.ledger_facts import HOUR, SOUND, STARTED
 from tests.support.sim_judge import judge_ledgers
 from tiering_assets.quality.checks import CHECKS, CHECKS_BY_NAME, Above, Equal, OneOf
@@ -100,9 +100,12 @@ def test_what_is_not_there_fails_all_that_is_said_of_it():
 @pytest.mark.parametrize("clock", ["attempt_stored_at", "attempt"])
 def test_a_clock_that_was_set_once_is_no_reason_to_hold(clock):
     late = STARTED + 5 * HOUR
-    attempt: Any = SOUND.copy.attempt
-    changed: Any = late if clock == "attempt_stored_at" else replace(attempt, started_at=late)
-    row = replace(SOUND, copy=replace(SOUND.copy, **{clock: changed})).row()
+    damage = (
+        in_store("attempt", stored_at=late)
+        if clock == "attempt_stored_at"
+        else in_record("attempt", started_at=late)
+    )
+    row = damage(SOUND).row()
     assert failed_names(judge_ledgers([row])[42]) == set()
 
 

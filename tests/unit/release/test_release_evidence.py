@@ -10,6 +10,7 @@ from resources.errors import BrokerError
 from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from resources.metastore.topic_names import managed_ledger_path
 from resources.pulsar.activity import TopicActivity
+from tests.support.ledger_damage import changed
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.disturb import see
@@ -18,12 +19,11 @@ from tiering_assets.release import evidence as release_evidence
 from tiering_assets.release import evidence as suite_evidence
 from tiering_assets.release import look as release_look
 from tiering_assets.release.evidence import UnjudgedLedgers, gather, judge_all, look_at_ledgers
-from tiering_assets.release.gate import ObjectNow
+from tiering_assets.release.gate import decide_release
 from tiering_assets.release.look import gather_topic
 
 PATH = managed_ledger_path(TOPIC)
 OTHER = UUID(int=7)
-SOUND = ObjectNow(present=True, equals_certificate=True)
 
 
 class Asker:
@@ -50,6 +50,16 @@ class Asker:
     def judged_by(self, look):
         [found] = judge_all(self.stack, [UnjudgedLedgers(about=self.about, looks={0: look})])
         return found[0].judged
+
+
+def refused(judged):
+    """Why the gate does not let the ledger go; the lag is none of it."""
+    decision = decide_release(judged, lag=timedelta(0), now=judged.topic.store_now)
+    return getattr(decision, "reasons", ())
+
+
+def with_facts(look, **changes):
+    return replace(look, facts=replace(look.facts, **changes))
 
 
 @pytest.fixture
@@ -94,31 +104,35 @@ def edit_context(scene, edit):
 
 def test_a_ledger_that_may_go_shows_all_of_it(asker, due):
     found = asker.judged()
-    assert found.context_uid == found.published_uid == found.certified_uid == due.uid
-    assert found.context_complete
-    assert found.chain_intact
-    assert found.suite_passed
-    assert found.facts_now == found.certified_facts == due.ledger
-    assert found.data == found.index == SOUND
-    assert found.index_agrees
-    assert found.place_differs == ()
-    assert found.left_alone is None
+    copy = found.copy
+    assert copy.context.uid == copy.certificate.record.uid == copy.certified_entry.uid == due.uid
+    assert copy.context.complete
+    assert copy.publication.record.ledgers == copy.published
+    assert found.suites.passed
+    assert copy.node == copy.certificate.record.ledger == due.ledger
+    assert (copy.data.key, copy.index.key) == (due.data.key, due.index.key)
+    assert copy.data_reads
+    assert copy.index_reads
+    assert copy.index_agrees
+    assert found.topic.place_differs == ()
+    assert found.topic.left_alone is None
+    assert refused(found) == ()
 
 
 @pytest.mark.parametrize("ledger_id", [1, 99])
 def test_of_a_ledger_that_nobody_copied_nothing_is_said(asker, ledger_id):
     found = asker.judged(ledger_id)
-    assert (found.context_uid, found.published_uid, found.certified_uid) == (None, None, None)
-    assert (found.data, found.index, found.certified_facts) == (None, None, None)
-    assert not found.context_complete
-    assert not found.chain_intact
-    assert not found.suite_passed
-    assert not found.index_agrees
+    copy = found.copy
+    assert (copy.context, copy.publication, copy.certificate) == (None, None, None)
+    assert (copy.data, copy.index, copy.attempt, copy.outcome) == (None, None, None, None)
+    assert (copy.published, copy.certified_entry) == ((), None)
+    assert not found.suites.passed
+    assert not copy.index_agrees
 
 
 def test_a_context_that_its_broker_has_begun_is_not_complete(asker, scene):
     edit_context(scene, lambda context: setattr(context, "complete", False))
-    assert not asker.judged().context_complete
+    assert not asker.judged().copy.context.complete
 
 
 @pytest.mark.parametrize("lost", ["publications", "certificates", "bookkeeper"])
@@ -129,11 +143,10 @@ def test_where_one_is_missing_no_suite_is_asked(asker, scene, lost):
         lose(scene, lost)
     assert asker.look().row is None
     found = asker.judged()
-    assert not found.suite_passed
-    assert (found.published_uid is None) == (lost == "publications")
-    assert (found.certified_uid is None) == (lost == "certificates")
-    assert (found.facts_now is None) == (lost == "bookkeeper")
-    assert found.chain_intact == (lost == "bookkeeper")
+    assert not found.suites.passed
+    assert (found.copy.publication is None) == (lost == "publications")
+    assert (found.copy.certificate is None) == (lost == "certificates")
+    assert (found.copy.node is None) == (lost == "bookkeeper")
 
 
 def test_a_row_has_what_is_missing_of_the_other_records(asker, scene):
@@ -149,11 +162,11 @@ def test_a_copy_that_took_a_day_by_the_stores_clock_took_a_day(asker, monkeypatc
 
     def look(*args):
         found = release_look.look_at_ledger(*args)
-        attempt, certificate = found.attempt, found.certificate
+        attempt, certificate = found.facts.attempt, found.facts.certificate
         assert attempt is not None
         assert certificate is not None
         began = certificate.stored_at - timedelta(days=1)
-        return replace(found, attempt=replace(attempt, stored_at=began))
+        return with_facts(found, attempt=replace(attempt, stored_at=began))
 
     monkeypatch.setattr(release_evidence, "look_at_ledger", look)
     assert asker.look().row.verified_after_ms == 86_400_000
@@ -161,7 +174,7 @@ def test_a_copy_that_took_a_day_by_the_stores_clock_took_a_day(asker, monkeypatc
 
 def test_suites_that_were_not_run_did_not_pass(asker):
     asker.stack = replace(asker.stack, judge_ledgers=lambda _rows: {})
-    assert not asker.judged().suite_passed
+    assert not asker.judged().suites.passed
 
 
 def test_a_topic_that_is_busy_says_so(asker, scene):
@@ -169,31 +182,30 @@ def test_a_topic_that_is_busy_says_so(asker, scene):
     scene.wait(120)
     busy = TopicActivity(consumers=10**6, delayed_messages=0, transactions=0)
     scene.broker.activity = lambda _topic: busy
-    assert "1000000" in asker.judged().left_alone
+    assert "1000000" in asker.judged().topic.left_alone
 
 
 # ----- the chain of records
 
 
 def in_record(name, **changes):
-    return lambda look: replace(
-        look,
-        **{name: replace(found := getattr(look, name), record=replace(found.record, **changes))},
-    )
+    return lambda look: with_facts(look, **{name: changed(getattr(look.facts, name), **changes)})
 
 
 def in_entry(**changes):
     def change(look):
-        [entry] = look.publication.record.ledgers
+        [entry] = look.facts.publication.record.ledgers
         return in_record("publication", ledgers=(replace(entry, **changes),))(look)
 
     return change
 
 
+BROKEN = "the chain of records behind the certificate is broken"
+
+
 BROKEN_LINKS = {
-    "no certificate": lambda look: replace(look, certificate=None),
-    "no attempt": lambda look: replace(look, attempt=None),
-    "no outcome": lambda look: replace(look, outcome=None),
+    "no attempt": lambda look: with_facts(look, attempt=None),
+    "no outcome": lambda look: with_facts(look, outcome=None),
     "a certificate after another attempt": in_record("certificate", previous="0" * 64),
     "an outcome after another certificate": in_record("outcome", previous="0" * 64),
     "an abandoned attempt": in_record("outcome", outcome="abandon"),
@@ -207,8 +219,8 @@ BROKEN_LINKS = {
 @pytest.mark.parametrize("broken", BROKEN_LINKS)
 def test_each_link_of_the_chain_is_asked_for(asker, broken):
     look = asker.look()
-    assert asker.judged_by(look).chain_intact
-    assert not asker.judged_by(BROKEN_LINKS[broken](look)).chain_intact
+    assert refused(asker.judged_by(look)) == ()
+    assert BROKEN in refused(asker.judged_by(BROKEN_LINKS[broken](look)))
 
 
 def test_ledgers_that_were_published_together_have_a_chain_each(scene):
@@ -216,8 +228,11 @@ def test_ledgers_that_were_published_together_have_a_chain_each(scene):
     ids = [scene.fill(TOPIC), scene.fill(TOPIC)]
     assert {one.state for one in offload_batch(scene.process(), ids)} == {"published"}
     asker = Asker(scene)
-    assert [asker.judged(i).chain_intact for i in ids] == [True, True]
-    assert asker.look(ids[0]).publication.key == asker.look(ids[1]).publication.key
+    for ledger_id in ids:
+        assert asker.judged(ledger_id).copy.certified_entry.ledger_id == ledger_id
+        assert BROKEN not in refused(asker.judged(ledger_id))
+    first, second = (asker.look(i).facts.publication for i in ids)
+    assert first.key == second.key
 
 
 # ----- the objects, and where brokers look for them
@@ -235,21 +250,26 @@ def test_each_object_is_compared_as_it_lies_there(asker, scene, due, name, what)
         objects.expire(key, 'rule-id="all"')
     else:
         objects.move(key, "GLACIER")
+    said = {
+        "gone": "is gone",
+        "replaced": "is not the certified version",
+        "expires": "has an expiration date",
+        "archived": "is in an archive class that no broker can read",
+    }
     found = asker.judged()
-    assert getattr(found, name) == replace(
-        SOUND,
-        present=what != "gone",
-        equals_certificate=what in ("expires", "archived"),
-        expires=what == "expires",
-        archived=what == "archived",
-    )
-    assert getattr(found, "index" if name == "data" else "data") == SOUND
+    told = [one for one in refused(found) if one.startswith(("the data obj", "the index obj"))]
+    assert told[0] == f"the {name} object {said[what]}"
+    assert (getattr(found.copy, name) is None) == (what == "gone")
+    assert getattr(found.copy, f"{name}_reads") == (what in ("replaced", "expires"))
+    assert getattr(found.copy, "index_reads" if name == "data" else "data_reads")
+    other = "index" if name == "data" else "data"
+    assert not any(one.startswith(f"the {other} object is") for one in told)
 
 
 def test_an_index_that_cannot_be_read_has_no_digest(asker, scene, due):
     scene.world.objects.move(due.index.key, "GLACIER")
     look = asker.look()
-    assert look.index is None
+    assert look.index_body is None
     assert look.row.index_sha256 == ""
 
 
@@ -266,21 +286,19 @@ def forget_bucket(context):
 
 def test_a_context_that_names_another_bucket_says_so(asker, scene):
     edit_context(scene, rename_bucket)
-    assert asker.judged().place_differs == (
-        "its context names bucket 'elsewhere', ours is 'sim-bucket'",
-    )
+    place = "place differs: its context names bucket 'elsewhere', ours is 'sim-bucket'"
+    assert place in refused(asker.judged())
 
 
 def test_a_context_that_names_no_bucket_is_read_from_where_its_broker_looks(asker, scene):
     edit_context(scene, forget_bucket)
-    assert asker.judged().place_differs == ()
+    assert not any(one.startswith("place differs") for one in refused(asker.judged()))
 
 
 def test_a_copy_that_was_certified_in_another_bucket_says_so(asker):
     look = in_record("certificate", bucket="elsewhere")(asker.look())
-    assert asker.judged_by(look).place_differs == (
-        "its copy is in bucket 'elsewhere', ours is 'sim-bucket'",
-    )
+    place = "place differs: its copy is in bucket 'elsewhere', ours is 'sim-bucket'"
+    assert place in refused(asker.judged_by(look))
 
 
 def test_where_brokers_do_not_say_where_they_look_nothing_is_known(asker, scene):
@@ -288,7 +306,7 @@ def test_where_brokers_do_not_say_where_they_look_nothing_is_known(asker, scene)
         raise BrokerError("no answer")
 
     scene.broker.effective_offload_policies = silent
-    found = asker.judged()
+    found = asker.judged().topic
     assert found.place_differs is None
     assert found.cannot_read is None
 
@@ -324,13 +342,13 @@ def test_what_is_as_it_was_is_not_judged_again(asker, scene, suites):
     first, second = look_twice(asker, lambda: scene.wait(5))
     assert suites.runs == 1
     assert second.verdicts is first.verdicts
-    assert second.judged.suite_passed
+    assert second.judged.suites.passed
 
 
 def test_records_that_went_meanwhile_are_judged_anew(asker, scene, suites):
     _first, second = look_twice(asker, lambda: lose(scene, "attempts"))
     assert suites.runs == 2
-    assert not second.judged.suite_passed
+    assert not second.judged.suites.passed
 
 
 def test_an_index_that_was_written_again_is_judged_anew(asker, scene, suites, due):
@@ -348,7 +366,7 @@ def test_an_index_that_was_written_again_is_judged_anew(asker, scene, suites, du
 def test_a_ledger_that_no_suite_is_asked_about_may_be_looked_at_twice(asker, suites):
     _first, second = look_twice(asker, lambda: None, ledger_id=1)
     assert suites.runs == 0
-    assert not second.judged.suite_passed
+    assert not second.judged.suites.passed
 
 
 def test_users_suites_are_asked_each_time(asker, suites, monkeypatch):

@@ -71,7 +71,7 @@ def test_a_second_look_reads_neither_object_again(look, due, reads):
     second = look(first)
     assert reads[due.index.key] == reads[due.data.key] == 0
     assert second.index_now is first.index_now
-    assert second.index is first.index
+    assert second.index_body is first.index_body
 
 
 def test_a_data_object_of_another_time_has_its_headers_read_again(scene, look, due, reads):
@@ -95,11 +95,11 @@ def test_an_index_of_another_time_is_read_again_and_the_headers_too(scene, look,
 def test_an_index_that_could_not_be_read_before_is_read_with_what_else_is(scene, look, due):
     scene.world.objects.move(due.index.key, "GLACIER")
     first = look()
-    assert first.index is None
+    assert first.index_body is None
     scene.world.objects.move(due.index.key, "STANDARD")
     write_again(scene, due.data.key)
     second = look(first)
-    assert second.index is not None
+    assert second.index_body is not None
     assert second.index_now.agrees
 
 
@@ -113,7 +113,7 @@ def test_the_bytes_count_as_read_only_where_nobody_reads_them_again(scene, look)
 def test_a_certificate_that_nobody_signed_is_at_fault_where_keys_are_configured(look):
     key = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
     keys = PublicKeys([key.public_bytes(pem.Encoding.PEM, pem.PublicFormat.SubjectPublicKeyInfo)])
-    assert look().certificate_faults == ()
-    assert look(public_keys=keys).certificate_faults == (
+    assert look().facts.certificate_faults == ()
+    assert look(public_keys=keys).facts.certificate_faults == (
         "the certificate does not count: it is not signed",
     )

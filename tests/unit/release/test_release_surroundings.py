@@ -55,8 +55,8 @@ def test_brokers_that_do_not_tell_their_settings_leave_both_facts_unknown(scene,
     scene.broker.runtime_configs = silent
     about = gather()
     assert about.brokers is None
-    assert about.cannot_read is None
-    assert about.skips_unreadable_ledgers is None
+    assert about.facts.cannot_read is None
+    assert about.facts.skips_unreadable_ledgers is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_brokers_that_do_not_tell_their_settings_leave_both_facts_unknown(scene,
 )
 def test_a_broker_that_does_not_say_whether_it_skips_leaves_it_unknown(scene, gather, said, skips):
     scene.set_config(autoSkipNonRecoverableData=said)
-    assert gather().skips_unreadable_ledgers is skips
+    assert gather().facts.skips_unreadable_ledgers is skips
 
 
 def test_what_is_young_is_not_asked_again(scene, gather, asked):

@@ -10,7 +10,6 @@ Differences are listed, not raised, so that a quarantine record can name them al
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -18,9 +17,9 @@ from typing import Final
 from uuid import UUID
 
 from resources.errors import IntegrityError, SettingsError
-from resources.object_store.store import ObjectHead, StoredObject
+from resources.object_store.store import ObjectHead, StoredObject, kept_version
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
-from tiering_assets.offload_format.digests import object_digest
+from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
@@ -171,18 +170,20 @@ def head_differences(name: str, certified: ObjectFacts, head: ObjectHead | None)
         ]
     return [
         f"{name} object: {what}: expected {want}, found {have}"
-        for what, want, have in (
-            ("size", certified.size, head.size),
-            ("ETag", certified.etag, head.etag),
-            ("version", _version(certified.version_id), _version(head.version_id)),
-        )
-        if want != have
+        for what, want, have in version_differences(certified, head)
     ]
 
 
-def _version(version_id: str | None) -> str | None:
-    """What was written before its bucket kept versions is named "null" afterwards."""
-    return None if version_id == "null" else version_id
+def version_differences(
+    certified: ObjectFacts, head: ObjectHead
+) -> list[tuple[str, object, object]]:
+    """What of an object's identity differs, the certified value and the one found."""
+    wanted: list[tuple[str, object, object]] = [
+        ("size", certified.size, head.size),
+        ("ETag", certified.etag, head.etag),
+        ("version", kept_version(certified.version_id), kept_version(head.version_id)),
+    ]
+    return [one for one in wanted if one[1] != one[2]]
 
 
 def _block(block: BlockFacts, row: BlockRow) -> list[str]:
@@ -197,10 +198,6 @@ def _block(block: BlockFacts, row: BlockRow) -> list[str]:
         )
         if want != have
     ]
-
-
-_HEX = frozenset(string.hexdigits.lower())
-_SHA256_DIGITS = 64
 
 
 def inconsistencies(certificate: Certificate) -> list[str]:
@@ -229,7 +226,7 @@ def inconsistencies(certificate: Certificate) -> list[str]:
     found += [f"suite {s.name} did not pass" for s in certificate.suites if not s.success]
     digests = [b.sha256 for b in blocks]
     named = [*digests, *(b.entries_sha256 for b in blocks), certificate.index.sha256]
-    if not all(_is_digest(one) for one in named):
+    if not all(is_sha256(one) for one in named):
         found.append("a field that should hold a SHA-256 does not")
     elif (digest := object_digest(digests)) != certificate.data.sha256:
         found.append(
@@ -286,7 +283,3 @@ def gate_faults(
     if contradictions:
         found.append(f"the certificate contradicts itself: {'; '.join(contradictions[:3])}")
     return found
-
-
-def _is_digest(text: str) -> bool:
-    return len(text) == _SHA256_DIGITS and _HEX.issuperset(text)
