@@ -17,8 +17,8 @@ from resources.bookkeeper.connection import Connection
 from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from resources.bookkeeper.placement import (
     batch_reads_allowed,
-    segment_end,
-    segment_number,
+    fragment_end,
+    fragment_number,
     write_set_of,
 )
 from resources.bookkeeper.pool import BatchSupport, BookiePool
@@ -146,7 +146,7 @@ class LedgerReader:
     def _iterate(self, first: int, last: int, replica: int) -> Iterator[list[Entry]]:
         position = first
         while position <= last:
-            end = min(last, segment_end(self._metadata, segment_number(self._metadata, position)))
+            end = min(last, fragment_end(self._metadata, fragment_number(self._metadata, position)))
             preferred = self._order(position, replica)[0]
             try:
                 for entries in self._stream(position, end, replica, preferred):
@@ -235,8 +235,8 @@ class LedgerReader:
 
     def _order(self, entry_id: int, replica: int) -> list[str]:
         """The bookies that hold an entry, the one to ask first in front."""
-        number = segment_number(self._metadata, entry_id)
-        ring = self._metadata.segments[number].bookies
+        number = fragment_number(self._metadata, entry_id)
+        ring = self._metadata.fragments[number].bookies
         if batch_reads_allowed(self._metadata):
             # Every bookie has every entry: stay with one per ledger and segment, which keeps its
             # read-ahead useful, and with different ones for different ledgers.
@@ -271,7 +271,7 @@ class LedgerReader:
                     f"ledger {self._metadata.ledger_id} was closed and its {name} changed; "
                     "start again from its metadata"
                 )
-        if found.segments == self._metadata.segments:
+        if found.fragments == self._metadata.fragments:
             return False
         self._metadata = found
         return True

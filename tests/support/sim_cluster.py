@@ -113,7 +113,7 @@ class SimCluster:
             ack_quorum=1,
             digest_type=DigestType.CRC32C,
             password=b"",
-            segments=(EnsembleFragment(0, (BOOKIE,)),),
+            fragments=(EnsembleFragment(0, (BOOKIE,)),),
             ctime_ms=self.metadata.clock_ms() if not closed else self._ctime_ms(ledger_id),
             custom={"pulsar/managed-ledger": self.owner[ledger_id].encode()},
         )

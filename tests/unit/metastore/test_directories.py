@@ -43,7 +43,7 @@ def ledger(ledger_id, **changes):
         "ensemble_size": 1,
         "write_quorum": 1,
         "ack_quorum": 1,
-        "segments": (EnsembleFragment(0, ("bk1:3181",)),),
+        "fragments": (EnsembleFragment(0, ("bk1:3181",)),),
         "password": b"secret",
     }
     return LedgerMetadata(**(values | changes))

@@ -70,7 +70,7 @@ def object_event(
     metadata = object_metadata(
         certificate,
         seconds=certificate.seconds if copy_s is None else copy_s,
-        ensembles=None if node is None else node.metadata.segments,
+        ensembles=None if node is None else node.metadata.fragments,
     )
     return _of_certificate(OFFLOADED_OBJECTS, certificate, metadata, noop=noop)
 
