@@ -300,7 +300,8 @@ def _decided(stored: Stored[Outcome] | None, certificate: Stored[Certificate]) -
 
 def _published(copy: CopyFacts) -> _Columns:
     record = None if copy.publication is None else copy.publication.record
-    first = copy.certified_entry or next(iter(copy.published), None)
+    certified_first = sorted(copy.published, key=lambda entry: entry != copy.certified_entry)
+    first = next(iter(certified_first), None)
     return {
         "published_topic": None if record is None else record.ml_name,
         "times_published": len(copy.published),

@@ -40,20 +40,22 @@ class Verdicts:
         """All results, those of users' suites last."""
         return (*(() if self.index is None else (self.index,)), *self.ledger, *self.user)
 
-    def said(self, certificate: Certificate | None) -> SuitesSaid:
-        """What the gate is told: whether ours pass now, and passed when the copy was certified."""
+    def said(self, certified: Sequence[SuiteResult]) -> SuitesSaid:
+        """What the gate is told; `certified` are those that were run before the certificate."""
         return SuitesSaid(
-            passed=self._pass(() if certificate is None else certificate.suites),
-            findings=self._findings(),
+            passed=self.passed(certified),
+            findings=self.findings,
             user_findings=user_findings(self.user),
         )
 
-    def _pass(self, certified: Sequence[SuiteResult]) -> bool:
+    def passed(self, certified: Sequence[SuiteResult]) -> bool:
+        """Whether all of ours pass now, and those that the certificate names passed then."""
         if self.index is None or not self.ledger:
             return False
         return all(one.success for one in (self.index, *self.ledger, *certified))
 
-    def _findings(self) -> tuple[str, ...]:
+    @property
+    def findings(self) -> tuple[str, ...]:
         """Why ours do not pass: suite, expectation, expected and found."""
         found: list[str] = []
         if self.index is not None and self.index_facts is not None:
@@ -208,9 +210,9 @@ def _timeless(row: LedgerRow | None) -> LedgerRow | None:
 
 def _evidence(about: TopicEvidence, look: Look, verdicts: Verdicts) -> Evidence:
     certificate = look.facts.certificate
-    said = verdicts.said(None if certificate is None else certificate.record)
+    certified = () if certificate is None else certificate.record.suites
     return Evidence(
-        judged=ReleaseEvidence(topic=about.facts, copy=look.facts, suites=said),
+        judged=ReleaseEvidence(topic=about.facts, copy=look.facts, suites=verdicts.said(certified)),
         look=look,
         verdicts=verdicts,
         dated=look.evidence.and_(about.evidence),

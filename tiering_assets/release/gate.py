@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from resources.metastore.offload_context import OffloadContext
 from resources.object_store.store import ObjectHead
 from tiering_assets.ground.evidence import lag_elapsed
 from tiering_assets.look.ledger.verification import version_differences
@@ -72,7 +73,7 @@ def decide_release(
         *_ledger(copy),
         *_objects(copy),
         *_held(copy),
-        *_surroundings(topic, copy),
+        *_surroundings(topic, copy, copy.context),
         *suites.user_findings,
         *(why for why in (topic.never_touched, topic.left_alone) if why is not None),
     ]
@@ -171,7 +172,7 @@ def _object(
     return []
 
 
-def _surroundings(topic: TopicFacts, copy: CopyFacts) -> list[str]:
+def _surroundings(topic: TopicFacts, copy: CopyFacts, context: OffloadContext) -> list[str]:
     reasons = []
     if copy.under_replicated is None:
         reasons.append("under-replication is unknown")
@@ -186,7 +187,7 @@ def _surroundings(topic: TopicFacts, copy: CopyFacts) -> list[str]:
         )
     if topic.place_differs is None:
         reasons.append("where brokers would read the topic's objects is unknown")
-    elif differs := (*topic.place_differs, *_elsewhere(topic.bucket, copy)):
+    elif differs := (*topic.place_differs, *_elsewhere(topic.bucket, copy, context)):
         reasons.append(f"place differs: {', '.join(differs)}")
     if topic.cannot_read is None:
         reasons.append("whether every broker can read our objects is unknown")
@@ -202,10 +203,10 @@ def _surroundings(topic: TopicFacts, copy: CopyFacts) -> list[str]:
     return reasons
 
 
-def _elsewhere(bucket: str, copy: CopyFacts) -> list[str]:
+def _elsewhere(bucket: str, copy: CopyFacts, context: OffloadContext) -> list[str]:
     """Where brokers would look by the context, and where the copy lies: both must be our bucket."""
     found = []
-    named = None if copy.context is None else copy.context.properties.get("bucket")
+    named = context.properties.get("bucket")
     if named is not None and named != bucket:
         found.append(f"its context names bucket {named!r}, ours is {bucket!r}")
     certified = None if copy.certificate is None else copy.certificate.record.bucket

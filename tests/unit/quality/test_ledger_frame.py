@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from resources.metastore.offload_context import OffloadContext
+from tests.support.ledger_damage import in_copy, published_again
 from tests.support.ledger_facts import (
     CERTIFICATE,
     LEDGER_ID,
@@ -106,6 +107,17 @@ def test_each_field_that_holds_no_digest_is_counted(text):
 def test_what_lay_there_before_the_bucket_kept_versions_is_the_same_version(version):
     found = row(index=replace(head("index", 300, '"i"'), version_id=version))
     assert found.index_version == found.certified_index_version == ""
+
+
+def test_of_several_entries_that_of_the_certified_attempt_counts():
+    again = in_copy(published_again)(SOUND)
+    assert again.copy.published[0].uid == OTHER_UID
+    assert again.row().times_published == 2
+    assert again.row().published_certificate == SOUND.row().certificate_sha256
+
+
+def test_the_attempts_start_is_in_milliseconds_of_its_record():
+    assert row().started_ms == round(STARTED.timestamp() * 1000)
 
 
 # ----- the objects

@@ -177,6 +177,14 @@ def test_suites_that_were_not_run_did_not_pass(asker):
     assert not asker.judged().suites.passed
 
 
+def test_a_suite_that_failed_when_the_copy_was_certified_has_not_passed(asker):
+    look = asker.look()
+    [suite, *_more] = look.facts.certificate.record.suites
+    failed = in_record("certificate", suites=(replace(suite, success=False),))(look)
+    assert asker.judged_by(look).suites.passed
+    assert not asker.judged_by(failed).suites.passed
+
+
 def test_a_topic_that_is_busy_says_so(asker, scene):
     scene.broker.load(TOPIC)
     scene.wait(120)
