@@ -346,9 +346,11 @@ def _publish_topic(
         due = {i: one for i, one in certificates.items() if i not in waiting}
     except TierkeeperError as error:
         return dict.fromkeys(certificates, error)
-    order = ToPublish(certificates=due, ml_czxid=czxid) if due else None
-    published = change_topic(stack, ml_name, publish=order).published
-    return {**dict.fromkeys(waiting, NOT_DUE), **published}
+    results: dict[int, PublishResult] = dict.fromkeys(waiting, NOT_DUE)
+    if due:
+        order = ToPublish(certificates=due, ml_czxid=czxid)
+        results.update(change_topic(stack, ml_name, publish=order).published)
+    return results
 
 
 def _with_result(outcome: LedgerOutcome, result: PublishResult) -> LedgerOutcome:

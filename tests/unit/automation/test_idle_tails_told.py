@@ -14,6 +14,7 @@ from tiering_assets.automation import admission
 from tiering_assets.automation.admission import AWAKE_S, Offloads
 from tiering_assets.automation.rounds import walk
 from tiering_assets.automation.tick_memory import TickMemory
+from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.disturb import not_due, pending_due_at
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger
@@ -37,8 +38,8 @@ def test_a_published_ledger_of_the_run_is_no_reason_to_wait_and_none_to_reload(s
     assert len(scene.stack.book.keys(keys.DISTURBANCES)) == 1
 
 
-def test_what_waits_asks_its_broker_nothing(scene):
-    scene.set_policy(bucket="another")
+def test_what_waits_asks_its_broker_nothing(scene, monkeypatch):
+    monkeypatch.setattr(pipeline, "change_topic", pytest.fail)
     assert scene.offload(TAIL, when_due=True).state == "waiting to disturb"
 
 
