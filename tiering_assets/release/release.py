@@ -110,11 +110,6 @@ def prepare_release(
 ) -> ReleaseWork:
     """Gather evidence, decide, and write the intent of each ledger that goes."""
     seen = seen or see(stack, ml_name)
-    if not stack.one_metadata_store:
-        raise RefusedError(
-            "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
-            "the delete be guarded by the topic's version"
-        )
     found = stack.topics.read(ml_name)
     if found is None:
         raise deleted(ml_name, "released")
