@@ -29,6 +29,7 @@ from resources.metastore.topic_names import managed_ledger_path
 from resources.metastore.topics import TopicDirectory
 from resources.object_store.s3 import S3ObjectStore
 from resources.settings_sources import load_settings
+from tests.support.default_cluster import CLUSTER
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_clients import Process
@@ -67,7 +68,7 @@ def main() -> None:
     ):
         for name in ("rebuild", "again"):
             wall, cpu = time.perf_counter(), time.process_time()
-            found = rebuild(stack, instance)
+            found = rebuild(stack, instance, CLUSTER)
             print(
                 f"{name}: {time.perf_counter() - wall:.1f} s, {time.process_time() - cpu:.1f} s of "
                 f"processor: {found.partitions_added} partitions, "

@@ -20,10 +20,10 @@ from resources.settings_protocol import setting
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataSettings:
     store: str = setting(
-        "zk:127.0.0.1:2181", "metadata store, zk:host:port[,host:port][/chroot]; others are refused"
+        "zk:127.0.0.1:2181",
+        "store of Pulsar's metadata, its configuration and BookKeeper's metadata, "
+        "zk:host:port[,host:port][/chroot]; others are refused",
     )
-    configuration_store: str = setting("", "configuration store if it is not the same one")
-    bookkeeper_store: str = setting("", "metadata store of BookKeeper if it is not the same one")
     ledgers_root: str = setting("/ledgers", "root of BookKeeper's metadata")
     session_timeout_s: float = setting(10.0, "ZooKeeper session timeout in seconds")
     connect_timeout_s: float = setting(10.0, "seconds to wait for the first connection")

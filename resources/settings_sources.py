@@ -297,11 +297,6 @@ def _check(loaded: LoadedSettings) -> None:
             "metadata.store",
             "only ZooKeeper is supported, as zk:host:port[,host:port][/chroot]",
         )
-    for name in ("metadata.configuration_store", "metadata.bookkeeper_store"):
-        if _value(settings, _KNOWN[name]) not in ("", settings.metadata.store):
-            raise _broken(
-                loaded, name, f"must be empty or equal metadata.store ({settings.metadata.store!r})"
-            )
     if bool(settings.store.access_key) != bool(settings.store.secret_key):
         missing = "secret_key" if settings.store.access_key else "access_key"
         raise SettingsError(f"store.{missing} is not set: set both keys, or neither")

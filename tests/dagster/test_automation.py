@@ -22,10 +22,12 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._daemon.types import DaemonHeartbeat
 from dagster_shared.error import SerializableErrorInfo
 
-from tiering_assets.defs.automation.all import SENSORS
+from resources.settings import Settings
+from tiering_assets.defs.automation.all import sensors_of
 from tiering_assets.defs.automation.automation import read_status, start_stopped
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SENSORS = sensors_of(Settings())
 NAMES = [sensor.name for sensor in SENSORS]
 
 
@@ -73,7 +75,7 @@ def beat(instance, age_s=10.0):
 
 
 def status(instance, wanted=True):
-    return read_status(instance, wanted=wanted, now=NOW)
+    return read_status(instance, SENSORS, wanted=wanted, now=NOW)
 
 
 def problems(instance):
@@ -122,9 +124,9 @@ def test_a_sensor_that_somebody_stopped_differs_until_it_is_started_again(instan
     assert problems(instance) == {
         "release_due": "somebody stopped it: `tierkeeper auto on` starts it again"
     }
-    assert start_stopped(instance) == ["release_due"]
+    assert start_stopped(instance, SENSORS) == ["release_due"]
     assert not status(instance).differs
-    assert start_stopped(instance) == []
+    assert start_stopped(instance, SENSORS) == []
 
 
 def test_a_sensor_that_fails_or_stands_still_differs_and_says_why(instance):
@@ -147,4 +149,4 @@ def test_a_sensor_that_fails_or_stands_still_differs_and_says_why(instance):
 def test_sensors_of_others_are_none_of_ours(instance):
     add_sensor(instance, "of_another_team", status=InstigatorStatus.STOPPED)
     assert "of_another_team" not in {one.name for one in status(instance).sensors}
-    assert start_stopped(instance) == []
+    assert start_stopped(instance, SENSORS) == []

@@ -10,6 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.default_cluster import (
+    DELETED_BOOKIE_LEDGERS,
+    OFFLOAD_CONTEXTS,
+    PARTITION_SET,
+    RELEASED_LEDGERS,
+)
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
@@ -23,13 +29,7 @@ from tiering_assets.defs.shared.batch_summary import (
     summary_metadata,
 )
 from tiering_assets.defs.shared.metadata import bytes_text, duration_text
-from tiering_assets.defs.shared.partitions import (
-    DELETED_BOOKIE_LEDGERS,
-    OFFLOAD_CONTEXTS,
-    PARTITION_SET,
-    RELEASED_LEDGERS,
-    partition_key,
-)
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 

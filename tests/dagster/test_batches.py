@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.errors import FormatError
+from tests.support.default_cluster import CLUSTER, PARTITION_SET
 from tiering_assets.defs.shared.batches import (
     LedgerBatch,
     add_partitions,
@@ -11,7 +12,7 @@ from tiering_assets.defs.shared.batches import (
     batch_failure,
     reasons_table,
 )
-from tiering_assets.defs.shared.partitions import PARTITION_SET, ledger_id_of, partition_key
+from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 
 
 @given(st.integers(min_value=0, max_value=2**63 - 1))
@@ -35,14 +36,14 @@ def test_no_other_text_is_a_ledger_key(key):
 
 def test_admission_is_bounded_and_never_refuses_a_known_ledger():
     with dg.DagsterInstance.ephemeral() as instance:
-        add_partitions(instance, [30, 10])
-        admission = admit(instance, [40, 10, 20, 40], live_max=3)
+        add_partitions(instance, CLUSTER, [30, 10])
+        admission = admit(instance, CLUSTER, [40, 10, 20, 40], live_max=3)
         assert admission.ledger_ids == (10, 20)
         assert admission.full == (40,)
         assert admission.known == {10}
         keys = instance.get_dynamic_partitions(PARTITION_SET)
         assert keys == [partition_key(10), partition_key(30)]  # asking adds none
-        assert admit(instance, [10, 50], live_max=1).ledger_ids == (10,)
+        assert admit(instance, CLUSTER, [10, 50], live_max=1).ledger_ids == (10,)
 
 
 def test_a_failure_names_every_bad_ledger_and_is_not_retried():

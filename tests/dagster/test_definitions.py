@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.support.default_cluster import CLUSTER, LEDGER_PARTITIONS, PARTITION_SET
 from tiering_assets.definitions import defs
-from tiering_assets.defs.jobs import JOBS as UNRESOLVED_JOBS
-from tiering_assets.defs.shared.partitions import CLUSTER, PARTITION_SET, ledger_partitions
+from tiering_assets.defs.jobs import define_jobs
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -105,7 +105,7 @@ def test_the_graph_is_this_one():
             {check.name for check in node.check_keys},
         )
         if node.partitions_def is not None:
-            assert node.partitions_def == ledger_partitions
+            assert node.partitions_def == LEDGER_PARTITIONS
     assert found == GRAPH
 
 
@@ -170,13 +170,13 @@ def test_checks_of_ledgers_are_partitioned_and_none_is_blocking():
     assert {spec.blocking for spec in specs.values()} == {False}
     of_the_fleet = {name for name, spec in specs.items() if spec.partitions_def is None}
     assert of_the_fleet == {"objectives_met"}
-    assert {spec.partitions_def for spec in specs.values()} == {None, ledger_partitions}
+    assert {spec.partitions_def for spec in specs.values()} == {None, LEDGER_PARTITIONS}
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_jobs_select_exactly_this(name):
     graph = defs.resolve_asset_graph()
-    (planned,) = [job for job in UNRESOLVED_JOBS if job.name == name]
+    (planned,) = [job for job in define_jobs(CLUSTER) if job.name == name]
     assets = {key.path[1] for key in planned.selection.resolve(graph)}
     checks = {key.name for key in planned.selection.resolve_checks(graph)}
     assert assets | checks == JOBS[name]
@@ -240,8 +240,10 @@ def test_dg_checks_the_definitions(environment):
 
 def test_the_cluster_names_keys_and_partitions(environment):
     code = (
-        "from tiering_assets.defs.shared.partitions import CERTIFICATES, ledger_partitions\n"
-        "print(CERTIFICATES.to_user_string(), ledger_partitions.name)"
+        "from tiering_assets.definitions import defs\n"
+        "graph = defs.resolve_asset_graph()\n"
+        "[key] = [key for key in graph.get_all_asset_keys() if key.path[1] == 'certificates']\n"
+        "print(key.to_user_string(), graph.get(key).partitions_def.name)"
     )
     named = {**environment, "TIERKEEPER_DAGSTER_CLUSTER": "west_1"}
     done = run("python", "-c", code, environment=named)
@@ -256,7 +258,7 @@ def test_instances_send_nothing_and_limit_what_the_jobs_are_tagged_with(path):
     assert config["telemetry"] == {"enabled": False}
     assert config["nux"] == {"enabled": False}
     (limit,) = config["concurrency"]["runs"]["tag_concurrency_limits"]
-    assert defs.resolve_job_def("release").tags[limit["key"]] == CLUSTER
+    assert defs.resolve_job_def("release").tags[limit["key"]] == CLUSTER.name
     assert limit["value"] == {"applyLimitPerUniqueValue": True}
     pools = config["concurrency"]["pools"]
     assert pools["granularity"] == "run"  # a killed run must not hold a slot that only steps free

@@ -3,7 +3,8 @@
 import pytest
 
 from resources import errors
-from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, disproved_by
+from tests.support.default_cluster import CLUSTER, INDEX_SUITE, READ_BACK_EQUAL
+from tiering_assets.defs.shared.checks import disproved_by
 
 
 @pytest.mark.parametrize(
@@ -19,4 +20,4 @@ from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, disp
     ],
 )
 def test_only_what_was_judged_is_a_finding_and_the_suite_has_its_own_check(error, check):
-    assert disproved_by(error) == check
+    assert disproved_by(CLUSTER, error) == check

@@ -8,14 +8,14 @@ import dagster as dg
 import pytest
 
 from resources.errors import MetadataError
-from resources.settings import BrokerSettings, ObjectiveSettings
+from resources.settings import BrokerSettings, DagsterSettings, ObjectiveSettings
 from tests.support.admin_sim import running_admin_simulator
+from tests.support.default_cluster import OBJECTIVES_MET, TIERING_BACKLOG
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
-from tiering_assets.defs.explain.figures import OBJECTIVES_MET
-from tiering_assets.defs.lineage import ASSETS
-from tiering_assets.defs.shared.partitions import TIERING_BACKLOG
+from tiering_assets.defs.lineage import define_assets
+from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.explain import backlog as fleet_figures
 
@@ -44,7 +44,7 @@ def use(monkeypatch):
         )
 
         @contextmanager
-        def connect(_self, _context, *, with_tasks=False):
+        def connect(_self, _context, _cluster, *, with_tasks=False):
             yield replace(found, settings=settings)
 
         monkeypatch.setattr(TieringStack, "connect", connect)
@@ -143,7 +143,7 @@ def test_the_check_runs_by_itself_too(use, instance):
     use(stuck_max=1)
     job = dg.define_asset_job("judge", dg.AssetSelection.checks(OBJECTIVES_MET))
     alone = dg.Definitions(
-        assets=ASSETS,
+        assets=define_assets(Dressing.of(DagsterSettings()), fresh_s=3600),
         jobs=[job],
         resources={"tiering_stack": TieringStack()},
         executor=dg.in_process_executor,

@@ -3,11 +3,12 @@
 import dagster as dg
 import pytest
 
+from tests.support.default_cluster import CLUSTER
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.defs.pause_job import pause_tiering
+from tiering_assets.defs.pause_job import define_pause_tiering
 from tiering_assets.look.brakes.pauses import list_pauses
 from tiering_assets.records.pause_models import Pause
 
@@ -28,7 +29,7 @@ def stack():
 
 
 def launch(tags=None, **config):
-    return pause_tiering.execute_in_process(
+    return define_pause_tiering(CLUSTER).execute_in_process(
         run_config={"ops": {"pause_topics": {"config": config}}},
         resources={"tiering_stack": SimulatedTiering()},
         tags=tags,

@@ -10,6 +10,19 @@ import dagster as dg
 import pytest
 
 from resources.errors import FormatError, RefusedError, SettingsError
+from tests.support.default_cluster import (
+    CERTIFICATES,
+    CLUSTER,
+    DELETED_BOOKIE_LEDGERS,
+    INDEX_OBJECTS,
+    INDEX_SUITE,
+    OFFLOAD_CONTEXTS,
+    OFFLOADED_OBJECTS,
+    PARTITION_SET,
+    READ_BACK_EQUAL,
+    RELEASED_SAFELY,
+    SEALED_LEDGERS,
+)
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import add_closed_ledgers, hand_out
 from tests.support.sim_world import World
@@ -17,17 +30,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
 from tiering_assets.defs import rebuild as module
 from tiering_assets.defs.rebuild import rebuild
-from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-    PARTITION_SET,
-    SEALED_LEDGERS,
-    partition_key,
-)
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.run_history import JOB_TAG
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
@@ -142,7 +145,7 @@ def without(shown, *names):
 
 
 def again(stack, instance, **how):
-    return rebuild(stack, instance, workers=1, **how)
+    return rebuild(stack, instance, CLUSTER, workers=1, **how)
 
 
 def with_settings(stack, **sections):

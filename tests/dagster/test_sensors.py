@@ -15,17 +15,19 @@ import pytest
 from resources.errors import MetadataError
 from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
+from tests.support.default_cluster import CLUSTER, PARTITION_SET, SEALED_LEDGERS
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
-from tiering_assets.defs.automation.all import SENSORS
-from tiering_assets.defs.automation.threshold import memory
+from tiering_assets.defs.automation.all import define_sensors
+from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.tick import OFF
-from tiering_assets.defs.automation.wake import WAKE
-from tiering_assets.defs.shared.partitions import PARTITION_SET, SEALED_LEDGERS, partition_key
+from tiering_assets.defs.automation.wake import Wake
+from tiering_assets.defs.jobs import define_jobs
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold_ledger
 from tiering_assets.look.brakes.pauses import pause, resume, topic_scope
@@ -37,11 +39,15 @@ from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"
 MONTH_S = 30 * 24 * 3600
-BY_NAME = {sensor.name: sensor for sensor in SENSORS}
 
 
 def no_watches(_settings):
     raise MetadataError("there is no ZooKeeper to watch")
+
+
+MEMORY = SensorMemory(CLUSTER, Wake(connect=no_watches))
+SENSORS = define_sensors(MEMORY, define_jobs(CLUSTER), interval_s=AutoSettings().interval_s)
+BY_NAME = {sensor.name: sensor for sensor in SENSORS}
 
 
 class Site:
@@ -100,8 +106,7 @@ def ids_of(request):
 def site(monkeypatch, tmp_path):
     """Topic `orders` with a closed ledger 0 and an open one; policy takes every closed ledger."""
     monkeypatch.chdir(tmp_path)
-    memory().clear()
-    monkeypatch.setattr(WAKE, "connect", no_watches)
+    MEMORY.ticks.clear()
     world = World(1)
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
     add_topic(site, TOPIC)
@@ -310,7 +315,7 @@ def test_a_publication_that_died_before_its_record_is_taken_up_again(site):
     """Its lag never begins, and no other run is asked for: it is published already."""
     published(site)
     assert site.asked("offload_threshold") == []
-    memory().clear()  # the daemon was started again
+    MEMORY.ticks.clear()  # the daemon was started again
     for key in [key for key in site.world.objects.peek_keys() if "/publications/" in key]:
         site.world.objects.delete(key)
     [request] = site.tick("offload_threshold").run_requests
@@ -362,7 +367,7 @@ def test_a_release_that_died_before_its_record_is_taken_up_again(site):
     published(site)
     site.later(MONTH_S)
     release(site)
-    memory().clear()
+    MEMORY.ticks.clear()
     gone = [key for key in site.world.objects.peek_keys() if "/releases/" in key]
     for key in gone:
         if not key.endswith(".intent.json"):

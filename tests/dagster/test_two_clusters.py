@@ -10,11 +10,12 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from tiering_assets.defs.automation.all import SENSORS
+from resources.settings import Settings
+from tests.support.default_cluster import CLUSTER, PARTITION_SET
+from tiering_assets.defs.automation.all import sensors_of
 from tiering_assets.defs.automation.cursor import read_cursor, write_cursor
 from tiering_assets.defs.prune import find_old_runs
-from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, RELEASE_POOL
-from tiering_assets.defs.shared.partitions import CLUSTER, CLUSTER_TAG, PARTITION_SET
+from tiering_assets.defs.shared.names import CLUSTER_TAG
 from tiering_assets.defs.shared.run_history import (
     BATCH_TAG,
     JOB_TAG,
@@ -42,13 +43,15 @@ OF_BEFORE = {  # what instances know by name since the first version
 SECOND = """
 import json
 from tiering_assets.definitions import defs
-from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, RELEASE_POOL
-from tiering_assets.defs.shared.partitions import PARTITION_SET
-from tiering_assets.defs.automation.all import SENSORS
-jobs = {job.name: job.tags for job in defs.get_repository_def().get_all_jobs()}
+repository = defs.get_repository_def()
+jobs = {job.name: job.tags for job in repository.get_all_jobs()}
+nodes = [node for job in repository.get_all_jobs() for node in job.graph.node_defs]
+graph = defs.resolve_asset_graph()
+sets = {graph.get(key).partitions_def for key in graph.get_all_asset_keys()} - {None}
 print(json.dumps({
-    "sensors": [one.name for one in SENSORS], "pools": [BOOKIE_READ_POOL, RELEASE_POOL],
-    "partitions": PARTITION_SET,
+    "sensors": [one.name for one in repository.sensor_defs],
+    "pools": sorted({pool for node in nodes for pool in node.pools}),
+    "partitions": [one.name for one in sets],
     "clusters": sorted({tags.get("tierkeeper/cluster") for name, tags in jobs.items()
                         if "tierkeeper/job" in tags}),
     "release": jobs["release"].get("tierkeeper/release"),
@@ -76,7 +79,7 @@ def add_run(instance, cluster, *, job="offload", ids=(42,), status=dg.DagsterRun
 
 
 def history(instance):
-    return read_history(instance, "offload", now=datetime.now(UTC), horizon=HORIZON)
+    return read_history(instance, CLUSTER, "offload", now=datetime.now(UTC), horizon=HORIZON)
 
 
 def test_another_clusters_run_of_the_same_ledger_is_not_ours(instance):
@@ -84,16 +87,16 @@ def test_another_clusters_run_of_the_same_ledger_is_not_ours(instance):
     add_run(instance, "other", ids=(43,), status=dg.DagsterRunStatus.STARTED)
     found = history(instance)
     assert (found.tries, found.running, found.unfinished_runs) == ({}, frozenset(), 0)
-    add_run(instance, CLUSTER)
+    add_run(instance, CLUSTER.name)
     assert history(instance).tries == {42: 1}
 
 
 def test_another_clusters_count_does_not_put_ours_off(instance):
     add_run(instance, "other", job="discover", ids=())
-    assert our_records(instance, "discover", limit=1) == []
-    ours = add_run(instance, CLUSTER, job="discover", ids=())
+    assert our_records(instance, CLUSTER, "discover", limit=1) == []
+    ours = add_run(instance, CLUSTER.name, job="discover", ids=())
     add_run(instance, "other", job="discover", ids=())
-    [newest] = our_records(instance, "discover", limit=1)
+    [newest] = our_records(instance, CLUSTER, "discover", limit=1)
     assert newest.dagster_run.run_id == ours
 
 
@@ -109,7 +112,7 @@ def test_a_batch_of_before_the_upgrade_gets_no_key_that_was_used(instance):
 
     def key():
         how = {"job": "offload", "op": "offload_ledgers", "sensor": "offload_threshold"}
-        return request_of(instance, batch, config={}, **how)
+        return request_of(instance, CLUSTER, batch, config={}, **how)
 
     before = key()
     run = dg.DagsterRun(
@@ -124,27 +127,27 @@ def test_a_batch_of_before_the_upgrade_gets_no_key_that_was_used(instance):
 
 def test_only_our_runs_are_pruned(instance):
     later = datetime.now(UTC) + timedelta(hours=1)
-    ours = {add_run(instance, CLUSTER), add_run(instance, None)}
+    ours = {add_run(instance, CLUSTER.name), add_run(instance, None)}
     add_run(instance, "other")
     somebodys = dg.DagsterRun(
         job_name="offload", run_id=str(uuid4()), status=dg.DagsterRunStatus.SUCCESS
     )
     instance.add_run(somebodys)
-    assert set(find_old_runs(instance, before=later).going) == ours
+    assert set(find_old_runs(instance, CLUSTER, before=later).going) == ours
 
 
 def test_a_cursor_of_before_the_upgrade_is_gone_on_with():
-    assert read_cursor('{"after": "t/ns/persistent/x", "version": 1}').text("after")
-    assert read_cursor(write_cursor(after="x")).text("after") == "x"
+    assert read_cursor(CLUSTER, '{"after": "t/ns/persistent/x", "version": 1}').text("after")
+    assert read_cursor(CLUSTER, write_cursor(CLUSTER, after="x")).text("after") == "x"
     other = json.dumps({"version": 1, "cluster": "other", "after": "x"})
-    assert read_cursor(other).text("after") is None
-    assert "'other'" in str(read_cursor(other).problem)
+    assert read_cursor(CLUSTER, other).text("after") is None
+    assert "'other'" in str(read_cursor(CLUSTER, other).problem)
 
 
 def test_a_first_cluster_keeps_its_names():
     assert {
-        "sensors": [one.name for one in SENSORS],
-        "pools": [BOOKIE_READ_POOL, RELEASE_POOL],
+        "sensors": [one.name for one in sensors_of(Settings())],
+        "pools": [CLUSTER.bookie_read_pool, CLUSTER.release_pool],
         "partitions": PARTITION_SET,
     } == OF_BEFORE
 
@@ -158,8 +161,8 @@ def test_a_second_cluster_shares_no_name_but_the_jobs():
         [sys.executable, "-c", SECOND], env=environment, capture_output=True, text=True, check=True
     )
     found = json.loads(done.stdout)
-    assert found["sensors"] == [f"{name}_west" for name in OF_BEFORE["sensors"]]
+    assert sorted(found["sensors"]) == sorted(f"{name}_west" for name in OF_BEFORE["sensors"])
     assert found["pools"] == [f"{name}_west" for name in OF_BEFORE["pools"]]
-    assert found["partitions"] == "ledgers_west"
+    assert found["partitions"] == ["ledgers_west"]
     assert found["clusters"] == ["west"]
     assert found["release"] == "west"

@@ -9,11 +9,11 @@ import dagster as dg
 import pytest
 
 from resources.devstack.endpoints import environment_of
+from tests.support.default_cluster import SWEPT_LEAVINGS
 from tests.support.http_proxy import Do, HttpProxy
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.definitions import defs
-from tiering_assets.defs.shared.partitions import SWEPT_LEAVINGS
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome

@@ -15,20 +15,22 @@ from resources.devstack.probes import http_call
 from resources.devstack.traffic import TopicSpec, consume_all, produce
 from resources.object_store.s3 import S3ObjectStore
 from resources.settings_sources import load_settings
-from tiering_assets.definitions import defs
-from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.shared.partitions import (
+from tests.support.default_cluster import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
+    INDEX_SUITE,
+    LEDGER_PARTITIONS,
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
     PARTITION_SET,
+    READ_BACK_EQUAL,
+    RELEASED_SAFELY,
     SEALED_LEDGERS,
     TIERING_BACKLOG,
-    ledger_partitions,
-    partition_key,
 )
+from tiering_assets.definitions import defs
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.ground.stack import open_stack
@@ -211,7 +213,7 @@ def test_a_bad_ledger_fails_the_run_by_name_after_the_good_one(
         assert set(materialized(instance, asset)) == {partition_key(good)}, asset
     assert instance.get_dynamic_partitions(PARTITION_SET) == [partition_key(good)]
     keys = [partition_key(ledger_id) for ledger_id in (good, open_id, NO_LEDGER)]
-    status = instance.get_status_by_partition(OFFLOAD_CONTEXTS, keys, ledger_partitions)
+    status = instance.get_status_by_partition(OFFLOAD_CONTEXTS, keys, LEDGER_PARTITIONS)
     assert [value and value.value for value in status.values()] == ["MATERIALIZED", None, None]
 
 

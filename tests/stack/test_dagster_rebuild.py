@@ -11,17 +11,19 @@ import pytest
 
 from tests.stack.test_dagster import LAG_PASSED_S, environment, run, sealed_topic
 from tests.support.cli_shell import COMMAND
-from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.shared.partitions import (
+from tests.support.default_cluster import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
     INDEX_OBJECTS,
+    INDEX_SUITE,
     OFFLOAD_CONTEXTS,
     OFFLOADED_OBJECTS,
     PARTITION_SET,
+    READ_BACK_EQUAL,
+    RELEASED_SAFELY,
     SEALED_LEDGERS,
-    partition_key,
 )
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.run_history import JOB_TAG
 
 __all__ = ["environment"]  # a fixture

@@ -12,6 +12,7 @@ import pytest
 from resources.devstack.traffic import KIB, TopicSpec, iter_messages
 from resources.errors import IntegrityError
 from tests.support.broker_truncation import SENT, short_lag_namespace, truncated_by_the_broker
+from tests.support.default_cluster import SCRUBBED_LEDGERS
 from tests.support.live_topic import client_of, read_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.batch.pipeline import offload_batch
@@ -19,7 +20,6 @@ from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.clean.sweep import find_leavings
 from tiering_assets.cli import main as cli_main
 from tiering_assets.definitions import defs
-from tiering_assets.defs.shared.partitions import SCRUBBED_LEDGERS
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys

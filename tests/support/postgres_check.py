@@ -30,17 +30,18 @@ import dagster as dg
 import yaml  # type: ignore[import-untyped]
 from sqlalchemy import create_engine
 
+from tests.support.default_cluster import (
+    CERTIFICATES,
+    CLUSTER,
+    DELETED_BOOKIE_LEDGERS,
+    OFFLOAD_CONTEXTS,
+    PARTITION_SET,
+)
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
 from tiering_assets.defs.prune import delete_runs, find_old_runs
 from tiering_assets.defs.rebuild import rebuild
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    DELETED_BOOKIE_LEDGERS,
-    OFFLOAD_CONTEXTS,
-    PARTITION_SET,
-)
 from tiering_assets.defs.shared.resources import TieringStack
 
 ROOT = Path(__file__).parents[2]
@@ -179,15 +180,17 @@ def _jobs(instance: dg.DagsterInstance, url: str, folder: Path) -> dict[str, int
         _run(instance, "release", ledger_ids=list(range(LEDGERS // 2)))  # tells the first's again
     told = _counted(instance)
     with _home(folder / "again", f"{url}/again") as again:
-        first = rebuild(stack, again)
+        first = rebuild(stack, again, CLUSTER)
         _check(_counted(again) == told, f"jobs told {told}, the rebuild {_counted(again)}")
-        second = rebuild(stack, again)
+        second = rebuild(stack, again, CLUSTER)
         _check(
             sum(first.materializations.values()) > 0 and sum(second.materializations.values()) == 0,
             f"the second rebuild added {second.materializations}",
         )
     before = len(instance.get_runs())
-    delete_runs(instance, find_old_runs(instance, before=datetime.now(UTC) + timedelta(hours=1)))
+    delete_runs(
+        instance, find_old_runs(instance, CLUSTER, before=datetime.now(UTC) + timedelta(hours=1))
+    )
     gone = before - len(instance.get_runs())
     _check(gone == 1 and _counted(instance) == told, f"{gone} runs pruned: {_counted(instance)}")
     return {**told, "seconds to offload": round(seconds), "runs pruned": gone}

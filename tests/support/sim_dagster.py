@@ -37,7 +37,9 @@ def hand_out(monkeypatch: pytest.MonkeyPatch, stack: Stack) -> None:
     """Let every run of this test have exactly this stack, tasks included."""
 
     @contextmanager
-    def connect(_self: object, _context: object, *, with_tasks: bool = False) -> Iterator[Stack]:
+    def connect(
+        _self: object, _context: object, _cluster: object, *, with_tasks: bool = False
+    ) -> Iterator[Stack]:
         yield stack
 
     monkeypatch.setattr(TieringStack, "connect", connect)

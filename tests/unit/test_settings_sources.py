@@ -84,8 +84,6 @@ def test_values_become_their_types():
         ("TIERKEEPER_METADATA_STORE", "oxia://h:1", "only ZooKeeper"),
         ("TIERKEEPER_METADATA_STORE", "etcd:http://h:1", "only ZooKeeper"),
         ("TIERKEEPER_METADATA_STORE", "zk:", "only ZooKeeper"),
-        ("TIERKEEPER_METADATA_CONFIGURATION_STORE", "zk:other:1", "equal metadata.store"),
-        ("TIERKEEPER_METADATA_BOOKKEEPER_STORE", "zk:other:1", "equal metadata.store"),
         ("TIERKEEPER_STORE_ENDPOINT", "localhost:9000", "must be a URL"),
         ("TIERKEEPER_STORE_ENDPOINT", "http://h:99999", "must be a URL"),
         ("TIERKEEPER_BROKER_ADMIN_URL", "", "must be a URL"),

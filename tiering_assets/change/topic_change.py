@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from resources.errors import RefusedError, TierkeeperError
-from resources.metastore.cas import EditResult, edit_node
+from resources.metastore.cas import EditResult, NodeEdit, Pace, edit_node
 from resources.metastore.ledger_info import (
     ManagedLedger,
     decode_managed_ledger,
@@ -40,8 +40,6 @@ from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.topic_evidence import topic_of
-
-ATTEMPTS_MAX = 5
 
 Edit = Callable[[ManagedLedger], ManagedLedger | None]
 
@@ -78,14 +76,17 @@ def edit_topic(
     return edit_node(
         stack.metadata,
         managed_ledger_path(ml_name),
-        edit_bytes,
-        expected_czxid=czxid,
-        applied=lambda node: applied(decode_managed_ledger(node.data)),
-        guards=guards,
-        read_to_write_max_s=stack.settings.publish.read_to_write_max_s,
-        attempts=ATTEMPTS_MAX,
-        clock=stack.monotonic,
-        sleep=stack.sleep,
+        NodeEdit(
+            decide=edit_bytes,
+            applied=lambda node: applied(decode_managed_ledger(node.data)),
+            expected_czxid=czxid,
+            guards=guards,
+        ),
+        Pace(
+            read_to_write_max_s=stack.settings.publish.read_to_write_max_s,
+            clock=stack.monotonic,
+            sleep=stack.sleep,
+        ),
     )
 
 

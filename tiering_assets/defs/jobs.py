@@ -8,65 +8,69 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.explain.figures import OBJECTIVES_MET
-from tiering_assets.defs.shared.checks import INDEX_SUITE, READ_BACK_EQUAL, RELEASED_SAFELY
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    CLUSTER,
-    CLUSTER_TAG,
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-    RELEASED_LEDGERS,
-    SCRUBBED_LEDGERS,
-    SEALED_LEDGERS,
-    SWEPT_LEAVINGS,
-    TIERING_BACKLOG,
-)
+from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.run_history import JOB_TAG, RELEASE_TAG
 
 
-def _job(name: str, selection: dg.AssetSelection, description: str) -> AssetJob:
-    tags = {JOB_TAG: name, CLUSTER_TAG: CLUSTER}
+def _job(
+    cluster: ClusterNames, name: str, selection: dg.AssetSelection, description: str
+) -> AssetJob:
+    tags = {JOB_TAG: name, CLUSTER_TAG: cluster.name}
     if name == "release":
-        tags[RELEASE_TAG] = CLUSTER
+        tags[RELEASE_TAG] = cluster.name
     return dg.define_asset_job(name, selection, description=description, tags=tags)
 
 
-JOBS = [
-    _job(
-        "discover",
-        dg.AssetSelection.assets(SEALED_LEDGERS, TIERING_BACKLOG).without_checks()
-        | dg.AssetSelection.checks(OBJECTIVES_MET),
-        "Survey all topics: admit sealed ledgers, count the backlog. Loads no topic.",
-    ),
-    _job(
-        "offload",
-        dg.AssetSelection.assets(
-            OFFLOADED_OBJECTS, INDEX_OBJECTS, CERTIFICATES, OFFLOAD_CONTEXTS
-        ).without_checks(),
-        "Copy, verify and publish a batch of sealed ledgers; by default all, up to a hundred.",
-    ),
-    _job(
-        "verify",
-        dg.AssetSelection.checks(READ_BACK_EQUAL, INDEX_SUITE, RELEASED_SAFELY),
-        "Read certified ledgers again and check them. Changes nothing.",
-    ),
-    _job(
-        "release",
-        dg.AssetSelection.assets(DELETED_BOOKIE_LEDGERS, RELEASED_LEDGERS).without_checks(),
-        "Delete the bookie copies that are due, behind the release gate; or with dry_run say which.",
-    ),
-    _job(
-        "scrub",
-        dg.AssetSelection.assets(SCRUBBED_LEDGERS).without_checks(),
-        "Look again at what brokers read from the bucket, within budgets, and heal what is broken.",
-    ),
-    _job(
-        "sweep",
-        dg.AssetSelection.assets(SWEPT_LEAVINGS).without_checks(),
-        "Say what abandoned attempts, ours and brokers', left in the bucket; with execute delete it.",
-    ),
-]
+def define_jobs(cluster: ClusterNames) -> list[AssetJob]:
+    """The jobs of one cluster, by the assets and checks that each makes."""
+    return [
+        _job(
+            cluster,
+            "discover",
+            dg.AssetSelection.assets(
+                cluster.sealed_ledgers, cluster.tiering_backlog
+            ).without_checks()
+            | dg.AssetSelection.checks(cluster.objectives_met),
+            "Survey all topics: admit sealed ledgers, count the backlog. Loads no topic.",
+        ),
+        _job(
+            cluster,
+            "offload",
+            dg.AssetSelection.assets(
+                cluster.offloaded_objects,
+                cluster.index_objects,
+                cluster.certificates,
+                cluster.offload_contexts,
+            ).without_checks(),
+            "Copy, verify and publish a batch of sealed ledgers; by default all, up to a hundred.",
+        ),
+        _job(
+            cluster,
+            "verify",
+            dg.AssetSelection.checks(
+                cluster.read_back_equal, cluster.index_suite, cluster.released_safely
+            ),
+            "Read certified ledgers again and check them. Changes nothing.",
+        ),
+        _job(
+            cluster,
+            "release",
+            dg.AssetSelection.assets(
+                cluster.deleted_bookie_ledgers, cluster.released_ledgers
+            ).without_checks(),
+            "Delete the bookie copies that are due, behind the release gate; or with dry_run say which.",
+        ),
+        _job(
+            cluster,
+            "scrub",
+            dg.AssetSelection.assets(cluster.scrubbed_ledgers).without_checks(),
+            "Look again at what brokers read from the bucket, within budgets, and heal what is broken.",
+        ),
+        _job(
+            cluster,
+            "sweep",
+            dg.AssetSelection.assets(cluster.swept_leavings).without_checks(),
+            "Say what abandoned attempts, ours and brokers', left in the bucket; with execute delete it.",
+        ),
+    ]

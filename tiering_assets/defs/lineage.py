@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from tiering_assets.defs.batch.offload_assets import offload_ledgers
-from tiering_assets.defs.batch.release_assets import release_ledgers
-from tiering_assets.defs.explain.discover_assets import discovered
-from tiering_assets.defs.scrub_assets import scrubbed_ledgers
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-    RELEASED_LEDGERS,
-    SCRUBBED_LEDGERS,
-    SEALED_LEDGERS,
-    SWEPT_LEAVINGS,
-    TIERING_BACKLOG,
-)
-from tiering_assets.defs.shared.preview_api import with_lineage
-from tiering_assets.defs.sweep_assets import swept_leavings
+import dagster as dg
 
-UPSTREAM = {
-    OFFLOADED_OBJECTS: [SEALED_LEDGERS],
-    INDEX_OBJECTS: [SEALED_LEDGERS],
-    CERTIFICATES: [OFFLOADED_OBJECTS, INDEX_OBJECTS],
-    OFFLOAD_CONTEXTS: [CERTIFICATES],
-    DELETED_BOOKIE_LEDGERS: [OFFLOAD_CONTEXTS],
-    TIERING_BACKLOG: [SEALED_LEDGERS],
-    RELEASED_LEDGERS: [DELETED_BOOKIE_LEDGERS],
-    SCRUBBED_LEDGERS: [OFFLOAD_CONTEXTS],
-    SWEPT_LEAVINGS: [OFFLOAD_CONTEXTS],
-}
-ASSETS = [
-    with_lineage(definition, UPSTREAM)
-    for definition in (
-        discovered,
-        offload_ledgers,
-        release_ledgers,
-        scrubbed_ledgers,
-        swept_leavings,
-    )
-]
+from tiering_assets.defs.batch.offload_assets import define_offload_ledgers
+from tiering_assets.defs.batch.release_assets import define_release_ledgers
+from tiering_assets.defs.explain.discover_assets import define_discovered
+from tiering_assets.defs.scrub_assets import define_scrubbed_ledgers
+from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.preview_api import with_lineage
+from tiering_assets.defs.sweep_assets import define_swept_leavings
+
+
+def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
+    return {
+        cluster.offloaded_objects: [cluster.sealed_ledgers],
+        cluster.index_objects: [cluster.sealed_ledgers],
+        cluster.certificates: [cluster.offloaded_objects, cluster.index_objects],
+        cluster.offload_contexts: [cluster.certificates],
+        cluster.deleted_bookie_ledgers: [cluster.offload_contexts],
+        cluster.tiering_backlog: [cluster.sealed_ledgers],
+        cluster.released_ledgers: [cluster.deleted_bookie_ledgers],
+        cluster.scrubbed_ledgers: [cluster.offload_contexts],
+        cluster.swept_leavings: [cluster.offload_contexts],
+    }
+
+
+def define_assets(dressing: Dressing, *, fresh_s: float) -> list[dg.AssetsDefinition]:
+    """Every asset of a cluster. `fresh_s` is for how long a count of the backlog is no stale one."""
+    edges = upstream(dressing.cluster)
+    return [
+        with_lineage(definition, edges)
+        for definition in (
+            define_discovered(dressing, fresh_s=fresh_s),
+            define_offload_ledgers(dressing),
+            define_release_ledgers(dressing),
+            define_scrubbed_ledgers(dressing),
+            define_swept_leavings(dressing),
+        )
+    ]

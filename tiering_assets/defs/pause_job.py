@@ -12,7 +12,7 @@ import dagster as dg
 from pydantic import Field
 
 from resources.errors import TierkeeperError
-from tiering_assets.defs.shared.partitions import CLUSTER, CLUSTER_TAG
+from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import JOB_TAG
 
@@ -45,19 +45,45 @@ class PauseConfig(dg.Config):
     reason: str = Field(default="", description="why; kept in the records, and never empty")
 
 
-@dg.op(
-    name="pause_topics",
-    description=(
-        "No new copies and no publication of what is named, until it is enabled again. What is "
-        "published stays readable, is scrubbed and healed, and is released when it is due."
-    ),
+_OP = (
+    "No new copies and no publication of what is named, until it is enabled again. What is "
+    "published stays readable, is scrubbed and healed, and is released when it is due."
 )
-def pause_topics(
-    context: dg.OpExecutionContext, config: PauseConfig, tiering_stack: TieringStack
+_JOB = (
+    "Pause, disable or enable tiering of topics, namespaces or everything, as `tierkeeper "
+    "tiering pause` and `resume` do. Who and why stays in the records."
+)
+
+
+def define_pause_tiering(cluster: ClusterNames) -> dg.JobDefinition:
+    """One op; its config is the launchpad's form."""
+
+    @dg.op(name="pause_topics", description=_OP)
+    def pause_topics(
+        context: dg.OpExecutionContext, config: PauseConfig, tiering_stack: TieringStack
+    ) -> None:
+        _pause(context, cluster, config, tiering_stack)
+
+    @dg.job(
+        name="pause_tiering",
+        tags={JOB_TAG: "pause_tiering", CLUSTER_TAG: cluster.name},
+        description=_JOB,
+    )
+    def pause_tiering() -> None:
+        pause_topics()
+
+    return pause_tiering
+
+
+def _pause(
+    context: dg.OpExecutionContext,
+    cluster: ClusterNames,
+    config: PauseConfig,
+    tiering_stack: TieringStack,
 ) -> None:
     """Write or take away the pauses that the config names."""
     opened = tiering_stack.open(
-        tiering_stack.load_for_cluster(),
+        tiering_stack.load_for_cluster(cluster),
         run_id=context.run_id,
         narrate=partial(context.log.info, "tierkeeper: %s"),
     )
@@ -69,19 +95,6 @@ def pause_topics(
                 raise
             raise _refusal(str(error)) from error
     context.add_output_metadata({"what": dg.MetadataValue.md("\n".join(f"* {x}" for x in lines))})
-
-
-@dg.job(
-    name="pause_tiering",
-    tags={JOB_TAG: "pause_tiering", CLUSTER_TAG: CLUSTER},
-    description=(
-        "Pause, disable or enable tiering of topics, namespaces or everything, as `tierkeeper "
-        "tiering pause` and `resume` do. Who and why stays in the records."
-    ),
-)
-def pause_tiering() -> None:
-    """One op; its config is the launchpad's form."""
-    pause_topics()
 
 
 def author_of(tags: Mapping[str, str]) -> str:

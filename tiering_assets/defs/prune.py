@@ -15,31 +15,10 @@ from datetime import datetime
 
 import dagster as dg
 
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-    PARTITION_SET,
-    RELEASED_LEDGERS,
-    SCRUBBED_LEDGERS,
-    SEALED_LEDGERS,
-    SWEPT_LEAVINGS,
-    TIERING_BACKLOG,
-)
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import told_partitions
 from tiering_assets.defs.shared.run_history import BATCH_TAG, FINISHED, is_ours
 
-_OF_LEDGERS = (
-    SEALED_LEDGERS,
-    OFFLOADED_OBJECTS,
-    INDEX_OBJECTS,
-    CERTIFICATES,
-    OFFLOAD_CONTEXTS,
-    DELETED_BOOKIE_LEDGERS,
-)
-_ROLL_UPS = (TIERING_BACKLOG, RELEASED_LEDGERS, SCRUBBED_LEDGERS, SWEPT_LEAVINGS)
 _PAGE = 500
 
 
@@ -52,10 +31,12 @@ class OldRuns:
     of_batches: int
 
 
-def find_old_runs(instance: dg.DagsterInstance, *, before: datetime) -> OldRuns:
+def find_old_runs(
+    instance: dg.DagsterInstance, cluster: ClusterNames, *, before: datetime
+) -> OldRuns:
     """Finished runs that were created before this moment, and which of them may go."""
-    told_by = set(_telling_runs(instance))
-    old = list(_finished(instance, before))
+    told_by = set(_telling_runs(instance, cluster))
+    old = list(_finished(instance, cluster, before))
     batches = Counter(run.tags[BATCH_TAG] for run in old if BATCH_TAG in run.tags)
     held = {run.tags.get(BATCH_TAG) for run in old if run.run_id in told_by} - {None}
     held |= {
@@ -77,22 +58,44 @@ def delete_runs(instance: dg.DagsterInstance, runs: OldRuns) -> None:
         instance.delete_run(run_id)
 
 
-def _finished(instance: dg.DagsterInstance, before: datetime) -> Iterator[dg.DagsterRun]:
+def _finished(
+    instance: dg.DagsterInstance, cluster: ClusterNames, before: datetime
+) -> Iterator[dg.DagsterRun]:
     cursor: str | None = None
     while True:
         page = instance.get_runs(
             dg.RunsFilter(statuses=FINISHED, created_before=before), cursor=cursor, limit=_PAGE
         )
-        yield from (run for run in page if is_ours(run))
+        yield from (run for run in page if is_ours(cluster, run))
         if len(page) < _PAGE:
             return
         cursor = page[-1].run_id
 
 
-def _telling_runs(instance: dg.DagsterInstance) -> Iterator[str]:
+def _of_ledgers(cluster: ClusterNames) -> tuple[dg.AssetKey, ...]:
+    return (
+        cluster.sealed_ledgers,
+        cluster.offloaded_objects,
+        cluster.index_objects,
+        cluster.certificates,
+        cluster.offload_contexts,
+        cluster.deleted_bookie_ledgers,
+    )
+
+
+def _roll_ups(cluster: ClusterNames) -> tuple[dg.AssetKey, ...]:
+    return (
+        cluster.tiering_backlog,
+        cluster.released_ledgers,
+        cluster.scrubbed_ledgers,
+        cluster.swept_leavings,
+    )
+
+
+def _telling_runs(instance: dg.DagsterInstance, cluster: ClusterNames) -> Iterator[str]:
     """Runs whose event is the newest of a live partition, or of an asset without partitions."""
-    live = set(instance.get_dynamic_partitions(PARTITION_SET))
-    for asset in _OF_LEDGERS:
+    live = set(instance.get_dynamic_partitions(cluster.partition_set))
+    for asset in _of_ledgers(cluster):
         newest = sorted(
             storage_id
             for key, storage_id in told_partitions(instance, asset).items()
@@ -104,6 +107,6 @@ def _telling_runs(instance: dg.DagsterInstance) -> Iterator[str]:
                 dg.AssetRecordsFilter(asset_key=asset, storage_ids=ids), limit=len(ids)
             ).records
             yield from (record.run_id for record in records)
-    for asset in _ROLL_UPS:
+    for asset in _roll_ups(cluster):
         yield from (r.run_id for r in instance.fetch_materializations(asset, limit=1).records)
         yield from (r.run_id for r in instance.fetch_observations(asset, limit=1).records)

@@ -29,14 +29,7 @@ from tiering_assets.batch.recorded import (
 )
 from tiering_assets.batch.release_batch import ReleaseRecords
 from tiering_assets.defs.shared.batches import add_partitions
-from tiering_assets.defs.shared.checks import (
-    INDEX_SUITE,
-    READ_BACK_EQUAL,
-    RELEASED_SAFELY,
-    finding,
-    release_evaluation,
-    suites_evaluation,
-)
+from tiering_assets.defs.shared.checks import finding, release_evaluation, suites_evaluation
 from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
@@ -47,17 +40,8 @@ from tiering_assets.defs.shared.ledger_events import (
     release_metadata,
     sealed_event,
 )
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    CLUSTER,
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-    PARTITION_SET,
-    SEALED_LEDGERS,
-    partition_key,
-)
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.preview_api import (
     Evaluation,
     evaluation_entry,
@@ -75,8 +59,6 @@ REBUILT = {"rebuilt": dg.MetadataValue.bool(True)}
 _CHUNK = 250  # ledgers whose certificates are in memory, and events of one transaction
 # How verify.py begins what it says of a suite; any other quarantine is a finding of the read-back.
 _BY_SUITE = re.compile(r"ledger \d+: expectation suite ")
-# What a quarantine is told of is in its reason, so one of the two is enough to have.
-_QUARANTINE = (READ_BACK_EQUAL, INDEX_SUITE)
 
 Told = dict[dg.AssetKey | dg.AssetCheckKey, set[str]]
 Timed = tuple[datetime, dg.AssetMaterialization | Evaluation]
@@ -103,6 +85,7 @@ class Rebuilt:
 def rebuild(
     stack: Stack,
     instance: dg.DagsterInstance,
+    cluster: ClusterNames,
     *,
     dry_run: bool = False,
     force: bool = False,
@@ -113,6 +96,7 @@ def rebuild(
     Args:
         stack: whose metadata trees and records are read, and nothing is changed of them.
         instance: gets partitions, materializations and evaluations.
+        cluster: whose definitions Dagster has loaded.
         dry_run: only count what would be added.
         force: although runs are unfinished. Those of a killed daemon never end by themselves.
         workers: records read at a time.
@@ -121,14 +105,14 @@ def rebuild(
         SettingsError: the settings are another cluster's than the definitions'.
         RefusedError: runs are unfinished.
     """
-    _check(stack, instance, force=force)
+    _check(stack, instance, cluster, force=force)
     stack.narrate("looking at both metadata trees and the records")
     fleet = find_recorded(stack, retired_after_s=stack.settings.auto.retire_after_s)
-    live = set(instance.get_dynamic_partitions(PARTITION_SET))
+    live = set(instance.get_dynamic_partitions(cluster.partition_set))
     chosen = _choose(fleet, live, live_max=stack.settings.dagster.partitions_max)
     fresh = [one.view.ledger_id for one in chosen if _key(one) not in live]
-    told = _read_told(instance)
-    lacking = [one for one in chosen if _missing(one, told)]
+    told = _read_told(instance, cluster)
+    lacking = [one for one in chosen if _missing(cluster, one, told)]
     stack.narrate(
         f"{len(fleet.ledgers)} ledgers have records; {len(fresh)} lack their partition, "
         f"{len(lacking)} lack events"
@@ -136,12 +120,12 @@ def rebuild(
     counts: Counter[dg.AssetKey | dg.AssetCheckKey] = Counter()
     unreadable: dict[int, FormatError] = {}
     if dry_run:
-        counts.update(name for one in lacking for name in _missing(one, told))
+        counts.update(name for one in lacking for name in _missing(cluster, one, told))
     else:
-        add_partitions(instance, fresh)
+        add_partitions(instance, cluster, fresh)
         for begin in range(0, len(lacking), _CHUNK):
             chunk = lacking[begin : begin + _CHUNK]
-            counts += _restore(stack, instance, fleet, chunk, told, unreadable, workers)
+            counts += _restore(stack, instance, cluster, fleet, chunk, told, unreadable, workers)
             stack.narrate(
                 f"{begin + len(chunk)} of {len(lacking)} ledgers, {counts.total()} events"
             )
@@ -161,15 +145,17 @@ def rebuild(
     )
 
 
-def _check(stack: Stack, instance: dg.DagsterInstance, *, force: bool) -> None:
+def _check(
+    stack: Stack, instance: dg.DagsterInstance, cluster: ClusterNames, *, force: bool
+) -> None:
     named = stack.settings.dagster.cluster
-    if named != CLUSTER:
+    if named != cluster.name:
         raise SettingsError(
-            f"dagster.cluster is {named!r}, but the definitions were loaded for {CLUSTER!r}: "
+            f"dagster.cluster is {named!r}, but the definitions were loaded for {cluster.name!r}: "
             "set it in tierkeeper.toml or TIERKEEPER_DAGSTER_CLUSTER, as the code location has it"
         )
     runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
-    unfinished = sum(map(is_ours, runs))
+    unfinished = sum(is_ours(cluster, run) for run in runs)
     if unfinished and not force:
         raise RefusedError(
             f"{unfinished} runs of this cluster are unfinished in this Dagster instance: wait for them or "
@@ -189,35 +175,54 @@ def _key(ledger: Recorded) -> str:
     return partition_key(ledger.view.ledger_id)
 
 
-def _read_told(instance: dg.DagsterInstance) -> Told:
+def _of_quarantine(cluster: ClusterNames) -> tuple[dg.AssetCheckKey, ...]:
+    """What a quarantine is told of is in its reason, so one of the two is enough to have."""
+    return cluster.read_back_equal, cluster.index_suite
+
+
+def _read_told(instance: dg.DagsterInstance, cluster: ClusterNames) -> Told:
     assets = (
-        *(SEALED_LEDGERS, OFFLOADED_OBJECTS, INDEX_OBJECTS, CERTIFICATES),
-        *(OFFLOAD_CONTEXTS, DELETED_BOOKIE_LEDGERS),
+        *(
+            cluster.sealed_ledgers,
+            cluster.offloaded_objects,
+            cluster.index_objects,
+            cluster.certificates,
+        ),
+        *(cluster.offload_contexts, cluster.deleted_bookie_ledgers),
     )
     told: Told = {asset: set(told_partitions(instance, asset)) for asset in assets}
-    for check in (READ_BACK_EQUAL, INDEX_SUITE, RELEASED_SAFELY):
+    for check in (cluster.read_back_equal, cluster.index_suite, cluster.released_safely):
         told[check] = set(judged_partitions(instance, check))
     return told
 
 
-def _missing(ledger: Recorded, told: Told) -> list[dg.AssetKey | dg.AssetCheckKey]:
+def _missing(
+    cluster: ClusterNames, ledger: Recorded, told: Told
+) -> list[dg.AssetKey | dg.AssetCheckKey]:
     """What can be told of a ledger by what exists of it, and has not been; reads nothing."""
-    names: list[dg.AssetKey | dg.AssetCheckKey] = [SEALED_LEDGERS]
+    names: list[dg.AssetKey | dg.AssetCheckKey] = [cluster.sealed_ledgers]
     key = _key(ledger)
     if ledger.certified:
-        names += [OFFLOADED_OBJECTS, READ_BACK_EQUAL, INDEX_OBJECTS, INDEX_SUITE, CERTIFICATES]
+        names += [
+            cluster.offloaded_objects,
+            cluster.read_back_equal,
+            cluster.index_objects,
+            cluster.index_suite,
+            cluster.certificates,
+        ]
         if ledger.publication is not None:
-            names.append(OFFLOAD_CONTEXTS)
-    elif ledger.quarantined and not any(key in told[check] for check in _QUARANTINE):
-        names.append(READ_BACK_EQUAL)
+            names.append(cluster.offload_contexts)
+    elif ledger.quarantined and not any(key in told[check] for check in _of_quarantine(cluster)):
+        names.append(cluster.read_back_equal)
     if ledger.released is not None:
-        names += [DELETED_BOOKIE_LEDGERS, RELEASED_SAFELY]
+        names += [cluster.deleted_bookie_ledgers, cluster.released_safely]
     return [name for name in names if key not in told[name]]
 
 
 def _restore(
     stack: Stack,
     instance: dg.DagsterInstance,
+    cluster: ClusterNames,
     fleet: RecordedFleet,
     ledgers: Sequence[Recorded],
     told: Told,
@@ -232,7 +237,7 @@ def _restore(
         if isinstance(proven, FormatError):
             unreadable[ledger.view.ledger_id] = proven
             continue
-        for at, event in _events(stack, proven):
+        for at, event in _events(stack, cluster, proven):
             if isinstance(event, Evaluation):
                 if key not in told[event.check]:
                     checks.append((at, replace(event, metadata={**event.metadata, **REBUILT})))
@@ -273,37 +278,44 @@ def _store_checks(
     store_entries(instance, entries)
 
 
-def _events(stack: Stack, proven: Proven) -> Iterator[Timed]:
+def _events(stack: Stack, cluster: ClusterNames, proven: Proven) -> Iterator[Timed]:
     """All that the records of one ledger prove, each with its time."""
     ledger, stored, prefix = proven.ledger, proven.certificate, stack.book.prefix
-    yield ledger.view.closed_at or stack.now(), sealed_event(ledger.view, noop=True)
+    yield ledger.view.closed_at or stack.now(), sealed_event(cluster, ledger.view, noop=True)
     failed = None
     if proven.quarantine is not None:
         record = proven.quarantine.record
-        check = INDEX_SUITE if _BY_SUITE.match(record.reason) else READ_BACK_EQUAL
+        check = cluster.index_suite if _BY_SUITE.match(record.reason) else cluster.read_back_equal
         failed = check
         yield record.found_at, finding(check, record.ledger_id, record.reason)
     if stored is not None:
         certificate = stored.record
         at = certificate.verified_at
-        yield at, object_event(stored, proven.node, noop=True)
-        yield at, index_event(stored, noop=True)
-        yield at, certificate_event(stored, prefix=prefix, noop=True)
+        yield at, object_event(cluster, stored, proven.node, noop=True)
+        yield at, index_event(cluster, stored, noop=True)
+        yield at, certificate_event(cluster, stored, prefix=prefix, noop=True)
         # A check has one verdict on a partition here, and a quarantine came after the certificate.
-        if failed != READ_BACK_EQUAL:
-            yield at, certified_evaluation(stored, prefix=prefix)
-        if failed != INDEX_SUITE:
-            yield at, suites_evaluation(certificate.ledger.ledger_id, certificate.suites, noop=True)
+        if failed != cluster.read_back_equal:
+            yield at, certified_evaluation(cluster, stored, prefix=prefix)
+        if failed != cluster.index_suite:
+            yield (
+                at,
+                suites_evaluation(
+                    cluster.index_suite, certificate.ledger.ledger_id, certificate.suites, noop=True
+                ),
+            )
         if (publication := ledger.publication) is not None:
             yield (
                 publication.record.confirmed_at,
-                context_event(stored, publication, prefix=prefix, noop=True),
+                context_event(cluster, stored, publication, prefix=prefix, noop=True),
             )
     if proven.release is not None:
-        yield from _release_events(stack, proven.release)
+        yield from _release_events(stack, cluster, proven.release)
 
 
-def _release_events(stack: Stack, records: ReleaseRecords) -> Iterator[Timed]:
+def _release_events(
+    stack: Stack, cluster: ClusterNames, records: ReleaseRecords
+) -> Iterator[Timed]:
     release = records.release.record
     metadata = release_metadata(
         records,
@@ -311,8 +323,8 @@ def _release_events(stack: Stack, records: ReleaseRecords) -> Iterator[Timed]:
         bucket=stack.settings.store.bucket,
         prefix=stack.book.prefix,
     )
-    yield release.released_at, release_event(records, metadata, noop=True)
+    yield release.released_at, release_event(cluster, records, metadata, noop=True)
     yield (
         release.released_at,
-        release_evaluation(release.ledger_id, records.faults, metadata=metadata),
+        release_evaluation(cluster, release.ledger_id, records.faults, metadata=metadata),
     )

@@ -17,11 +17,11 @@ from tiering_assets.defs.shared.batches import (
     batch_failure,
     reasons_table,
 )
-from tiering_assets.defs.shared.checks import READ_BACK_EQUAL, finding
-from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, OWNERS, docs_link
+from tiering_assets.defs.shared.checks import finding
+from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import certified_evaluation
 from tiering_assets.defs.shared.metadata import Metadata
-from tiering_assets.defs.shared.partitions import SCRUBBED_LEDGERS
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import tell_evaluation
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
@@ -35,6 +35,12 @@ _TOLD_MAX = 200  # red checks that one run tells again; the table of the roll-up
 _OPEN = "damaged, found before; `tierkeeper scrub status` has when it was last looked at"
 
 
+_DESCRIPTION = (
+    "Published and released ledgers looked at again, the longest overdue first, within the "
+    "budgets of [scrub]. Watch oldest_deep_seconds: it grows when the budgets are too small."
+)
+
+
 class ScrubChoice(TopicChoice):
     deep: bool = Field(
         default=False, description="read every byte again, due or not, as far as the budgets go"
@@ -44,30 +50,41 @@ class ScrubChoice(TopicChoice):
     )
 
 
-@dg.asset(
-    key=SCRUBBED_LEDGERS,
-    description=(
-        "Published and released ledgers looked at again, the longest overdue first, within the "
-        "budgets of [scrub]. Watch oldest_deep_seconds: it grows when the budgets are too small."
-    ),
-    metadata={"docs": docs_link("runbook.md")},
-    group_name="integrity",
-    kinds={"s3"},
-    owners=OWNERS,
-    pool=BOOKIE_READ_POOL,
-)
-def scrubbed_ledgers(
-    context: dg.AssetExecutionContext, config: ScrubChoice, tiering_stack: TieringStack
+def define_scrubbed_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
+    cluster = dressing.cluster
+
+    @dg.asset(
+        key=cluster.scrubbed_ledgers,
+        description=_DESCRIPTION,
+        metadata={"docs": dressing.docs_link("runbook.md")},
+        group_name="integrity",
+        kinds={"s3"},
+        owners=dressing.owners,
+        pool=cluster.bookie_read_pool,
+    )
+    def scrubbed_ledgers(
+        context: dg.AssetExecutionContext, config: ScrubChoice, tiering_stack: TieringStack
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        yield from _scrub(context, cluster, config, tiering_stack)
+
+    return scrubbed_ledgers
+
+
+def _scrub(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    config: ScrubChoice,
+    tiering_stack: TieringStack,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Scrub and heal; every ledger of every topic, or of the chosen ones."""
     from tiering_assets.scrub.fleet import find_fleet
     from tiering_assets.scrub.scrub import scrub
 
-    with tiering_stack.connect(context, with_tasks=True) as stack:
+    with tiering_stack.connect(context, cluster, with_tasks=True) as stack:
         run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
         fleet = find_fleet(stack, config.ml_names())
         bad = _bad(run)
-        _tell_checks(context, stack, run, fleet, bad)
+        _tell_checks(context, cluster, stack, run, fleet, bad)
     unjudged = {
         one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None
     }
@@ -76,7 +93,7 @@ def scrubbed_ledgers(
     sound = len(run.looked) - len(run.broken) - len(unjudged)
     tell_result(context, _line(len(run.broken), len(unjudged), sound))
     yield dg.MaterializeResult(
-        asset_key=SCRUBBED_LEDGERS, metadata=scrub_metadata(run, fleet, bad, unjudged)
+        asset_key=cluster.scrubbed_ledgers, metadata=scrub_metadata(run, fleet, bad, unjudged)
     )
     if run.removals.line:
         narrate(context, run.removals.line)
@@ -89,6 +106,7 @@ def scrubbed_ledgers(
 
 def _tell_checks(
     context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
     stack: "Stack",
     run: "ScrubRun",
     fleet: "Fleet",
@@ -101,13 +119,13 @@ def _tell_checks(
 
     damaged = sorted(c.ledger_id for c in fleet.candidates if c.failing)[:_TOLD_MAX]
     healed = {i: one for i, one in run.healed.items() if isinstance(one, Healed)}
-    add_partitions(context.instance, [*damaged, *healed])
+    add_partitions(context.instance, cluster, [*damaged, *healed])
     for ledger_id in damaged:
         said = bad.get(ledger_id, _OPEN)
-        tell_evaluation(context, finding(READ_BACK_EQUAL, ledger_id, said))
+        tell_evaluation(context, finding(cluster.read_back_equal, ledger_id, said))
     for ledger_id, one in sorted(healed.items()):
         stored = stack.book.require(Certificate, keys.certificate(ledger_id, one.uid))
-        tell_evaluation(context, certified_evaluation(stored, prefix=stack.book.prefix))
+        tell_evaluation(context, certified_evaluation(cluster, stored, prefix=stack.book.prefix))
 
 
 def _line(broken: int, unjudged: int, sound: int) -> str:

@@ -11,13 +11,19 @@ from pydantic import Field
 
 from tiering_assets.defs.shared.batch_summary import tell_result
 from tiering_assets.defs.shared.batches import batch_failure, reasons_table
-from tiering_assets.defs.shared.dressing import OWNERS, docs_link
+from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.metadata import Metadata, bytes_text
-from tiering_assets.defs.shared.partitions import SWEPT_LEAVINGS
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
     from tiering_assets.clean.clean_up import CleanUp
+
+
+_DESCRIPTION = (
+    "Uploads and objects of attempts that nothing refers to, ours and those that brokers did "
+    "not finish. Watch waiting_bytes: it grows when nobody sweeps. foreign_* is never touched."
+)
 
 
 class SweepChoice(dg.Config):
@@ -26,24 +32,35 @@ class SweepChoice(dg.Config):
     )
 
 
-@dg.asset(
-    key=SWEPT_LEAVINGS,
-    description=(
-        "Uploads and objects of attempts that nothing refers to, ours and those that brokers did "
-        "not finish. Watch waiting_bytes: it grows when nobody sweeps. foreign_* is never touched."
-    ),
-    metadata={"docs": docs_link("runbook.md")},
-    group_name="integrity",
-    kinds={"s3"},
-    owners=OWNERS,
-)
-def swept_leavings(
-    context: dg.AssetExecutionContext, config: SweepChoice, tiering_stack: TieringStack
+def define_swept_leavings(dressing: Dressing) -> dg.AssetsDefinition:
+    cluster = dressing.cluster
+
+    @dg.asset(
+        key=cluster.swept_leavings,
+        description=_DESCRIPTION,
+        metadata={"docs": dressing.docs_link("runbook.md")},
+        group_name="integrity",
+        kinds={"s3"},
+        owners=dressing.owners,
+    )
+    def swept_leavings(
+        context: dg.AssetExecutionContext, config: SweepChoice, tiering_stack: TieringStack
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        yield from _sweep(context, cluster, config, tiering_stack)
+
+    return swept_leavings
+
+
+def _sweep(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    config: SweepChoice,
+    tiering_stack: TieringStack,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Clean up, or with execute false (the default) say what a clean-up would delete."""
     from tiering_assets.clean.clean_up import clean_up
 
-    with tiering_stack.connect(context) as stack:
+    with tiering_stack.connect(context, cluster) as stack:
         found = clean_up(stack, execute=config.execute)
     for error in found.errors:
         narrate(context, error)
@@ -55,7 +72,7 @@ def swept_leavings(
         else f"{len(found.going)} may go",
     )
     yield dg.MaterializeResult(
-        asset_key=SWEPT_LEAVINGS, metadata=sweep_metadata(found, execute=config.execute)
+        asset_key=cluster.swept_leavings, metadata=sweep_metadata(found, execute=config.execute)
     )
     if found.errors:
         failures = {

@@ -19,17 +19,15 @@ from tiering_assets.defs.shared.batches import (
     chosen_ids,
 )
 from tiering_assets.defs.shared.checks import (
-    CHECK_SPECS,
-    INDEX_SUITE,
-    READ_BACK_EQUAL,
-    RELEASED_SAFELY,
+    check_specs,
     log_batch,
-    log_read_back,
-    log_release_audit,
     log_suites,
+    read_back_evaluation,
+    release_evaluation,
 )
-from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL
 from tiering_assets.defs.shared.metadata import bucket_path, topic_text
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.preview_api import tell_evaluation
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.ground.damage_advice import next_step
 
@@ -48,32 +46,50 @@ class Judged(NamedTuple):
     known: frozenset[int] = frozenset()
 
 
-@dg.multi_asset_check(
-    name="verify_ledgers",
-    specs=CHECK_SPECS,
-    can_subset=True,
-    pool=BOOKIE_READ_POOL,
-    description="Reads every byte of certified ledgers again. Records what is damaged, changes nothing else.",
+_DESCRIPTION = (
+    "Reads every byte of certified ledgers again. Records what is damaged, changes nothing else."
 )
-def verify_ledgers(
-    context: Context, config: LedgerBatch, tiering_stack: TieringStack
+
+
+def define_verify_ledgers(cluster: ClusterNames) -> dg.AssetChecksDefinition:
+    @dg.multi_asset_check(
+        name="verify_ledgers",
+        specs=check_specs(cluster),
+        can_subset=True,
+        pool=cluster.bookie_read_pool,
+        description=_DESCRIPTION,
+    )
+    def verify_ledgers(
+        context: Context, config: LedgerBatch, tiering_stack: TieringStack
+    ) -> Iterator[dg.AssetCheckResult]:
+        yield from _verify(context, cluster, config, tiering_stack)
+
+    return verify_ledgers
+
+
+def _verify(
+    context: Context, cluster: ClusterNames, config: LedgerBatch, tiering_stack: TieringStack
 ) -> Iterator[dg.AssetCheckResult]:
     """Verify the given ledgers, or all certified ones up to the cap."""
     selected = context.selected_asset_check_keys
     unjudged: dict[int, str] = {}
     found: dict[int, str] = {}
     passed_at_all = failed_at_all = 0
-    with tiering_stack.connect(context, with_tasks=READ_BACK_EQUAL in selected) as stack:
+    with tiering_stack.connect(
+        context, cluster, with_tasks=cluster.read_back_equal in selected
+    ) as stack:
         wanted = chosen_ids(context, config) or _certified(stack, config)
-        admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        admission = admit(
+            context.instance, cluster, wanted, live_max=stack.settings.dagster.partitions_max
+        )
         for key, judge in (
-            (READ_BACK_EQUAL, _read_back),
-            (INDEX_SUITE, _suites),
-            (RELEASED_SAFELY, _releases),
+            (cluster.read_back_equal, _read_back),
+            (cluster.index_suite, _suites),
+            (cluster.released_safely, _releases),
         ):
             if key not in selected:
                 continue
-            judged = judge(context, stack, admission.ledger_ids)
+            judged = judge(context, cluster, stack, admission.ledger_ids)
             unjudged |= judged.unjudged
             found |= {i: said for i, said in judged.bad.items() if i not in judged.known}
             passed_at_all += judged.passed
@@ -99,16 +115,18 @@ def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
     return sorted(found)[: config.max_ledgers]
 
 
-def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
+def _read_back(
+    context: Context, cluster: ClusterNames, stack: "Stack", ledger_ids: tuple[int, ...]
+) -> Judged:
     from tiering_assets.verify.reverify import Reverified
     from tiering_assets.verify.verify_again import verify_again
 
     results = verify_again(stack, ledger_ids, source=True, found_by="verify")
     judged = {i: result for i, result in results.items() if isinstance(result, Reverified)}
-    add_partitions(context.instance, list(judged))
+    add_partitions(context.instance, cluster, list(judged))
     for ledger_id, found in judged.items():
-        log_read_back(
-            context,
+        evaluation = read_back_evaluation(
+            cluster,
             ledger_id,
             findings=found.findings,
             metadata={
@@ -123,6 +141,7 @@ def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) ->
             },
             said=f"{found.blocks} blocks, {found.bytes_read} bytes read back equal",
         )
+        tell_evaluation(context, evaluation)
     bad = {
         i: f"damaged: {'; '.join(found.findings)}. {next_step(found.ml_name)}"
         for i, found in judged.items()
@@ -136,22 +155,26 @@ def _read_back(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) ->
     )
 
 
-def _suites(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
+def _suites(
+    context: Context, cluster: ClusterNames, stack: "Stack", ledger_ids: tuple[int, ...]
+) -> Judged:
     from tiering_assets.records.models import SuiteResult
     from tiering_assets.verify.reverify import recheck_indexes
 
     results = recheck_indexes(stack, ledger_ids)
     judged = {i: result for i, result in results.items() if isinstance(result, SuiteResult)}
-    add_partitions(context.instance, list(judged))
+    add_partitions(context.instance, cluster, list(judged))
     bad = {
         ledger_id: ", ".join(suite.failed)
         for ledger_id, suite in judged.items()
-        if not log_suites(context, ledger_id, [suite])
+        if not log_suites(context, cluster.index_suite, ledger_id, [suite])
     }
     return Judged(bad, _unjudged(results, judged), len(judged) - len(bad))
 
 
-def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> Judged:
+def _releases(
+    context: Context, cluster: ClusterNames, stack: "Stack", ledger_ids: tuple[int, ...]
+) -> Judged:
     from tiering_assets.batch.release_batch import release_records
 
     bad: dict[int, str] = {}
@@ -160,10 +183,10 @@ def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> 
         records = release_records(stack, ledger_id)
         if records is None:
             continue  # never released, so there is nothing to judge
-        add_partitions(context.instance, [ledger_id])
+        add_partitions(context.instance, cluster, [ledger_id])
         faults = records.faults
-        log_release_audit(
-            context,
+        evaluation = release_evaluation(
+            cluster,
             ledger_id,
             faults,
             metadata={
@@ -172,6 +195,7 @@ def _releases(context: Context, stack: "Stack", ledger_ids: tuple[int, ...]) -> 
                 "released_at": dg.MetadataValue.timestamp(records.release.record.released_at),
             },
         )
+        tell_evaluation(context, evaluation)
         if faults:
             bad[ledger_id] = "; ".join(faults)
         else:

@@ -79,11 +79,7 @@ def check_stores(
     name = next((name for name in _CONFIGURATION_SETTINGS if config.get(name)), None)
     if name is not None:
         check = "broker configuration store"
-        other = settings.metadata.configuration_store
-        if other and _same_store(config[name], other):
-            yield ok(check, f"{name}={config[name]} is metadata.configuration_store")
-        else:
-            yield _compared(settings, metadata, check, name, config[name], root=None)
+        yield _compared(settings, metadata, check, name, config[name], root=None)
     if config.get(_BOOKKEEPER_SETTING):
         uri = config[_BOOKKEEPER_SETTING]
         root = "/" + uri.partition("://")[2].partition("/")[2] if "://" in uri else None
@@ -187,12 +183,3 @@ def _as_zookeeper(theirs: str) -> str:
     first = text.partition(":")[0]
     known = first in ("zk", "oxia", "etcd", "rocksdb", "memory")
     return text if known else f"zk:{text}"
-
-
-def _same_store(theirs: str, ours: str) -> bool:
-    """Equal hosts in any order and equal chroot."""
-    try:
-        found, mine = parse_store_uri(_as_zookeeper(theirs)), parse_store_uri(ours)
-    except SettingsError:
-        return False
-    return (set(found.hosts), found.chroot) == (set(mine.hosts), mine.chroot)

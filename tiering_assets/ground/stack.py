@@ -174,12 +174,6 @@ class Stack:
     def deletion_lag(self) -> timedelta:
         return timedelta(seconds=self.settings.release.deletion_lag_s)
 
-    @property
-    def one_metadata_store(self) -> bool:
-        """True when both trees live in one store, which the guarded delete needs."""
-        stores = self.settings.metadata
-        return stores.bookkeeper_store in ("", stores.store)
-
 
 @contextmanager
 def open_stack(
@@ -194,11 +188,6 @@ def open_stack(
     require_store(settings)
     user_suites = load_user_suites(settings.quality.suites)
     own_policies = read_own_policies(settings.policy)
-    if settings.metadata.bookkeeper_store not in ("", settings.metadata.store):
-        raise SettingsError(
-            "metadata.bookkeeper_store differs from metadata.store: releasing needs one store for "
-            "both trees, and this version reads both from metadata.store"
-        )
     require_one_cluster(settings.metadata)
     with ExitStack() as stack:
         metadata = ZooKeeperStore(

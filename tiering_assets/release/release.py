@@ -72,11 +72,6 @@ class ToRelease:
 def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) -> ReleaseWork:
     """Gather evidence, decide, and write the intent of each ledger that goes."""
     ledger_ids, approval = order.ledger_ids, order.approval
-    if not stack.one_metadata_store:
-        raise RefusedError(
-            "release needs the topic's and the ledgers' nodes in one metadata store: only there can "
-            "the delete be guarded by the topic's version"
-        )
     found = stack.topics.read(ml_name)
     if found is None:
         raise deleted(ml_name, "released")

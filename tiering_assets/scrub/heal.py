@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import LedgerNotFoundError, RefusedError, TierkeeperError
+from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.ask_first import require_proven
@@ -52,12 +52,6 @@ HealResult = Healed | Wait | TierkeeperError
 
 def heal_topic(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[int, HealResult]:
     """Copy, verify and publish anew, by ledger and broken attempt; one result each."""
-    if not stack.one_metadata_store:
-        refused = RefusedError(
-            f"{ml_name}: healing needs the topic's and the ledgers' nodes in one metadata store: only "
-            f"there can a context be replaced on condition that BookKeeper still has the ledger"
-        )
-        return dict.fromkeys(broken, refused)
     try:
         require_proven(stack)
     except TierkeeperError as error:

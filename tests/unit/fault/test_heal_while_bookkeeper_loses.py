@@ -1,10 +1,7 @@
 """A broken context is replaced only while BookKeeper has the ledger."""
 
-from dataclasses import replace
-
 import pytest
 
-from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC
 from tiering_assets.change import topic_change
 from tiering_assets.ground import stack as freshness
@@ -53,14 +50,4 @@ def test_a_ledger_that_bookkeeper_loses_meanwhile_keeps_its_context(
     result = heal_topic(scene.process(), TOPIC, {0: broken})[0]
     assert isinstance(result, Wait), result
     assert result.reason is Reason.MISSING
-    assert scene.context().uid == broken
-
-
-def test_with_nodes_in_two_stores_nothing_is_healed(scene, broken):
-    stack = scene.process()
-    elsewhere = replace(stack.settings.metadata, bookkeeper_store="zk:other.example:2181")
-    stack = replace(stack, settings=replace(stack.settings, metadata=elsewhere))
-    result = heal_topic(stack, TOPIC, {0: broken})[0]
-    assert isinstance(result, RefusedError)
-    assert "one metadata store" in str(result)
     assert scene.context().uid == broken

@@ -1,7 +1,7 @@
 import pytest
 
 from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.cas import edit_node
+from resources.metastore.cas import NodeEdit, Pace, edit_node
 from tests.support.metastore_sim import Cluster
 
 PATH = "/managed-ledgers/a"
@@ -41,16 +41,17 @@ def add_mark(node):
     return None if b"mark" in node.data else node.data + b"mark"
 
 
-def run(store, clock, edit=add_mark, **options):
+def run(store, clock, decide=add_mark, *, expected_czxid=None, **pace):
+    edit = NodeEdit(
+        decide=decide,
+        applied=lambda node: b"mark" in node.data,
+        expected_czxid=expected_czxid or store.get(PATH).stat.czxid,
+    )
     return edit_node(
         store,
         PATH,
         edit,
-        **{"expected_czxid": store.get(PATH).stat.czxid, **options},
-        applied=lambda node: b"mark" in node.data,
-        clock=clock,
-        sleep=clock.sleep,
-        jitter=lambda: 0.0,
+        Pace(clock=clock, sleep=clock.sleep, jitter=lambda: 0.0, **pace),
     )
 
 
@@ -149,15 +150,7 @@ def test_a_topic_that_is_gone_ends_it(store, clock):
     czxid = store.get(PATH).stat.czxid
     store.delete(PATH, expected_version=0)
     with pytest.raises(MetadataConflictError, match="gone"):
-        edit_node(
-            store,
-            PATH,
-            add_mark,
-            expected_czxid=czxid,
-            applied=lambda node: False,
-            clock=clock,
-            sleep=clock.sleep,
-        )
+        run(store, clock, expected_czxid=czxid)
 
 
 def test_a_slow_decision_is_not_written(store, clock):
@@ -188,14 +181,18 @@ def test_what_the_edit_refuses_passes_through(store, clock):
     assert (store.writes_sent, clock.slept_s) == (0, [])
 
 
-def test_no_attempt_at_all_is_a_callers_mistake(store, cluster):
+def test_no_attempt_at_all_is_a_callers_mistake(store, cluster, clock):
     with pytest.raises(ValueError, match="at least one attempt, got 0"):
-        edit_node(
-            store,
-            PATH,
-            lambda _node: b"x",
-            expected_czxid=None,
-            applied=lambda _node: False,
-            attempts=0,
-        )
+        run(store, clock, attempts=0)
     assert cluster.nodes[PATH].data == b"start "
+
+
+def test_a_node_that_shows_the_change_already_is_decided_on_all_the_same(store, clock):
+    run(store, clock)
+    result = run(store, clock)
+    assert (result.changed, result.attempts) == (False, 1)
+
+
+def test_a_node_of_any_making_is_taken_where_none_is_expected(store, clock):
+    edit = NodeEdit(decide=add_mark, applied=lambda _node: False, expected_czxid=None)
+    assert edit_node(store, PATH, edit, Pace(clock=clock)).changed

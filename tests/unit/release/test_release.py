@@ -75,16 +75,6 @@ def test_a_topic_that_is_gone_is_told_as_deleted(scene, due):
         scene.release()
 
 
-def test_where_the_two_trees_lie_in_two_stores_nothing_is_released(scene, due):
-    stack = scene.process("release")
-    metadata = replace(stack.settings.metadata, bookkeeper_store="other:2181")
-    stack = replace(stack, settings=replace(stack.settings, metadata=metadata))
-    with pytest.raises(RefusedError, match="in one metadata store"):
-        scene.release(stack=stack)
-    assert is_untouched(scene)
-    assert intent_of(scene, due.record.uid) is None
-
-
 def test_while_an_undo_is_not_confirmed_nothing_is_begun(scene, due):
     other = scene.fill(TOPIC)
     taken = scene.publish(other).certificate.record

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
@@ -31,13 +32,14 @@ def on(session: Session) -> None:
     The sensors ask for runs from their next tick on. They need the daemon: the command says what is
     missing and ends with 1 until everything runs; `tierkeeper auto status` says it again.
     """
+    from tiering_assets.defs.automation.all import sensors_of
     from tiering_assets.defs.automation.automation import start_stopped
     from tiering_assets.defs.shared.instance import find_home, open_instance
 
-    home = find_home()
+    sensors, home = sensors_of(loaded_settings()), find_home()
     _write(session, value=True)
     with open_instance(home) as instance:
-        for name in start_stopped(instance):
+        for name in start_stopped(instance, sensors):
             session.progress(f"{name}: started again")
     _tell(session, _read(wanted=True))
 
@@ -82,11 +84,13 @@ def _write(session: Session, *, value: bool) -> str:
 
 
 def _read(*, wanted: bool) -> AutoStatus:
+    from tiering_assets.defs.automation.all import sensors_of
     from tiering_assets.defs.automation.automation import read_status
     from tiering_assets.defs.shared.instance import find_home, open_instance
 
+    sensors = sensors_of(loaded_settings())
     with open_instance(find_home()) as instance:
-        return read_status(instance, wanted=wanted)
+        return read_status(instance, sensors, wanted=wanted)
 
 
 def _tell(session: Session, found: AutoStatus) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from resources.errors import SettingsError
+from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import print_document, print_error, print_line, print_table
@@ -58,9 +59,11 @@ def rebuild(
     home = find_home()
     with session.stack() as stack:
         from tiering_assets.defs.rebuild import rebuild
+        from tiering_assets.defs.shared.names import ClusterNames
 
+        cluster = ClusterNames.of(loaded_settings().dagster)
         with open_instance(home) as instance:
-            found = rebuild(stack, instance, dry_run=dry_run, force=force)
+            found = rebuild(stack, instance, cluster, dry_run=dry_run, force=force)
     if session.as_json:
         print_document("dagster-rebuild", {"dry_run": dry_run, "home": home, **_document(found)})
     else:
@@ -100,9 +103,11 @@ def prune(
 
     age, home = _age(older_than), find_home()
     from tiering_assets.defs.prune import delete_runs, find_old_runs
+    from tiering_assets.defs.shared.names import ClusterNames
 
+    cluster = ClusterNames.of(loaded_settings().dagster)
     with open_instance(home) as instance:
-        found = find_old_runs(instance, before=datetime.now(UTC) - age)
+        found = find_old_runs(instance, cluster, before=datetime.now(UTC) - age)
         if execute:
             delete_runs(instance, found)
     if session.as_json:

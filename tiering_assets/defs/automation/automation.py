@@ -6,12 +6,12 @@ somebody stopped in the UI, a daemon that is gone or a tick that fails is a diff
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from tiering_assets.defs.automation.all import SENSORS
 from tiering_assets.defs.shared.preview_sensors import SensorState, sensor_states, start_sensor
 
 HEARTBEAT_MAX = timedelta(seconds=120)  # it beats every 30 s
@@ -46,14 +46,18 @@ class AutoStatus:
 
 
 def read_status(
-    instance: dg.DagsterInstance, *, wanted: bool, now: datetime | None = None
+    instance: dg.DagsterInstance,
+    defined: Iterable[dg.SensorDefinition],
+    *,
+    wanted: bool,
+    now: datetime | None = None,
 ) -> AutoStatus:
-    """What is, beside what is wanted."""
+    """What is of the defined sensors, beside what is wanted."""
     now = now or datetime.now(UTC)
     beat = instance.get_daemon_heartbeats().get(SENSOR_DAEMON)
     beat_at = None if beat is None else datetime.fromtimestamp(beat.timestamp, UTC)
     known = {state.name: state for state in sensor_states(instance)}
-    sensors = tuple(_status(sensor, known.get(sensor.name), now=now) for sensor in SENSORS)
+    sensors = tuple(_status(sensor, known.get(sensor.name), now=now) for sensor in defined)
     return AutoStatus(
         wanted=wanted,
         daemon_beat=beat_at,
@@ -62,9 +66,11 @@ def read_status(
     )
 
 
-def start_stopped(instance: dg.DagsterInstance) -> list[str]:
+def start_stopped(
+    instance: dg.DagsterInstance, defined: Iterable[dg.SensorDefinition]
+) -> list[str]:
     """Start the sensors that somebody stopped; their names. Ones that never ran start by themselves."""
-    ours = {sensor.name for sensor in SENSORS}
+    ours = {sensor.name for sensor in defined}
     stopped = [one for one in sensor_states(instance) if one.name in ours and not one.running]
     for one in stopped:
         start_sensor(instance, one)

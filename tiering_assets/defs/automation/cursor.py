@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tiering_assets.defs.shared.partitions import CLUSTER
+from tiering_assets.defs.shared.names import ClusterNames
 
 VERSION = 1
 
@@ -36,7 +36,7 @@ class Read:
         return [one for one in value if type(one) is int] if isinstance(value, list) else []
 
 
-def read_cursor(text: str | None) -> Read:
+def read_cursor(cluster: ClusterNames, text: str | None) -> Read:
     if not text:
         return Read({})
     try:
@@ -48,15 +48,15 @@ def read_cursor(text: str | None) -> Read:
         return Read(
             {}, f"the cursor has version {version!r}, expected {VERSION}; a new round begins"
         )
-    cluster = found.get("cluster", CLUSTER)  # cursors of before name none
-    if cluster != CLUSTER:
+    named = found.get("cluster", cluster.name)  # cursors of before name none
+    if named != cluster.name:
         return Read(
-            {}, f"the cursor is of cluster {cluster!r}, not {CLUSTER!r}; a new round begins"
+            {}, f"the cursor is of cluster {named!r}, not {cluster.name!r}; a new round begins"
         )
     return Read(found)
 
 
-def write_cursor(**values: Any) -> str:
+def write_cursor(cluster: ClusterNames, **values: Any) -> str:
     """Values that are None are left out."""
     kept = {name: value for name, value in values.items() if value is not None}
-    return json.dumps({"version": VERSION, "cluster": CLUSTER, **kept}, sort_keys=True)
+    return json.dumps({"version": VERSION, "cluster": cluster.name, **kept}, sort_keys=True)

@@ -25,7 +25,7 @@ def verify_due(tick: Tick) -> Result:
 
 
 def _every(tick: Tick, sensor: str, job: str, seconds: float) -> Result:
-    newest = our_records(tick.instance, job, limit=1)
+    newest = our_records(tick.instance, tick.cluster, job, limit=1)
     if newest:
         [record] = newest
         if not record.dagster_run.is_finished:

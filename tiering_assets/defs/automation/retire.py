@@ -9,14 +9,8 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.automation.cursor import write_cursor
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
-from tiering_assets.defs.shared.partitions import (
-    PARTITION_SET,
-    ledger_id_of,
-    ledger_partitions,
-    partition_key,
-)
+from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 
 FULL = 0.8
 _LOOKED_MAX = 500  # a request or two each
@@ -26,7 +20,9 @@ def retire_partitions(tick: Tick) -> Result:
     """Look at some partitions, from where the last tick stopped, and delete those not needed."""
     from tiering_assets.automation.retirable import find_retirable
 
-    live = sorted(map(ledger_id_of, tick.instance.get_dynamic_partitions(PARTITION_SET)))
+    live = sorted(
+        map(ledger_id_of, tick.instance.get_dynamic_partitions(tick.cluster.partition_set))
+    )
     if not live:
         return dg.SkipReason("there are no partitions")
     busy = tick.history("offload").running | tick.history("release").running
@@ -43,12 +39,16 @@ def retire_partitions(tick: Tick) -> Result:
     tick.context.log.info("tierkeeper: %d of %d partitions retired", len(retired), len(live))
     return dg.SensorResult(
         dynamic_partitions_requests=(
-            [ledger_partitions.build_delete_request([partition_key(i) for i in retired])]
+            [
+                tick.cluster.ledger_partitions.build_delete_request(
+                    [partition_key(i) for i in retired]
+                )
+            ]
             if retired
             else []
         ),
         skip_reason=None
         if retired
         else dg.SkipReason(f"{len(looked)} of {len(live)} partitions looked at, none to retire"),
-        cursor=write_cursor(after_ledger=None if done else after),
+        cursor=tick.write_cursor(after_ledger=None if done else after),
     )

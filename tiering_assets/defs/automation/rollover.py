@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.automation.cursor import write_cursor
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
-from tiering_assets.defs.shared.partitions import SEALED_LEDGERS
+from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
     from resources.metastore.ledger_info import LedgerInfo
@@ -54,7 +53,7 @@ def ledger_rollover(tick: Tick) -> Result:
     found, left = looked.found[:EVENTS_MAX], looked.found[EVENTS_MAX:]
     told.update({one.ledger_id: one.closed_at_ms or 0 for _topic, one in found})
     first = "since_ms" not in tick.cursor.values
-    events = [] if first else [_observation(topic, one) for topic, one in found]
+    events = [] if first else [_observation(tick.cluster, topic, one) for topic, one in found]
     whole = looked.resume is None and not left
     tick.looked.names, tick.looked.whole = looked.names, whole
     since = began if whole else since
@@ -63,7 +62,7 @@ def ledger_rollover(tick: Tick) -> Result:
     return dg.SensorResult(
         asset_events=events,
         skip_reason=None if events else dg.SkipReason(f"{looked.topics} topics, no ledger closed"),
-        cursor=write_cursor(
+        cursor=tick.write_cursor(
             after=tick.cursor.text("after") if left else looked.resume,
             since_ms=since,
             began_ms=None if whole else began,
@@ -73,12 +72,12 @@ def ledger_rollover(tick: Tick) -> Result:
     )
 
 
-def _observation(topic: Topic, listed: LedgerInfo) -> dg.AssetObservation:
+def _observation(cluster: ClusterNames, topic: Topic, listed: LedgerInfo) -> dg.AssetObservation:
     from tiering_assets.look.topic.topic_evidence import topic_of
 
     name = topic_of(topic.ml_name)
     return dg.AssetObservation(
-        SEALED_LEDGERS,
+        cluster.sealed_ledgers,
         description=f"ledger {listed.ledger_id} of {name} was closed",
         metadata={
             "ledger_id": listed.ledger_id,

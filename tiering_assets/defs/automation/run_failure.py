@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from tiering_assets.defs.shared.partitions import CLUSTER, named
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.resources import TieringStack
 
@@ -17,9 +17,9 @@ SCHEMA = "tierkeeper/run-failure/1"
 _TEXT_MAX = 4000
 
 
-def run_failure_sensor(jobs: list[AssetJob]) -> dg.SensorDefinition:
+def run_failure_sensor(cluster: ClusterNames, jobs: list[AssetJob]) -> dg.SensorDefinition:
     @dg.run_failure_sensor(
-        name=named("run_failure"),
+        name=cluster.named("run_failure"),
         monitored_jobs=[*jobs],
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
@@ -40,7 +40,7 @@ def run_failure_sensor(jobs: list[AssetJob]) -> dg.SensorDefinition:
             auto.webhook_url,
             {
                 "schema": SCHEMA,
-                "cluster": CLUSTER,
+                "cluster": cluster.name,
                 "text": f"tierkeeper: {run.job_name} run {run.run_id} failed",
                 "job": run.job_name,
                 "run_id": run.run_id,

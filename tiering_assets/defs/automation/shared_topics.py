@@ -1,4 +1,4 @@
-"""Topics' nodes that one sensor has read, given to the next: of one process, for a minute at most.
+"""Topics' nodes that one sensor has read, given to the next: of one cluster and process, for a minute at most.
 
 Owns: a node is given again only while the watch that was set before it was read has not fired. It is a
 hint like the watches themselves: sensors ask for runs, and a run reads every node anew. Without
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from resources.metastore.store import MetadataStore, Node
 from resources.metastore.topic_names import managed_ledger_path
 from resources.metastore.topics import TopicDirectory
-from tiering_assets.defs.automation.wake import TICK_S, WAKE, Wake
+from tiering_assets.defs.automation.wake import TICK_S, Wake
 
 KEPT_S = 60.0
 KEPT_BYTES = 64 * 1024**2  # of nodes: 30,000 topics of 2 KiB; beyond, the oldest are read again
@@ -36,7 +36,7 @@ class _Kept:
 class KeptTopics:
     """Safe to share by threads: while one reads, another that wants the same waits for it."""
 
-    wake: Wake = field(default_factory=lambda: WAKE)
+    wake: Wake
     clock: Callable[[], float] = time.monotonic
     bytes_max: int = KEPT_BYTES
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -98,13 +98,10 @@ def _size(kept: _Kept) -> int:
     return 0 if kept.node is None else len(kept.node.data)
 
 
-KEPT = KeptTopics()
-
-
 class SharedTopics(TopicDirectory):
     """Topics for one tick. Single nodes and cursors are read as ever."""
 
-    def __init__(self, store: MetadataStore, kept: KeptTopics = KEPT) -> None:
+    def __init__(self, store: MetadataStore, kept: KeptTopics) -> None:
         super().__init__(store)
         self._kept = kept
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from resources.errors import PrerequisiteError
-from tiering_assets.defs.automation.cursor import write_cursor
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
 from tiering_assets.defs.shared.batches import markdown_cell
-from tiering_assets.defs.shared.partitions import CLUSTER, TIERING_BACKLOG
+from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
     from tiering_assets.automation.stuck_rules import Stuck
@@ -53,18 +52,18 @@ def stuck(tick: Tick) -> Result:
     fresh = [one for one in found if _digest(one) not in known]
     if fresh and tick.auto.webhook_url:
         try:
-            post_webhook(tick.auto.webhook_url, _document(fresh))
+            post_webhook(tick.auto.webhook_url, _document(tick.cluster, fresh))
         except PrerequisiteError as error:
             tick.context.log.warning("tierkeeper: stuck: %s", error)
             seen -= {_digest(one) for one in fresh}
     whole = looked.resume is None and claims_resume is None
     known = seen if whole else known | seen
     return dg.SensorResult(
-        asset_events=[_observation(found)] if fresh else [],
+        asset_events=[_observation(tick.cluster, found)] if fresh else [],
         skip_reason=None
         if fresh
         else dg.SkipReason(f"{len(found)} findings in {looked.topics} topics, none of them new"),
-        cursor=write_cursor(
+        cursor=tick.write_cursor(
             after=looked.resume,
             claims=claims_resume,
             known=sorted(known)[:_REMEMBERED_MAX],
@@ -78,10 +77,10 @@ def _digest(one: Stuck) -> int:
     return int.from_bytes(sha256(f"{one.kind} {one.subject}".encode()).digest()[:6])
 
 
-def _document(found: list[Stuck]) -> dict[str, object]:
+def _document(cluster: ClusterNames, found: list[Stuck]) -> dict[str, object]:
     return {
         "schema": SCHEMA,
-        "cluster": CLUSTER,
+        "cluster": cluster.name,
         "text": f"tierkeeper: {len(found)} new: {found[0]}",
         "stuck": [
             {"kind": one.kind.value, "subject": one.subject, "detail": one.detail} for one in found
@@ -89,14 +88,14 @@ def _document(found: list[Stuck]) -> dict[str, object]:
     }
 
 
-def _observation(found: list[Stuck]) -> dg.AssetObservation:
+def _observation(cluster: ClusterNames, found: list[Stuck]) -> dg.AssetObservation:
     lines = ["| kind | ledger or topic | what |", "|---|---|---|"]
     lines += [
         f"| {one.kind.value} | {markdown_cell(one.subject)} | {markdown_cell(one.detail)} |"
         for one in found[:_SHOWN_MAX]
     ]
     return dg.AssetObservation(
-        TIERING_BACKLOG,
+        cluster.tiering_backlog,
         description=f"{len(found)} stand still",
         metadata={"stuck": len(found), "what": dg.MetadataValue.md("\n".join(lines))},
     )

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from tiering_assets.defs.automation.cursor import write_cursor
 from tiering_assets.defs.automation.tick import RUN_REQUESTS_MAX, Result, Tick
-from tiering_assets.defs.shared.partitions import PARTITION_SET, partition_key
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.run_history import request_of
 from tiering_assets.policy.admission_rules import Batch, History, Ready, pack, worth_asking
 
 if TYPE_CHECKING:
     from tiering_assets.automation.rounds import Round
-    from tiering_assets.automation.tick_memory import TickMemory
 
 _TOLD_MAX = 5
 
@@ -34,14 +31,6 @@ class Ask:
     op: str
     ready: Sequence[Ready]
     config: Mapping[str, Any]
-
-
-@cache
-def memory() -> TickMemory:
-    """Of this process, which serves one cluster."""
-    from tiering_assets.automation.tick_memory import TickMemory
-
-    return TickMemory()
 
 
 def offload_threshold(tick: Tick) -> Result:
@@ -57,7 +46,7 @@ def offload_threshold(tick: Tick) -> Result:
     with open_policies(tick.stack) as policies:
         looked = walk(
             tick.stack,
-            Offloads(tick.stack, policies, _may_try(tick, history), memory()).look,
+            Offloads(tick.stack, policies, _may_try(tick, history), tick.memory.ticks).look,
             after=tick.cursor.text("after"),
             seconds=tick.auto.tick_budget_s,
             room=runs * tick.auto.batch_ledgers_max,
@@ -101,10 +90,10 @@ def release_due(tick: Tick) -> Result:
     runs = _runs_free(tick, history)
     if runs == 0:
         return dg.SkipReason(f"{history.unfinished_runs} release runs are unfinished")
-    memory().trim()
+    tick.memory.ticks.trim()
     looked = walk(
         tick.stack,
-        Releases(tick.stack, _may_try(tick, history), memory()).look,
+        Releases(tick.stack, _may_try(tick, history), tick.memory.ticks).look,
         after=tick.cursor.text("after"),
         seconds=tick.auto.tick_budget_s,
         room=runs * tick.auto.batch_ledgers_max,
@@ -132,7 +121,7 @@ def _runs_free(tick: Tick, history: History) -> int:
 
 def _with_partition(tick: Tick, ready: Sequence[Ready]) -> list[Ready]:
     """Those that have a partition or find one free; the run adds it."""
-    live = set(tick.instance.get_dynamic_partitions(PARTITION_SET))
+    live = set(tick.instance.get_dynamic_partitions(tick.cluster.partition_set))
     free = tick.partitions_free()
     taken: list[Ready] = []
     for one in ready:
@@ -168,9 +157,9 @@ def _asked(
     tick.context.log.info("tierkeeper: %s: %s; %d runs asked for", sensor, said, len(requests))
     tick.looked.names = looked.names
     tick.looked.whole = looked.resume is None and not left
-    cursor = write_cursor(after=looked.resume)
+    cursor = tick.write_cursor(after=looked.resume)
     if left:  # not all that was found went out: the next tick looks at the same topics again
-        cursor = write_cursor(after=tick.cursor.text("after"))
+        cursor = tick.write_cursor(after=tick.cursor.text("after"))
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None if requests else dg.SkipReason(f"nothing is due: {said}"),
@@ -180,7 +169,7 @@ def _asked(
 
 def _request(tick: Tick, sensor: str, ask: Ask, batch: Batch) -> dg.RunRequest:
     return request_of(
-        tick.instance, batch, job=ask.job, op=ask.op, sensor=sensor, config=ask.config
+        tick.instance, tick.cluster, batch, job=ask.job, op=ask.op, sensor=sensor, config=ask.config
     )
 
 

@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from resources.errors import TierkeeperError
 from resources.metastore.topic_names import managed_ledger_path
 from resources.settings import AutoSettings, Settings
-from tiering_assets.defs.automation.cursor import Read, read_cursor
-from tiering_assets.defs.automation.wake import TICK_S, WAKE
-from tiering_assets.defs.jobs import JOBS
-from tiering_assets.defs.shared.partitions import CLUSTER, PARTITION_SET, named
+from tiering_assets.defs.automation.cursor import Read, read_cursor, write_cursor
+from tiering_assets.defs.automation.memory import SensorMemory
+from tiering_assets.defs.automation.wake import TICK_S
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import read_history
 from tiering_assets.policy.admission_rules import History
@@ -48,9 +49,14 @@ class Tick:
 
     context: dg.SensorEvaluationContext
     settings: Settings
+    memory: SensorMemory
     cursor: Read
     stack: Stack
     looked: TickLook = field(default_factory=lambda: TickLook())
+
+    @property
+    def cluster(self) -> ClusterNames:
+        return self.memory.cluster
 
     @property
     def auto(self) -> AutoSettings:
@@ -67,22 +73,32 @@ class Tick:
     def history(self, job: str) -> History:
         """Runs of a job for as long back as a wait for the next try can be."""
         horizon = timedelta(seconds=2 * self.auto.retry_max_s)
-        return read_history(self.instance, job, now=self.now, horizon=horizon)
+        return read_history(self.instance, self.cluster, job, now=self.now, horizon=horizon)
 
     def partitions_free(self) -> int:
-        live = len(self.instance.get_dynamic_partitions(PARTITION_SET))
+        live = len(self.instance.get_dynamic_partitions(self.cluster.partition_set))
         return max(0, self.settings.dagster.partitions_max - live)
+
+    def write_cursor(self, **values: Any) -> str:
+        """Values that are None are left out."""
+        return write_cursor(self.cluster, **values)
 
 
 def automatic(
-    name: str, *, description: str, interval_s: float, job: str | None = None, wakes: bool = False
+    memory: SensorMemory,
+    name: str,
+    *,
+    description: str,
+    interval_s: float,
+    job: AssetJob | None = None,
+    wakes: bool = False,
 ) -> Callable[[Callable[[Tick], Result]], dg.SensorDefinition]:
     """Make a sensor of a function of one tick. One that `wakes` looks when a topic changed, too."""
 
     def decorate(act: Callable[[Tick], Result]) -> dg.SensorDefinition:
         @dg.sensor(
-            name=named(name),
-            jobs=[one for one in JOBS if one.name == job] or None,
+            name=memory.cluster.named(name),
+            jobs=None if job is None else [job],
             minimum_interval_seconds=max(
                 1, round(min(interval_s, TICK_S) if wakes else interval_s)
             ),
@@ -90,21 +106,24 @@ def automatic(
             description=description,
         )
         def sensor(context: dg.SensorEvaluationContext, tiering_stack: TieringStack) -> Result:
-            settings = tiering_stack.load_for_cluster()
+            settings = tiering_stack.load_for_cluster(memory.cluster)
             if not settings.auto.enabled:
                 return dg.SkipReason(OFF)
-            skip = WAKE.may_skip(name, every_s=settings.auto.interval_s) if wakes else None
+            wake = memory.wake
+            skip = wake.may_skip(name, every_s=settings.auto.interval_s) if wakes else None
             if skip is not None:
                 return dg.SkipReason(skip)
-            changes = WAKE.before_look(settings.metadata) if wakes else -1
-            cursor = read_cursor(context.cursor)
+            changes = wake.before_look(settings.metadata) if wakes else -1
+            cursor = read_cursor(memory.cluster, context.cursor)
             if cursor.problem is not None:
                 context.log.warning("tierkeeper: %s: %s", name, cursor.problem)
-            with connected(context, tiering_stack, settings, name) as stack:
-                tick = Tick(context=context, settings=settings, cursor=cursor, stack=stack)
+            with connected(context, memory, tiering_stack, settings, name) as stack:
+                tick = Tick(
+                    context=context, settings=settings, memory=memory, cursor=cursor, stack=stack
+                )
                 result = act(tick)
             paths = map(managed_ledger_path, tick.looked.names)
-            WAKE.after_look(name, changes, paths, whole=tick.looked.whole)
+            wake.after_look(name, changes, paths, whole=tick.looked.whole)
             return result
 
         return sensor
@@ -115,6 +134,7 @@ def automatic(
 @contextmanager
 def connected(
     context: dg.SensorEvaluationContext,
+    memory: SensorMemory,
     tiering_stack: TieringStack,
     settings: Settings,
     name: str,
@@ -124,10 +144,10 @@ def connected(
 
     with tiering_stack.open(
         settings,
-        run_id=f"sensor {name} of {CLUSTER}",
+        run_id=f"sensor {name} of {memory.cluster.name}",
         narrate=lambda line: context.log.info("tierkeeper: %s", line),
     ) as stack:
         try:
-            yield replace(stack, topics=SharedTopics(stack.metadata))
+            yield replace(stack, topics=SharedTopics(stack.metadata, memory.topics))
         except TierkeeperError as error:
             raise dg.DagsterInvariantViolationError(f"{name}: {error}") from error

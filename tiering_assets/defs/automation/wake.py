@@ -45,7 +45,7 @@ def _connect(settings: MetadataSettings) -> Watches:
 
 @dataclass(slots=True)
 class Wake:
-    """Of one process. `connect` and `clock` are for tests."""
+    """Of one cluster in one process. `connect` and `clock` are for tests."""
 
     connect: Callable[[MetadataSettings], Watches] = _connect
     clock: Callable[[], float] = time.monotonic
@@ -101,6 +101,3 @@ class Wake:
         self.follow(paths)
         with self._lock:
             self._last[sensor] = _Last(changes, self.clock(), whole)
-
-
-WAKE = Wake()

@@ -20,7 +20,7 @@ from tiering_assets.defs.shared.batches import (
     chosen_ids,
 )
 from tiering_assets.defs.shared.checks import disproved_by, log_finding, log_suites
-from tiering_assets.defs.shared.dressing import BOOKIE_READ_POOL, asset_spec
+from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
@@ -29,12 +29,7 @@ from tiering_assets.defs.shared.ledger_events import (
     object_event,
 )
 from tiering_assets.defs.shared.metadata import INDEX_COLUMNS, topic_text
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-)
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import tell_evaluation
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
@@ -42,61 +37,80 @@ if TYPE_CHECKING:
     from tiering_assets.batch.pipeline import LedgerOutcome
     from tiering_assets.ground.stack import Stack
 
-_SPECS = [
-    asset_spec(
-        OFFLOADED_OBJECTS,
-        "Data objects in the bucket: a ledger's entries in Pulsar's offload format, read from "
-        "the bookies by Spark tasks with every entry's digest checked.",
-        group="offload",
-        kinds={"spark", "s3"},
-        page="formats.md",
-    ),
-    asset_spec(
-        INDEX_OBJECTS,
-        "Index objects: which block of the data object holds which entries, and the ledger's "
-        "metadata as brokers need it. Written only when the data object is complete.",
-        group="offload",
-        kinds={"spark", "s3"},
-        page="formats.md",
-        metadata={"dagster/column_schema": INDEX_COLUMNS},
-    ),
-    asset_spec(
-        CERTIFICATES,
-        "Proof that every byte was read back and equals what the bookies served. No bookie "
-        "copy is deleted without one.",
-        group="integrity",
-        kinds={"spark", "greatexpectations"},
-        page="records.md",
-    ),
-    asset_spec(
-        OFFLOAD_CONTEXTS,
-        "Published ledgers: the topic's metadata names our objects and its broker has read "
-        "them. The deletion lag runs from here; the bookies still hold their copy.",
-        group="release",
-        kinds={"pulsar"},
-        page="states.md",
-    ),
-]
+_DESCRIPTION = "Copies, verifies and publishes a batch of ledgers. Safe to run again."
 
 
-@dg.multi_asset(
-    name="offload_ledgers",
-    specs=_SPECS,
-    can_subset=True,
-    pool=BOOKIE_READ_POOL,
-    description="Copies, verifies and publishes a batch of ledgers. Safe to run again.",
-)
-def offload_ledgers(
-    context: dg.AssetExecutionContext, config: OffloadBatch, tiering_stack: TieringStack
+def define_offload_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
+    cluster = dressing.cluster
+
+    @dg.multi_asset(
+        name="offload_ledgers",
+        specs=_specs(dressing),
+        can_subset=True,
+        pool=cluster.bookie_read_pool,
+        description=_DESCRIPTION,
+    )
+    def offload_ledgers(
+        context: dg.AssetExecutionContext, config: OffloadBatch, tiering_stack: TieringStack
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        yield from _offload(context, cluster, config, tiering_stack)
+
+    return offload_ledgers
+
+
+def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
+    cluster = dressing.cluster
+    return [
+        dressing.asset_spec(
+            cluster.offloaded_objects,
+            "Data objects in the bucket: a ledger's entries in Pulsar's offload format, read from "
+            "the bookies by Spark tasks with every entry's digest checked.",
+            group="offload",
+            kinds={"spark", "s3"},
+            page="formats.md",
+        ),
+        dressing.asset_spec(
+            cluster.index_objects,
+            "Index objects: which block of the data object holds which entries, and the ledger's "
+            "metadata as brokers need it. Written only when the data object is complete.",
+            group="offload",
+            kinds={"spark", "s3"},
+            page="formats.md",
+            metadata={"dagster/column_schema": INDEX_COLUMNS},
+        ),
+        dressing.asset_spec(
+            cluster.certificates,
+            "Proof that every byte was read back and equals what the bookies served. No bookie "
+            "copy is deleted without one.",
+            group="integrity",
+            kinds={"spark", "greatexpectations"},
+            page="records.md",
+        ),
+        dressing.asset_spec(
+            cluster.offload_contexts,
+            "Published ledgers: the topic's metadata names our objects and its broker has read "
+            "them. The deletion lag runs from here; the bookies still hold their copy.",
+            group="release",
+            kinds={"pulsar"},
+            page="states.md",
+        ),
+    ]
+
+
+def _offload(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    config: OffloadBatch,
+    tiering_stack: TieringStack,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Offload a batch; without offload_contexts in the selection nothing is published."""
     from tiering_assets.automation.choices import sealed_ledgers
     from tiering_assets.batch.pipeline import offload_batch
 
-    publish = OFFLOAD_CONTEXTS in context.selected_asset_keys
+    publish = cluster.offload_contexts in context.selected_asset_keys
     with (
-        tiering_stack.connect(context, with_tasks=True) as stack,
-        observed_backlog(context, stack),
+        tiering_stack.connect(context, cluster, with_tasks=True) as stack,
+        observed_backlog(context, cluster, stack),
     ):
         started = stack.monotonic()
         wanted = chosen_ids(context, config)
@@ -106,25 +120,35 @@ def offload_ledgers(
             tell_plan(context, prefix, taken=len(wanted))
         elif not wanted:
             wanted = sealed_ledgers(stack, config.ml_names())[: config.max_ledgers]
-        admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        admission = admit(
+            context.instance, cluster, wanted, live_max=stack.settings.dagster.partitions_max
+        )
         outcomes = offload_batch(
             stack, admission.ledger_ids, publish=publish, when_due=config.when_due
         )
         add_partitions(
             context.instance,
-            [o.ledger_id for o in outcomes if o.certificate is not None or disproved_by(o.error)],
+            cluster,
+            [
+                one.ledger_id
+                for one in outcomes
+                if one.certificate is not None or disproved_by(cluster, one.error)
+            ],
         )
         for outcome in outcomes:
-            _log_outcome(context, stack, outcome)
+            _log_outcome(context, cluster, stack, outcome)
         if prefix is not None:
             tell_progress(context, stack, prefix)
         seconds = stack.monotonic() - started
     yield from ()  # nothing is materialized but ledger by ledger, above
-    _finish(context, outcomes, full=admission.full, seconds=seconds)
+    _finish(context, cluster, outcomes, full=admission.full, seconds=seconds)
 
 
 def _log_outcome(
-    context: dg.AssetExecutionContext, stack: "Stack", outcome: "LedgerOutcome"
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    stack: "Stack",
+    outcome: "LedgerOutcome",
 ) -> None:
     """Tell what one ledger has reached, each asset before the check that judges it."""
     from tiering_assets.records.models import Publication
@@ -132,30 +156,31 @@ def _log_outcome(
     ledger_id, stored = outcome.ledger_id, outcome.certificate
     selected = context.selected_asset_keys
     if stored is None:
-        check = disproved_by(outcome.error)
+        check = disproved_by(cluster, outcome.error)
         if check is not None and outcome.error is not None:
             log_finding(context, check, ledger_id, outcome.error)
         return
     prefix = stack.book.prefix
     copied, verified = not outcome.copied, not outcome.verified
-    if OFFLOADED_OBJECTS in selected:
+    if cluster.offloaded_objects in selected:
         node = stack.ledgers.read(ledger_id)
-        context.log_event(object_event(stored, node, noop=copied))
-        tell_evaluation(context, certified_evaluation(stored, prefix=prefix))
-    if INDEX_OBJECTS in selected:
-        context.log_event(index_event(stored, noop=copied))
-        log_suites(context, ledger_id, stored.record.suites, noop=verified)
-    if CERTIFICATES in selected:
-        context.log_event(certificate_event(stored, prefix=prefix, noop=verified))
-    if OFFLOAD_CONTEXTS in selected and outcome.published is not None:
+        context.log_event(object_event(cluster, stored, node, noop=copied))
+        tell_evaluation(context, certified_evaluation(cluster, stored, prefix=prefix))
+    if cluster.index_objects in selected:
+        context.log_event(index_event(cluster, stored, noop=copied))
+        log_suites(context, cluster.index_suite, ledger_id, stored.record.suites, noop=verified)
+    if cluster.certificates in selected:
+        context.log_event(certificate_event(cluster, stored, prefix=prefix, noop=verified))
+    if cluster.offload_contexts in selected and outcome.published is not None:
         publication = stack.book.require(Publication, outcome.published.publication_key)
         context.log_event(
-            context_event(stored, publication, prefix=prefix, noop=outcome.published.noop)
+            context_event(cluster, stored, publication, prefix=prefix, noop=outcome.published.noop)
         )
 
 
 def _finish(
     context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
     outcomes: list["LedgerOutcome"],
     *,
     full: tuple[int, ...],
@@ -176,7 +201,7 @@ def _finish(
     rows += [Row.waiting(ledger_id, waiting[ledger_id]) for ledger_id in full]
     tell_batch(
         context,
-        OFFLOAD_CONTEXTS,
+        cluster.offload_contexts,
         BatchSummary(action="offload", rows=tuple(rows), seconds=seconds),
     )
     done = sum(o.ledger_id not in waiting and o.ledger_id not in failures for o in outcomes)

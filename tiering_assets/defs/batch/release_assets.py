@@ -26,14 +26,12 @@ from tiering_assets.defs.shared.batches import (
     chosen_ids,
     reasons_table,
 )
-from tiering_assets.defs.shared.checks import EXPECTATION_SUITES, log_release_audit, log_suites
-from tiering_assets.defs.shared.dressing import RELEASE_POOL, asset_spec
+from tiering_assets.defs.shared.checks import log_suites, release_evaluation
+from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import context_event, release_event, release_metadata
 from tiering_assets.defs.shared.metadata import Metadata, bucket_path, topic_text
-from tiering_assets.defs.shared.partitions import (
-    DELETED_BOOKIE_LEDGERS,
-    RELEASED_LEDGERS,
-)
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.preview_api import tell_evaluation
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
@@ -41,37 +39,56 @@ if TYPE_CHECKING:
     from tiering_assets.batch.release_plan import Written
     from tiering_assets.ground.stack import Stack
 
-_SPECS = [
-    asset_spec(
-        DELETED_BOOKIE_LEDGERS,
-        "Ledgers whose bookie copy is deleted, after the deletion lag and a fresh proof of "
-        "everything. A ledger that waits stays missing here; the run's log has its reasons.",
-        group="release",
-        kinds={"pulsar"},
-        page="states.md",
-    ),
-    asset_spec(
-        RELEASED_LEDGERS,
-        "How many ledgers and bytes only the bucket holds, over all topics and by topic, what "
-        "the last release run did or would do, and the newest releases with their records. A "
-        "released ledger's partition is retired after a while; this is where it is found.",
-        group="release",
-        kinds={"s3"},
-        page="records.md",
-        of_ledgers=False,
-    ),
-]
+_DESCRIPTION = "Deletes due bookie copies behind the release gate. Safe to run again."
 
 
-@dg.multi_asset(
-    name="release_ledgers",
-    specs=_SPECS,
-    can_subset=True,
-    pool=RELEASE_POOL,
-    description="Deletes due bookie copies behind the release gate. Safe to run again.",
-)
-def release_ledgers(
-    context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
+def define_release_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
+    cluster = dressing.cluster
+
+    @dg.multi_asset(
+        name="release_ledgers",
+        specs=_specs(dressing),
+        can_subset=True,
+        pool=cluster.release_pool,
+        description=_DESCRIPTION,
+    )
+    def release_ledgers(
+        context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        yield from _release(context, cluster, config, tiering_stack)
+
+    return release_ledgers
+
+
+def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
+    cluster = dressing.cluster
+    return [
+        dressing.asset_spec(
+            cluster.deleted_bookie_ledgers,
+            "Ledgers whose bookie copy is deleted, after the deletion lag and a fresh proof of "
+            "everything. A ledger that waits stays missing here; the run's log has its reasons.",
+            group="release",
+            kinds={"pulsar"},
+            page="states.md",
+        ),
+        dressing.asset_spec(
+            cluster.released_ledgers,
+            "How many ledgers and bytes only the bucket holds, over all topics and by topic, what "
+            "the last release run did or would do, and the newest releases with their records. A "
+            "released ledger's partition is retired after a while; this is where it is found.",
+            group="release",
+            kinds={"s3"},
+            page="records.md",
+            of_ledgers=False,
+        ),
+    ]
+
+
+def _release(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    config: ReleaseBatch,
+    tiering_stack: TieringStack,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Release the given or all due ledgers; with dry_run, or without the asset, only plan."""
     from tiering_assets.automation.choices import due_ledgers
@@ -80,30 +97,32 @@ def release_ledgers(
     from tiering_assets.batch.release_plan import execute_plan, planned_outcomes
     from tiering_assets.release.reread import reread_wanted
 
-    dry_run = config.dry_run or DELETED_BOOKIE_LEDGERS not in context.selected_asset_keys
+    dry_run = config.dry_run or cluster.deleted_bookie_ledgers not in context.selected_asset_keys
     tasks = not dry_run and reread_wanted(tiering_stack.load())
     with (
-        tiering_stack.connect(context, with_tasks=tasks) as stack,
-        observed_backlog(context, stack) as backlog,
+        tiering_stack.connect(context, cluster, with_tasks=tasks) as stack,
+        observed_backlog(context, cluster, stack) as backlog,
     ):
         started = stack.monotonic()
         wanted = chosen_ids(context, config)
         if not wanted:
             wanted = due_ledgers(stack, config.ml_names())[: config.max_ledgers]
-        admission = admit(context.instance, wanted, live_max=stack.settings.dagster.partitions_max)
+        admission = admit(
+            context.instance, cluster, wanted, live_max=stack.settings.dagster.partitions_max
+        )
         written, unknown = _plan(stack, admission.ledger_ids, config.acknowledge or None)
-        _log_suites(context, written)
+        _log_suites(context, cluster, written)
         done = (
             ReleaseResults(planned_outcomes(written), along={})
             if dry_run
             else execute_plan(stack, written, publish_waiting=config.publish_waiting)
         )
         outcomes = unknown + done.outcomes
-        released = log_releases(context, stack, outcomes)
-        _log_published(context, stack, done.along)
+        released = log_releases(context, cluster, stack, outcomes)
+        _log_published(context, cluster, stack, done.along)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         shown: Metadata = {}
-        if RELEASED_LEDGERS in context.selected_asset_keys:
+        if cluster.released_ledgers in context.selected_asset_keys:
             newest = newest_releases(stack, NEWEST_SHOWN)
             shown = released_metadata(
                 [one.view for one in backlog.explained],
@@ -121,10 +140,10 @@ def release_ledgers(
     summary = BatchSummary(
         action="release plan" if dry_run else "release", rows=tuple(rows), seconds=seconds
     )
-    if RELEASED_LEDGERS in context.selected_asset_keys:
+    if cluster.released_ledgers in context.selected_asset_keys:
         tell_result(context, summary.line)
         yield dg.MaterializeResult(
-            asset_key=RELEASED_LEDGERS,
+            asset_key=cluster.released_ledgers,
             metadata={
                 **shown,
                 **summary_metadata(summary),
@@ -133,7 +152,7 @@ def release_ledgers(
             },
         )
     else:
-        tell_batch(context, DELETED_BOOKIE_LEDGERS, summary)
+        tell_batch(context, cluster.deleted_bookie_ledgers, summary)
     failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
     if failures:
         gone = {outcome.ledger_id for outcome in released}
@@ -168,11 +187,13 @@ def _plan(
     return make_plan(stack, topics, acknowledged=acknowledged), unknown
 
 
-def _log_suites(context: dg.AssetExecutionContext, written: "Written") -> None:
+def _log_suites(
+    context: dg.AssetExecutionContext, cluster: ClusterNames, written: "Written"
+) -> None:
     """What the expectation suites said of each ledger while the plan was made."""
-    add_partitions(context.instance, list(written.suites))
+    add_partitions(context.instance, cluster, list(written.suites))
     for ledger_id, suites in written.suites.items():
-        log_suites(context, ledger_id, suites, check=EXPECTATION_SUITES)
+        log_suites(context, cluster.expectation_suites, ledger_id, suites)
 
 
 def _plan_metadata(
@@ -195,28 +216,38 @@ def _plan_metadata(
 
 
 def log_releases(
-    context: dg.AssetExecutionContext, stack: "Stack", outcomes: "list[ReleaseOutcome]"
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    stack: "Stack",
+    outcomes: "list[ReleaseOutcome]",
 ) -> "list[ReleaseOutcome]":
     """Tell Dagster of the ledgers that are released, and return them."""
     released = [outcome for outcome in outcomes if outcome.records is not None]
-    add_partitions(context.instance, [outcome.ledger_id for outcome in released])
+    add_partitions(context.instance, cluster, [outcome.ledger_id for outcome in released])
     for outcome in released:
-        _log_released(context, stack, outcome)
+        _log_released(context, cluster, stack, outcome)
     return released
 
 
 def _log_published(
-    context: dg.AssetExecutionContext, stack: "Stack", along: "dict[int, PublishedAlong]"
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    stack: "Stack",
+    along: "dict[int, PublishedAlong]",
 ) -> None:
     """Tell of the waiting ledgers that were published with the reload of a release."""
     from tiering_assets.records.models import Publication
 
-    add_partitions(context.instance, list(along))
+    add_partitions(context.instance, cluster, list(along))
     for _ledger_id, one in sorted(along.items()):
         publication = stack.book.require(Publication, one.published.publication_key)
         context.log_event(
             context_event(
-                one.certificate, publication, prefix=stack.book.prefix, noop=one.published.noop
+                cluster,
+                one.certificate,
+                publication,
+                prefix=stack.book.prefix,
+                noop=one.published.noop,
             )
         )
 
@@ -258,7 +289,10 @@ def said_of(outcome: "ReleaseOutcome") -> str:
 
 
 def _log_released(
-    context: dg.AssetExecutionContext, stack: "Stack", outcome: "ReleaseOutcome"
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    stack: "Stack",
+    outcome: "ReleaseOutcome",
 ) -> None:
     from tiering_assets.release.work import Released
 
@@ -271,5 +305,8 @@ def _log_released(
         bucket=stack.settings.store.bucket,
         prefix=stack.book.prefix,
     )
-    context.log_event(release_event(records, metadata, noop=result.noop))
-    log_release_audit(context, outcome.ledger_id, records.faults, metadata=metadata)
+    context.log_event(release_event(cluster, records, metadata, noop=result.noop))
+    tell_evaluation(
+        context,
+        release_evaluation(cluster, outcome.ledger_id, records.faults, metadata=metadata),
+    )

@@ -5,69 +5,80 @@ from datetime import timedelta
 
 import dagster as dg
 
-from resources.settings_sources import load_settings
 from tiering_assets.defs.explain.figures import (
-    OBJECTIVES_MET,
-    OBJECTIVES_SPEC,
     check_result,
     figures_metadata,
     judge,
+    objectives_spec,
 )
 from tiering_assets.defs.explain.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
 from tiering_assets.defs.shared.batches import Discovery, add_partitions, admit
-from tiering_assets.defs.shared.dressing import asset_spec
+from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import sealed_event
-from tiering_assets.defs.shared.partitions import (
-    DELETED_BOOKIE_LEDGERS,
-    RELEASED_LEDGERS,
-    SEALED_LEDGERS,
-    TIERING_BACKLOG,
-)
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import provenance_tags
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
-_SPECS = [
-    asset_spec(
-        SEALED_LEDGERS,
-        "Ledgers that their topic has closed and that no broker reads from the bucket yet. "
-        "A ledger gets its partition here or when a batch takes it up; all others are "
-        "counted in tiering_backlog.",
-        group="ingest",
-        kinds={"pulsar"},
-        page="states.md",
-    ),
-    asset_spec(
-        TIERING_BACKLOG,
-        "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
-        "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
-        "Watch copy_lag_oldest_seconds: it grows when offloading stands (docs/metrics.md).",
-        group="ingest",
-        kinds={"pulsar"},
-        page="metrics.md",
-        of_ledgers=False,
-        freshness_policy=dg.FreshnessPolicy.time_window(
-            fail_window=timedelta(seconds=load_settings().settings.objectives.fresh_s)
+_DESCRIPTION = "Surveys metadata and bucket; admits sealed ledgers; counts the rest."
+
+
+def define_discovered(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefinition:
+    """`fresh_s`: without a new count for so long, Dagster calls the backlog stale."""
+    cluster = dressing.cluster
+
+    @dg.multi_asset(
+        name="discovered",
+        specs=_specs(dressing, fresh_s),
+        check_specs=[objectives_spec(cluster)],
+        can_subset=True,
+        description=_DESCRIPTION,
+    )
+    def discovered(
+        context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
+    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        yield from _discover(context, cluster, config, tiering_stack)
+
+    return discovered
+
+
+def _specs(dressing: Dressing, fresh_s: float) -> list[dg.AssetSpec]:
+    cluster = dressing.cluster
+    return [
+        dressing.asset_spec(
+            cluster.sealed_ledgers,
+            "Ledgers that their topic has closed and that no broker reads from the bucket yet. "
+            "A ledger gets its partition here or when a batch takes it up; all others are "
+            "counted in tiering_backlog.",
+            group="ingest",
+            kinds={"pulsar"},
+            page="states.md",
         ),
-    ),
-]
+        dressing.asset_spec(
+            cluster.tiering_backlog,
+            "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
+            "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
+            "Watch copy_lag_oldest_seconds: it grows when offloading stands (docs/metrics.md).",
+            group="ingest",
+            kinds={"pulsar"},
+            page="metrics.md",
+            of_ledgers=False,
+            freshness_policy=dg.FreshnessPolicy.time_window(fail_window=timedelta(seconds=fresh_s)),
+        ),
+    ]
 
 
-@dg.multi_asset(
-    name="discovered",
-    specs=_SPECS,
-    check_specs=[OBJECTIVES_SPEC],
-    can_subset=True,
-    description="Surveys metadata and bucket; admits sealed ledgers; counts the rest.",
-)
-def discovered(
-    context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
+def _discover(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    config: Discovery,
+    tiering_stack: TieringStack,
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.batch.newest_releases import newest_releases
     from tiering_assets.explain.backlog import count_backlog, explain_backlog, figures_now
     from tiering_assets.look.ledger.survey import UNFINISHED
 
-    with tiering_stack.connect(context) as stack:
+    with tiering_stack.connect(context, cluster) as stack:
         explained = list(explain_backlog(stack, config.ml_names()))
         views, reasons = [one.view for one in explained], count_backlog(explained, now=stack.now())
         sealed = [view for view in views if view.state in UNFINISHED]
@@ -78,33 +89,36 @@ def discovered(
         if not config.topics:  # a count over some topics would read as a drop
             figures = figures_now(stack, explained)
             newest = newest_releases(stack, NEWEST_SHOWN)
-    if SEALED_LEDGERS in context.selected_asset_keys:
+    if cluster.sealed_ledgers in context.selected_asset_keys:
         oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}
-        admission = admit(context.instance, list(oldest)[: config.max_ledgers], live_max=live_max)
-        add_partitions(context.instance, admission.ledger_ids)
+        admission = admit(
+            context.instance, cluster, list(oldest)[: config.max_ledgers], live_max=live_max
+        )
+        add_partitions(context.instance, cluster, admission.ledger_ids)
         for ledger_id in admission.ledger_ids:
-            context.log_event(sealed_event(oldest[ledger_id], noop=ledger_id in admission.known))
+            noop = ledger_id in admission.known
+            context.log_event(sealed_event(cluster, oldest[ledger_id], noop=noop))
         narrate(
             context,
             f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed})} topics, "
             f"{len(admission.ledger_ids)} admitted, {len(admission.full)} find no partition free",
         )
-    if TIERING_BACKLOG in context.selected_asset_keys:
+    if cluster.tiering_backlog in context.selected_asset_keys:
         yield dg.MaterializeResult(
-            asset_key=TIERING_BACKLOG,
+            asset_key=cluster.tiering_backlog,
             metadata={
                 **backlog_metadata(views, now=now, reasons=reasons),
                 **({} if figures is None else figures_metadata(figures)),
             },
         )
-    if figures is not None and OBJECTIVES_MET in context.selected_asset_check_keys:
-        yield check_result(judge(figures, objectives))
+    if figures is not None and cluster.objectives_met in context.selected_asset_check_keys:
+        yield check_result(cluster, judge(figures, objectives))
     if figures is not None:
         shown = released_metadata(views, newest, bucket=bucket, prefix=prefix)
         context.log_event(
             dg.AssetMaterialization(
-                RELEASED_LEDGERS,
+                cluster.released_ledgers,
                 metadata={**shown},
-                tags=provenance_tags(context, DELETED_BOOKIE_LEDGERS),
+                tags=provenance_tags(context, cluster.deleted_bookie_ledgers),
             )
         )

@@ -17,7 +17,7 @@ import dagster as dg
 
 from resources.errors import TierkeeperError
 from tiering_assets.defs.shared.metadata import Metadata
-from tiering_assets.defs.shared.partitions import TIERING_BACKLOG
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import log_evaluation
 from tiering_assets.defs.shared.resources import narrate
 from tiering_assets.explain.objectives import (
@@ -33,16 +33,18 @@ if TYPE_CHECKING:
     from tiering_assets.explain.lag_figures import Figures, FleetFigures
     from tiering_assets.ground.stack import Stack
 
-OBJECTIVES_MET = dg.AssetCheckKey(TIERING_BACKLOG, "objectives_met")
-OBJECTIVES_SPEC = dg.AssetCheckSpec(
-    OBJECTIVES_MET.name,
-    asset=TIERING_BACKLOG,
-    description=(
-        "Copy lag, delete lag and stuck ledgers of all topics are within the objectives of the "
-        "settings; a warning near a limit, an error beyond it (docs/metrics.md)."
-    ),
-)
 _NAMESPACES_SHOWN = 50
+
+
+def objectives_spec(cluster: ClusterNames) -> dg.AssetCheckSpec:
+    return dg.AssetCheckSpec(
+        cluster.objectives_met.name,
+        asset=cluster.tiering_backlog,
+        description=(
+            "Copy lag, delete lag and stuck ledgers of all topics are within the objectives of the "
+            "settings; a warning near a limit, an error beyond it (docs/metrics.md)."
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +96,10 @@ def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
     )
 
 
-def check_result(verdict: Verdict) -> dg.AssetCheckResult:
+def check_result(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
-        asset_key=OBJECTIVES_MET.asset_key,
-        check_name=OBJECTIVES_MET.name,
+        asset_key=cluster.objectives_met.asset_key,
+        check_name=cluster.objectives_met.name,
         passed=verdict.passed,
         severity=verdict.severity,
         description=verdict.description,
@@ -125,7 +127,9 @@ class BacklogAtEnd:
 
 
 @contextmanager
-def observed_backlog(context: dg.AssetExecutionContext, stack: Stack) -> Iterator[BacklogAtEnd]:
+def observed_backlog(
+    context: dg.AssetExecutionContext, cluster: ClusterNames, stack: Stack
+) -> Iterator[BacklogAtEnd]:
     """Tell the fleet's figures when the block ends, also with an error.
 
     When they cannot be taken, the run's log says so, and the run ends as it would have.
@@ -134,24 +138,30 @@ def observed_backlog(context: dg.AssetExecutionContext, stack: Stack) -> Iterato
     try:
         yield backlog
     except Exception:  # a run that is being cancelled does not stay for this
-        _try_observe(context, stack, backlog)
+        _try_observe(context, cluster, stack, backlog)
         raise
-    _try_observe(context, stack, backlog)
+    _try_observe(context, cluster, stack, backlog)
 
 
-def _try_observe(context: dg.AssetExecutionContext, stack: Stack, backlog: BacklogAtEnd) -> None:
+def _try_observe(
+    context: dg.AssetExecutionContext, cluster: ClusterNames, stack: Stack, backlog: BacklogAtEnd
+) -> None:
     try:
-        _observe(context, stack, backlog.figures())
+        _observe(context, cluster, stack, backlog.figures())
     except TierkeeperError as error:  # what the run itself came to counts for more
         narrate(context, f"the backlog's figures were not taken: {error}")
 
 
-def _observe(context: dg.AssetExecutionContext, stack: Stack, figures: FleetFigures) -> None:
+def _observe(
+    context: dg.AssetExecutionContext, cluster: ClusterNames, stack: Stack, figures: FleetFigures
+) -> None:
     verdict = judge(figures, stack.settings.objectives)
-    context.log_event(dg.AssetObservation(TIERING_BACKLOG, metadata={**figures_metadata(figures)}))
+    context.log_event(
+        dg.AssetObservation(cluster.tiering_backlog, metadata={**figures_metadata(figures)})
+    )
     log_evaluation(
         context,
-        OBJECTIVES_MET,
+        cluster.objectives_met,
         partition=None,
         passed=verdict.passed,
         description=verdict.description,

@@ -14,7 +14,8 @@ import dagster as dg
 from pydantic import Field
 
 from resources.metastore.topic_names import parse_topic_name
-from tiering_assets.defs.shared.partitions import PARTITION_SET, ledger_id_of, partition_key
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import Context
 
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
@@ -110,9 +111,15 @@ class Admission:
     known: frozenset[int]
 
 
-def admit(instance: dg.DagsterInstance, ledger_ids: Iterable[int], *, live_max: int) -> Admission:
+def admit(
+    instance: dg.DagsterInstance,
+    cluster: ClusterNames,
+    ledger_ids: Iterable[int],
+    *,
+    live_max: int,
+) -> Admission:
     """Say which ledgers have a partition or have room for one. Adds none."""
-    live = set(instance.get_dynamic_partitions(PARTITION_SET))
+    live = set(instance.get_dynamic_partitions(cluster.partition_set))
     wanted = sorted(set(ledger_ids))
     known = frozenset(i for i in wanted if partition_key(i) in live)
     fresh = [i for i in wanted if i not in known]
@@ -122,11 +129,13 @@ def admit(instance: dg.DagsterInstance, ledger_ids: Iterable[int], *, live_max: 
     )
 
 
-def add_partitions(instance: dg.DagsterInstance, ledger_ids: Collection[int]) -> None:
+def add_partitions(
+    instance: dg.DagsterInstance, cluster: ClusterNames, ledger_ids: Collection[int]
+) -> None:
     """Give ledgers their partitions in one request, so that a batch is one range of keys."""
     if ledger_ids:
         keys = [partition_key(ledger_id) for ledger_id in sorted(ledger_ids)]
-        instance.add_dynamic_partitions(PARTITION_SET, keys)
+        instance.add_dynamic_partitions(cluster.partition_set, keys)
 
 
 def batch_failure(

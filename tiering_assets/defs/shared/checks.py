@@ -14,13 +14,8 @@ import dagster as dg
 from resources.errors import ExpectationError, FormatError, IntegrityError
 from tiering_assets.defs.shared.batches import reasons_table
 from tiering_assets.defs.shared.metadata import Metadata, suite_metadata
-from tiering_assets.defs.shared.partitions import (
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOADED_OBJECTS,
-    ledger_partitions,
-    partition_key,
-)
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.preview_api import (
     Context,
     Evaluation,
@@ -32,42 +27,49 @@ from tiering_assets.defs.shared.preview_api import (
 if TYPE_CHECKING:
     from tiering_assets.records.models import SuiteResult
 
-READ_BACK_EQUAL = dg.AssetCheckKey(OFFLOADED_OBJECTS, "read_back_equal")
-INDEX_SUITE = dg.AssetCheckKey(INDEX_OBJECTS, "index_suite")
-EXPECTATION_SUITES = dg.AssetCheckKey(DELETED_BOOKIE_LEDGERS, "expectation_suites")
-RELEASED_SAFELY = dg.AssetCheckKey(DELETED_BOOKIE_LEDGERS, "released_safely")
-
 _ABOUT = {
-    READ_BACK_EQUAL: (
+    "read_back_equal": (
         "Every byte of the data object was read back with an independent decoder; entry ids, "
         "lengths, payloads and digests equal what the bookies served and what is certified."
     ),
-    INDEX_SUITE: (
+    "index_suite": (
         "Great Expectations suite over the index object, read leniently and joined with HEAD "
         "sizes, block headers read back and both metadata trees."
     ),
-    EXPECTATION_SUITES: (
+    "expectation_suites": (
         "Great Expectations suites over index, ledger list, records and objects, ours and users', "
         "as the newest release run found them; the release job evaluates it (docs/quality.md)."
     ),
-    RELEASED_SAFELY: (
+    "released_safely": (
         "The records of the release follow each other: certificate, then intent after the "
         "deletion lag, then the delete of exactly the certified ledger."
     ),
 }
-CHECK_SPECS = [
-    partitioned_check(
-        key.name, asset=key.asset_key, partitions_def=ledger_partitions, description=about
-    )
-    for key, about in _ABOUT.items()
-]
 
 
-def disproved_by(error: Exception | None) -> dg.AssetCheckKey | None:
+def check_specs(cluster: ClusterNames) -> list[dg.AssetCheckSpec]:
+    """The checks of single ledgers."""
+    return [
+        partitioned_check(
+            key.name,
+            asset=key.asset_key,
+            partitions_def=cluster.ledger_partitions,
+            description=_ABOUT[key.name],
+        )
+        for key in (
+            cluster.read_back_equal,
+            cluster.index_suite,
+            cluster.expectation_suites,
+            cluster.released_safely,
+        )
+    ]
+
+
+def disproved_by(cluster: ClusterNames, error: Exception | None) -> dg.AssetCheckKey | None:
     """The check that this error is a finding of; an outage or a refusal judges nothing."""
     if isinstance(error, ExpectationError):
-        return INDEX_SUITE
-    return READ_BACK_EQUAL if isinstance(error, IntegrityError | FormatError) else None
+        return cluster.index_suite
+    return cluster.read_back_equal if isinstance(error, IntegrityError | FormatError) else None
 
 
 def log_finding(
@@ -87,19 +89,17 @@ def finding(check: dg.AssetCheckKey, ledger_id: int, said: str) -> Evaluation:
     )
 
 
-def log_read_back(
-    context: Context, ledger_id: int, *, findings: Iterable[str], metadata: Metadata, said: str
-) -> None:
-    evaluation = read_back_evaluation(ledger_id, findings=findings, metadata=metadata, said=said)
-    tell_evaluation(context, evaluation)
-
-
 def read_back_evaluation(
-    ledger_id: int, *, findings: Iterable[str], metadata: Metadata, said: str
+    cluster: ClusterNames,
+    ledger_id: int,
+    *,
+    findings: Iterable[str],
+    metadata: Metadata,
+    said: str,
 ) -> Evaluation:
     found = list(findings)
     return Evaluation(
-        check=READ_BACK_EQUAL,
+        check=cluster.read_back_equal,
         partition=partition_key(ledger_id),
         passed=not found,
         description="; ".join(found) or said,
@@ -109,24 +109,20 @@ def read_back_evaluation(
 
 def log_suites(
     context: Context,
+    check: dg.AssetCheckKey,
     ledger_id: int,
     suites: Iterable[SuiteResult],
     *,
     noop: bool = False,
-    check: dg.AssetCheckKey = INDEX_SUITE,
 ) -> bool:
     """Log what the suites found; True when all passed and there was one."""
-    evaluation = suites_evaluation(ledger_id, suites, noop=noop, check=check)
+    evaluation = suites_evaluation(check, ledger_id, suites, noop=noop)
     tell_evaluation(context, evaluation)
     return evaluation.passed
 
 
 def suites_evaluation(
-    ledger_id: int,
-    suites: Iterable[SuiteResult],
-    *,
-    noop: bool,
-    check: dg.AssetCheckKey = INDEX_SUITE,
+    check: dg.AssetCheckKey, ledger_id: int, suites: Iterable[SuiteResult], *, noop: bool
 ) -> Evaluation:
     found = list(suites)
     failed = [name for suite in found for name in suite.failed]
@@ -157,16 +153,12 @@ def log_batch(
     )
 
 
-def log_release_audit(
-    context: Context, ledger_id: int, faults: Iterable[str], *, metadata: Metadata
-) -> None:
-    tell_evaluation(context, release_evaluation(ledger_id, faults, metadata=metadata))
-
-
-def release_evaluation(ledger_id: int, faults: Iterable[str], *, metadata: Metadata) -> Evaluation:
+def release_evaluation(
+    cluster: ClusterNames, ledger_id: int, faults: Iterable[str], *, metadata: Metadata
+) -> Evaluation:
     found = list(faults)
     return Evaluation(
-        check=RELEASED_SAFELY,
+        check=cluster.released_safely,
         partition=partition_key(ledger_id),
         passed=not found,
         description="; ".join(found) or "certificate, intent and release follow each other",

@@ -1,23 +1,19 @@
-"""How an asset is presented: group, kinds, owner, the page that explains it, and its pool.
+"""How an asset is presented: group, kinds, owner, and the page that explains it.
 
-Owns: one place for what a deployment may change, `dagster.owner` and `dagster.docs_url`. Both are
-read once, when definitions are loaded. A pool bounds the runs that do one costly thing, however
-they were launched; a job's tag only bounds runs of that job, and materializing an asset by hand is
-none. How many is the instance's to say (`concurrency.pools` of dagster.yaml).
+Owns: one place for what a deployment may change, `dagster.owner` and `dagster.docs_url`.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import dagster as dg
 
 from resources.errors import SettingsError
-from resources.settings_sources import load_settings
-from tiering_assets.defs.shared.partitions import ledger_partitions, named
+from resources.settings import DagsterSettings
+from tiering_assets.defs.shared.names import ClusterNames
 
-BOOKIE_READ_POOL = named("bookie_read")
-RELEASE_POOL = named("release")
 _OWNER = re.compile(r"team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+", re.ASCII)
 
 
@@ -30,36 +26,51 @@ def check_owner(owner: str) -> list[str]:
     return [owner] if owner else []
 
 
-_SETTINGS = load_settings().settings.dagster
-OWNERS = check_owner(_SETTINGS.owner)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dressing:
+    """What all assets of a cluster have in common. `docs_url` is empty where docs/ is not served."""
 
+    cluster: ClusterNames
+    owners: list[str]
+    docs_url: str
 
-def docs_link(page: str) -> dg.MetadataValue:
-    """A link to a page of docs/ below `dagster.docs_url`; its place in the checkout without one."""
-    base = _SETTINGS.docs_url.rstrip("/")
-    return dg.MetadataValue.url(f"{base}/{page}") if base else dg.MetadataValue.path(f"docs/{page}")
+    @classmethod
+    def of(cls, settings: DagsterSettings) -> Dressing:
+        """SettingsError for a cluster's name or an owner that Dagster refuses."""
+        return cls(
+            cluster=ClusterNames.of(settings),
+            owners=check_owner(settings.owner),
+            docs_url=settings.docs_url,
+        )
 
+    def docs_link(self, page: str) -> dg.MetadataValue:
+        """A link to a page of docs/ below its URL; its place in the checkout without one."""
+        base = self.docs_url.rstrip("/")
+        if base:
+            return dg.MetadataValue.url(f"{base}/{page}")
+        return dg.MetadataValue.path(f"docs/{page}")
 
-def asset_spec(
-    key: dg.AssetKey,
-    description: str,
-    *,
-    group: str,
-    kinds: set[str],
-    page: str,
-    of_ledgers: bool = True,
-    metadata: dict[str, object] | None = None,
-    freshness_policy: dg.FreshnessPolicy | None = None,
-) -> dg.AssetSpec:
-    """One asset of ours. `page` is the file in docs/ that says more; `of_ledgers` partitions it."""
-    return dg.AssetSpec(
-        key,
-        description=description,
-        metadata={"docs": docs_link(page), **(metadata or {})},
-        partitions_def=ledger_partitions if of_ledgers else None,
-        freshness_policy=freshness_policy,
-        group_name=group,
-        kinds=kinds,
-        owners=OWNERS,
-        skippable=True,
-    )
+    def asset_spec(
+        self,
+        key: dg.AssetKey,
+        description: str,
+        *,
+        group: str,
+        kinds: set[str],
+        page: str,
+        of_ledgers: bool = True,
+        metadata: dict[str, object] | None = None,
+        freshness_policy: dg.FreshnessPolicy | None = None,
+    ) -> dg.AssetSpec:
+        """One asset. `page` is the file in docs/ that says more; `of_ledgers` partitions it."""
+        return dg.AssetSpec(
+            key,
+            description=description,
+            metadata={"docs": self.docs_link(page), **(metadata or {})},
+            partitions_def=self.cluster.ledger_partitions if of_ledgers else None,
+            freshness_policy=freshness_policy,
+            group_name=group,
+            kinds=kinds,
+            owners=self.owners,
+            skippable=True,
+        )

@@ -22,14 +22,7 @@ from tiering_assets.defs.shared.metadata import (
     object_metadata,
     topic_text,
 )
-from tiering_assets.defs.shared.partitions import (
-    CERTIFICATES,
-    DELETED_BOOKIE_LEDGERS,
-    INDEX_OBJECTS,
-    OFFLOAD_CONTEXTS,
-    OFFLOADED_OBJECTS,
-    SEALED_LEDGERS,
-)
+from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
     from resources.metastore.ledgers import LedgerNode
@@ -40,7 +33,7 @@ if TYPE_CHECKING:
     from tiering_assets.records.stored import Stored
 
 
-def sealed_event(view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
+def sealed_event(cluster: ClusterNames, view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
     """`state` is the ledger's state at the time of the telling."""
     metadata: dict[str, dg.MetadataValue] = {
         "ledger_id": dg.MetadataValue.int(view.ledger_id),
@@ -53,7 +46,7 @@ def sealed_event(view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
     if view.closed_at is not None:
         metadata["closed_at"] = dg.MetadataValue.timestamp(view.closed_at)
     return materialization(
-        SEALED_LEDGERS,
+        cluster.sealed_ledgers,
         view.ledger_id,
         metadata,
         noop=noop,
@@ -62,7 +55,7 @@ def sealed_event(view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
 
 
 def object_event(
-    stored: Stored[Certificate], node: LedgerNode | None, *, noop: bool
+    cluster: ClusterNames, stored: Stored[Certificate], node: LedgerNode | None, *, noop: bool
 ) -> dg.AssetMaterialization:
     """`node` None: the bookie copy is gone already."""
     certificate = stored.record
@@ -72,13 +65,16 @@ def object_event(
         seconds=certificate.seconds if copy_s is None else copy_s,
         ensembles=None if node is None else node.metadata.fragments,
     )
-    return _of_certificate(OFFLOADED_OBJECTS, certificate, metadata, noop=noop)
+    return _of_certificate(cluster.offloaded_objects, certificate, metadata, noop=noop)
 
 
-def certified_evaluation(stored: Stored[Certificate], *, prefix: str) -> Evaluation:
+def certified_evaluation(
+    cluster: ClusterNames, stored: Stored[Certificate], *, prefix: str
+) -> Evaluation:
     """The pass of read_back_equal that a certificate stands for. `prefix` is the records'."""
     certificate = stored.record
     return read_back_evaluation(
+        cluster,
         certificate.ledger.ledger_id,
         findings=(),
         metadata=certificate_metadata(certificate, key=prefix + stored.key, sha256=stored.sha256),
@@ -86,22 +82,31 @@ def certified_evaluation(stored: Stored[Certificate], *, prefix: str) -> Evaluat
     )
 
 
-def index_event(stored: Stored[Certificate], *, noop: bool) -> dg.AssetMaterialization:
-    return _of_certificate(INDEX_OBJECTS, stored.record, index_metadata(stored.record), noop=noop)
+def index_event(
+    cluster: ClusterNames, stored: Stored[Certificate], *, noop: bool
+) -> dg.AssetMaterialization:
+    return _of_certificate(
+        cluster.index_objects, stored.record, index_metadata(stored.record), noop=noop
+    )
 
 
 def certificate_event(
-    stored: Stored[Certificate], *, prefix: str, noop: bool
+    cluster: ClusterNames, stored: Stored[Certificate], *, prefix: str, noop: bool
 ) -> dg.AssetMaterialization:
     metadata = certificate_metadata(stored.record, key=prefix + stored.key, sha256=stored.sha256)
-    return _of_certificate(CERTIFICATES, stored.record, metadata, noop=noop)
+    return _of_certificate(cluster.certificates, stored.record, metadata, noop=noop)
 
 
 def context_event(
-    stored: Stored[Certificate], publication: Stored[Publication], *, prefix: str, noop: bool
+    cluster: ClusterNames,
+    stored: Stored[Certificate],
+    publication: Stored[Publication],
+    *,
+    prefix: str,
+    noop: bool,
 ) -> dg.AssetMaterialization:
     metadata = context_metadata(stored.record, publication.record, key=prefix + publication.key)
-    return _of_certificate(OFFLOAD_CONTEXTS, stored.record, metadata, noop=noop)
+    return _of_certificate(cluster.offload_contexts, stored.record, metadata, noop=noop)
 
 
 def release_metadata(
@@ -129,11 +134,11 @@ def release_metadata(
 
 
 def release_event(
-    records: ReleaseRecords, metadata: Metadata, *, noop: bool
+    cluster: ClusterNames, records: ReleaseRecords, metadata: Metadata, *, noop: bool
 ) -> dg.AssetMaterialization:
     release = records.release.record
     return materialization(
-        DELETED_BOOKIE_LEDGERS,
+        cluster.deleted_bookie_ledgers,
         release.ledger_id,
         metadata,
         noop=noop,

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.shared.partitions import (
-    partition_key,
-)
+from tiering_assets.defs.shared.partitions import partition_key
 
 if TYPE_CHECKING:
     from resources.bookkeeper.ledger import EnsembleFragment

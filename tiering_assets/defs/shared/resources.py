@@ -15,7 +15,7 @@ from resources.dagster_resources import TierkeeperSettings
 from resources.errors import SettingsError
 from resources.plain_text import plain
 from resources.settings import Settings
-from tiering_assets.defs.shared.partitions import CLUSTER
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import Context
 
 if TYPE_CHECKING:
@@ -32,11 +32,14 @@ class TieringStack(TierkeeperSettings):
     """Cluster, bucket and broker of the settings; connect() opens them for one run."""
 
     @contextmanager
-    def connect(self, context: Context, *, with_tasks: bool = False) -> Iterator[Stack]:
+    def connect(
+        self, context: Context, cluster: ClusterNames, *, with_tasks: bool = False
+    ) -> Iterator[Stack]:
         """Yield the Stack of this run; its lines of progress go to the run's log.
 
         Args:
             context: of the step; its run id signs the records.
+            cluster: that the run's definitions were built for.
             with_tasks: blocks will be copied or read back, so start the runner of the settings.
 
         Raises:
@@ -46,7 +49,7 @@ class TieringStack(TierkeeperSettings):
         from tiering_assets.defs.shared.run_limit import require_room
 
         with ExitStack() as opened:
-            settings = self.load_for_cluster()
+            settings = self.load_for_cluster(cluster)
             run_id = context.op_execution_context.run_id
             stack = opened.enter_context(
                 self.open(
@@ -74,13 +77,13 @@ class TieringStack(TierkeeperSettings):
         with open_stack(settings, runner=runner, run_id=run_id, narrate=narrate) as stack:
             yield stack
 
-    def load_for_cluster(self) -> Settings:
+    def load_for_cluster(self, cluster: ClusterNames) -> Settings:
         """The settings now. SettingsError when they are another cluster's than the definitions'."""
         settings = self.load()
-        if settings.dagster.cluster != CLUSTER:
+        if settings.dagster.cluster != cluster.name:
             raise SettingsError(
                 f"dagster.cluster is {settings.dagster.cluster!r}, but the definitions were loaded "
-                f"for {CLUSTER!r}: reload the code location"
+                f"for {cluster.name!r}: reload the code location"
             )
         return settings
 

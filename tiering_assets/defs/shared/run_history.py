@@ -13,7 +13,7 @@ from typing import Any
 
 import dagster as dg
 
-from tiering_assets.defs.shared.partitions import CLUSTER, CLUSTER_TAG, IS_FIRST, named
+from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.policy.admission_rules import Batch, History
 
 JOB_TAG = "tierkeeper/job"
@@ -30,16 +30,22 @@ UNFINISHED = [status for status in dg.DagsterRunStatus if status not in FINISHED
 
 
 def read_history(
-    instance: dg.DagsterInstance, job: str, *, now: datetime, horizon: timedelta
+    instance: dg.DagsterInstance,
+    cluster: ClusterNames,
+    job: str,
+    *,
+    now: datetime,
+    horizon: timedelta,
 ) -> History:
     """Unfinished runs of a job, and those that began within the horizon: the newest thousand each."""
     running: set[int] = set()
-    unfinished = [record.dagster_run for record in our_records(instance, job, statuses=UNFINISHED)]
+    found = our_records(instance, cluster, job, statuses=UNFINISHED)
+    unfinished = [record.dagster_run for record in found]
     for run in unfinished:
         running.update(ledger_ids_of(run.run_config))
     tries: Counter[int] = Counter()
     ended_at: dict[int, datetime] = {}
-    for record in our_records(instance, job, created_after=now - horizon):
+    for record in our_records(instance, cluster, job, created_after=now - horizon):
         if record.dagster_run.status in UNFINISHED:
             continue
         ended = record.create_timestamp
@@ -59,6 +65,7 @@ def read_history(
 
 def our_records(
     instance: dg.DagsterInstance,
+    cluster: ClusterNames,
     job: str,
     *,
     statuses: Sequence[dg.DagsterRunStatus] = (),
@@ -76,16 +83,16 @@ def our_records(
         )
         return instance.get_run_records(wanted, limit=limit)
 
-    found = [*ask({CLUSTER_TAG: CLUSTER})]
-    if IS_FIRST:
+    found = [*ask({CLUSTER_TAG: cluster.name})]
+    if cluster.is_first:
         found += [one for one in ask({}) if CLUSTER_TAG not in one.dagster_run.tags]
     return sorted(found, key=lambda one: one.create_timestamp, reverse=True)[:limit]
 
 
-def is_ours(run: dg.DagsterRun) -> bool:
+def is_ours(cluster: ClusterNames, run: dg.DagsterRun) -> bool:
     """Whether a run is one of our jobs for this cluster. Other people's pipelines have no such tag."""
-    cluster = run.tags.get(CLUSTER_TAG)
-    return cluster == CLUSTER or (cluster is None and IS_FIRST and JOB_TAG in run.tags)
+    named = run.tags.get(CLUSTER_TAG)
+    return named == cluster.name or (named is None and cluster.is_first and JOB_TAG in run.tags)
 
 
 def ledger_ids_of(run_config: Mapping[str, Any]) -> Iterable[int]:
@@ -102,6 +109,7 @@ def ledger_ids_of(run_config: Mapping[str, Any]) -> Iterable[int]:
 
 def request_of(
     instance: dg.DagsterInstance,
+    cluster: ClusterNames,
     batch: Batch,
     *,
     job: str,
@@ -113,7 +121,7 @@ def request_of(
 
     A run key can be used once for ever, so a second run of the same ledgers needs another.
     """
-    name = f"{named(sensor)}-{batch.name}"
+    name = f"{cluster.named(sensor)}-{batch.name}"
     earlier = instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name}))
     return dg.RunRequest(
         run_key=f"{name}-{earlier}",

@@ -1,0 +1,135 @@
+"""The names of one cluster in a Dagster instance: its assets, checks, partitions, pools and sensors.
+
+Owns: asset keys and the partition set carry the cluster's name, because ledger ids repeat from
+cluster to cluster; so do the tags of runs, and where the instance has a cluster already, sensors and
+pools. The names are a value that whoever builds definitions hands on, so that one process may build
+those of two clusters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import dagster as dg
+
+from resources.errors import SettingsError
+from resources.settings import DagsterSettings
+
+CLUSTER_TAG = "tierkeeper/cluster"
+_CLUSTER = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+
+
+def check_cluster(name: str) -> str:
+    """Return a name that asset keys can carry. SettingsError for any other."""
+    if _CLUSTER.fullmatch(name) is None:
+        raise SettingsError(
+            f"dagster.cluster is {name!r}, expected letters, digits and underscores: "
+            "it becomes a part of every asset key"
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class ClusterNames:
+    """`is_first`: the instance has no other cluster that was there before."""
+
+    name: str
+    is_first: bool = True
+
+    @classmethod
+    def of(cls, settings: DagsterSettings) -> ClusterNames:
+        """SettingsError for a cluster's name that no asset key can carry."""
+        return cls(check_cluster(settings.cluster), settings.first_of_instance)
+
+    def named(self, name: str) -> str:
+        """The name of a sensor or pool in an instance that other clusters share.
+
+        A first cluster's stay what they are: a renamed pool loses its limit, a renamed sensor its cursor.
+        """
+        return name if self.is_first else f"{name}_{self.name}"
+
+    def key_of(self, asset: str) -> dg.AssetKey:
+        return dg.AssetKey([self.name, asset])
+
+    @cached_property
+    def partition_set(self) -> str:
+        return f"ledgers_{self.name}"
+
+    @cached_property
+    def ledger_partitions(self) -> dg.DynamicPartitionsDefinition:
+        return dg.DynamicPartitionsDefinition(name=self.partition_set)
+
+    @cached_property
+    def bookie_read_pool(self) -> str:
+        """A pool bounds the runs that do one costly thing, however they were launched.
+
+        A job's tag only bounds runs of that job, and materializing an asset by hand is none. How
+        many is the instance's to say (`concurrency.pools` of dagster.yaml).
+        """
+        return self.named("bookie_read")
+
+    @cached_property
+    def release_pool(self) -> str:
+        return self.named("release")
+
+    @cached_property
+    def sealed_ledgers(self) -> dg.AssetKey:
+        return self.key_of("sealed_ledgers")
+
+    @cached_property
+    def offloaded_objects(self) -> dg.AssetKey:
+        return self.key_of("offloaded_objects")
+
+    @cached_property
+    def index_objects(self) -> dg.AssetKey:
+        return self.key_of("index_objects")
+
+    @cached_property
+    def certificates(self) -> dg.AssetKey:
+        return self.key_of("certificates")
+
+    @cached_property
+    def offload_contexts(self) -> dg.AssetKey:
+        return self.key_of("offload_contexts")
+
+    @cached_property
+    def deleted_bookie_ledgers(self) -> dg.AssetKey:
+        return self.key_of("deleted_bookie_ledgers")
+
+    @cached_property
+    def tiering_backlog(self) -> dg.AssetKey:
+        return self.key_of("tiering_backlog")
+
+    @cached_property
+    def released_ledgers(self) -> dg.AssetKey:
+        return self.key_of("released_ledgers")
+
+    @cached_property
+    def scrubbed_ledgers(self) -> dg.AssetKey:
+        return self.key_of("scrubbed_ledgers")
+
+    @cached_property
+    def swept_leavings(self) -> dg.AssetKey:
+        return self.key_of("swept_leavings")
+
+    @cached_property
+    def read_back_equal(self) -> dg.AssetCheckKey:
+        return dg.AssetCheckKey(self.offloaded_objects, "read_back_equal")
+
+    @cached_property
+    def index_suite(self) -> dg.AssetCheckKey:
+        return dg.AssetCheckKey(self.index_objects, "index_suite")
+
+    @cached_property
+    def expectation_suites(self) -> dg.AssetCheckKey:
+        return dg.AssetCheckKey(self.deleted_bookie_ledgers, "expectation_suites")
+
+    @cached_property
+    def released_safely(self) -> dg.AssetCheckKey:
+        return dg.AssetCheckKey(self.deleted_bookie_ledgers, "released_safely")
+
+    @cached_property
+    def objectives_met(self) -> dg.AssetCheckKey:
+        return dg.AssetCheckKey(self.tiering_backlog, "objectives_met")
