@@ -24,7 +24,7 @@ from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.record_book import Stored
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.ground.stack import Stack, asking, is_young
-from tiering_assets.look.brakes.holds import Holds, read_holds
+from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
 from tiering_assets.look.ledger.quarantine import why_quarantined
 from tiering_assets.look.ledger.verification import gate_faults
@@ -58,7 +58,7 @@ class TopicEvidence:
     shadows: tuple[str, ...]
     left_alone: Wait | None
     public_keys: PublicKeys
-    holds: Holds
+    holds: Brakes
     evidence: Dated
 
 
@@ -98,7 +98,7 @@ def gather_topic(
         shadows=shadows.of(topic_of(ml_name)),
         left_alone=must_wait(stack, ml_name, seen) if before is None else before.left_alone,
         public_keys=load_public_keys(stack.settings),
-        holds=read_holds(stack),
+        holds=read_brakes(stack, HOLD),
         evidence=asked.and_(shadows.evidence),
     )
 
