@@ -9,8 +9,7 @@ from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.defs.pause_job import define_pause_tiering
-from tiering_assets.look.brakes.pauses import list_pauses
-from tiering_assets.records.pause_models import Pause
+from tiering_assets.look.brakes.brake import PAUSE, Brake, list_brakes
 
 TOPIC = "t/ns/persistent/orders"
 
@@ -42,8 +41,8 @@ def failure(result):
     return event.step_failure_data.user_failure_data.description
 
 
-def paused(stack) -> list[Pause]:
-    return [stored.record for stored in list_pauses(stack) if not isinstance(stored, str)]
+def paused(stack) -> list[Brake]:
+    return [one for one in list_brakes(stack, PAUSE) if not isinstance(one, str)]
 
 
 def test_it_pauses_and_enables_and_says_who(stack):
@@ -55,7 +54,9 @@ def test_it_pauses_and_enables_and_says_who(stack):
         tags={"user": "ops@example.com"},
     )
     assert result.success
-    assert sorted((p.scope, p.name, p.mode, p.author, p.reason) for p in paused(stack)) == [
+    assert sorted(
+        (p.scope.kind, p.scope.name, p.mode, p.author, p.reason) for p in paused(stack)
+    ) == [
         ("namespace", "t/other", "disabled", "ops@example.com", "migration"),
         ("topic", TOPIC, "disabled", "ops@example.com", "migration"),
     ]
@@ -65,14 +66,16 @@ def test_it_pauses_and_enables_and_says_who(stack):
     [outcome] = offload_batch(stack, [0])
     assert str(outcome.wait).startswith("disabled: by the pause of topic")
     assert launch(topics=["t/ns/orders"], mode="enabled", reason="migrated").success
-    assert [p.scope for p in paused(stack)] == ["namespace"]
+    assert [p.scope.kind for p in paused(stack)] == ["namespace"]
     [outcome] = offload_batch(stack, [0])
     assert outcome.state == "published"
 
 
 def test_all_without_a_login_is_paused_by_dagster(stack):
     assert launch(all=True, reason="disk").success
-    assert [(p.scope, p.mode, p.author) for p in paused(stack)] == [("all", "paused", "dagster")]
+    assert [(p.scope.kind, p.mode, p.author) for p in paused(stack)] == [
+        ("all", "paused", "dagster")
+    ]
     assert launch(all=True, reason="again").success  # safe to run twice
     assert [p.reason for p in paused(stack)] == ["disk"]
 

@@ -29,8 +29,9 @@ from tiering_assets.defs.automation.wake import Wake
 from tiering_assets.defs.jobs import define_jobs
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.look.brakes.holds import hold_ledger
-from tiering_assets.look.brakes.pauses import pause, resume, topic_scope
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.pauses import pause, resume
+from tiering_assets.look.brakes.scopes import ledger_scope, topic_scope
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
@@ -380,7 +381,7 @@ def test_a_release_that_died_before_its_record_is_taken_up_again(site):
 def test_a_held_ledger_is_not_asked_for(site):
     published(site)
     site.later(MONTH_S)
-    hold_ledger(site.stack, 0, reason="audit", author="kim")
+    hold(site.stack, ledger_scope(0), reason="audit", author="kim")
     assert site.asked("release_due") == []
 
 

@@ -16,6 +16,7 @@ from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan
 from tiering_assets.change.topic_edit import is_marked
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.look.brakes import holds
+from tiering_assets.look.brakes.scopes import EVERYTHING, Scope, ledger_scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
 from tiering_assets.release.gate import NotYet
@@ -174,20 +175,19 @@ def test_caps_make_the_younger_ledger_wait(lab, namespace):
 
 @contextmanager
 def held(stack, scope, topic):
-    if scope == "ledger":
-        key, fresh = keys.hold(topic.ledger_id), holds.hold_ledger(stack, topic.ledger_id, **WHO)
-    elif scope == "topic":
-        key, fresh = keys.topic_hold(topic.ml_name), holds.hold_topic(stack, topic.ml_name, **WHO)
-    elif scope == "namespace":
-        name = keys.namespace_of(topic.ml_name)
-        key, fresh = keys.namespace_hold(name), holds.hold_namespace(stack, name, **WHO)
-    else:
-        key, fresh = keys.HOLD_ALL, holds.hold_all(stack, **WHO)
-    assert fresh
+    namespace = keys.namespace_of(topic.ml_name)
+    covering = {
+        "ledger": (ledger_scope(topic.ledger_id), keys.hold(topic.ledger_id)),
+        "topic": (Scope("topic", topic.ml_name), keys.topic_hold(topic.ml_name)),
+        "namespace": (Scope("namespace", namespace), keys.namespace_hold(namespace)),
+        "all": (EVERYTHING, keys.HOLD_ALL),
+    }
+    covered, key = covering[scope]
+    assert holds.hold(stack, covered, **WHO)
     try:
         yield
     finally:
-        holds.lift_hold(stack, key, reason="done", author="ops")
+        holds.lift_hold(stack, covered, reason="done", author="ops")
     lifts = [*stack.book.iter_records(HoldLift, "hold-lifts/")]
     assert key in {lift.record.hold_key for lift in lifts}
 
@@ -218,14 +218,14 @@ def test_a_hold_set_after_the_gate_looked_takes_the_marks_back(lab, namespace):
 
         def hold_when_marked(line):
             if "marked for release" in line:
-                holds.hold_topic(stack, topic.ml_name, **WHO)
+                holds.hold(stack, Scope("topic", topic.ml_name), **WHO)
 
         late = replace(stack, narrate=hold_when_marked)
         result = release_topic(late, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
         assert isinstance(result, NotYet)
         assert "since it was begun: under a release hold" in str(result)
         assert_kept(lab, stack, topic)
-        holds.lift_hold(stack, keys.topic_hold(topic.ml_name), reason="done", author="ops")
+        holds.lift_hold(stack, Scope("topic", topic.ml_name), reason="done", author="ops")
         result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
         assert isinstance(result, Released)
 

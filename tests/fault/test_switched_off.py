@@ -10,6 +10,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.own_policy import TieringMode, parse_own_policies
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.look.brakes import pauses
+from tiering_assets.look.brakes.scopes import topic_scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.release.work import Released
@@ -51,7 +52,7 @@ def test_a_topic_that_is_switched_off_gets_no_copy_and_what_it_has_is_served_and
 def test_a_topic_that_is_paused_by_record_is_served_and_released_and_tiers_on_when_resumed(lab):
     namespace = lab.namespace("pauses")
     topic, other = lab.topic(namespace), lab.topic(namespace)
-    scope, who = pauses.topic_scope(topic.name), {"reason": "migration", "author": "ops"}
+    scope, who = topic_scope(topic.name), {"reason": "migration", "author": "ops"}
     with lab.open() as stack:
         assert pauses.pause(stack, scope, TieringMode.PAUSED, **who)
         paused, tiered = sorted(

@@ -11,6 +11,7 @@ from tests.support.cli_shell import Shell
 from tests.support.fault_lab import Lab
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.look.brakes import holds
+from tiering_assets.look.brakes.brake import HOLD, list_brakes
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
@@ -95,9 +96,9 @@ def test_holds_of_every_scope_are_listed_and_keep_a_due_ledger(tierkeeper, lab, 
         assert "no such hold" in gone.stderr
     finally:
         with lab.open() as stack:
-            for found in holds.list_holds(stack):
-                if not isinstance(found, str) and found.record.reason == "audit 17":
-                    holds.lift_hold(stack, found.key, reason="done", author="ops")
+            for found in list_brakes(stack, HOLD):
+                if not isinstance(found, str) and found.reason == "audit 17":
+                    holds.lift_hold(stack, found.scope, reason="done", author="ops")
 
 
 def test_the_hold_of_a_partitioned_topic_covers_partitions_added_later(tierkeeper, lab):

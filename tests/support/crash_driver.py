@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
+    from tiering_assets.look.brakes.scopes import Scope
 
 
 class CrashDriver:
@@ -119,15 +120,16 @@ def _sweep(stack: Stack) -> int:
     return 1 if clean_up(stack, execute=True).errors else 0
 
 
-def _lift(stack: Stack, key: str) -> int:
+def _lift(stack: Stack, ledger_id: int) -> int:
     from tiering_assets.look.brakes.holds import lift_hold
+    from tiering_assets.look.brakes.scopes import ledger_scope
 
-    lift_hold(stack, key, reason="the audit is over", author="ops")
+    lift_hold(stack, ledger_scope(ledger_id), reason="the audit is over", author="ops")
     return 0
 
 
 def _resume(stack: Stack, ml_name: str) -> int:
-    from tiering_assets.look.brakes.pauses import Scope, resume
+    from tiering_assets.look.brakes.pauses import resume
 
     resume(stack, Scope("topic", ml_name), reason="the audit is over", author="ops")
     return 0

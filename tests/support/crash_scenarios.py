@@ -21,9 +21,10 @@ from tiering_assets.batch.release_plan import make_plan, write_plan
 from tiering_assets.change.topic_change import edit_topic
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.ground.own_policy import TieringMode
-from tiering_assets.look.brakes.holds import hold_ledger
-from tiering_assets.look.brakes.pauses import Scope
+from tiering_assets.look.brakes.brake import PAUSE
+from tiering_assets.look.brakes.holds import hold as set_hold
 from tiering_assets.look.brakes.pauses import pause as set_pause
+from tiering_assets.look.brakes.scopes import Scope, ledger_scope
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
@@ -134,12 +135,12 @@ def hold(shop: Shop) -> Scene:
     shop.published(subject)
     ledger_id = subject.topic.ledger_id
     with shop.work.open() as stack:
-        hold_ledger(stack, ledger_id, reason="audit 17", author="ops")
+        set_hold(stack, ledger_scope(ledger_id), reason="audit 17", author="ops")
     key = keys.hold(ledger_id)
     return replace(
         _release(shop, subject),
         step="lift",
-        arguments={"key": key},
+        arguments={"ledger_id": ledger_id},
         held=key,
         ends_with=frozenset({0, LedgerNotFoundError.exit_code}),
     )
@@ -156,7 +157,7 @@ def pause(shop: Shop) -> Scene:
         _release(shop, subject),
         step="resume",
         arguments={"ml_name": subject.ml_name},
-        held=scope.key,
+        held=PAUSE.key(scope),
     )
 
 

@@ -38,7 +38,7 @@ from tiering_assets.clean.orphans import Sweep, decide_sweep
 from tiering_assets.ground.evidence import NEEDS, Effect
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import asking
-from tiering_assets.look.brakes.holds import Holds
+from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger import quarantine as outcome
 from tiering_assets.look.ledger import survey
 from tiering_assets.look.topic.topic_evidence import topic_of
@@ -405,7 +405,7 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
         (guarded_delete, "is_marked", _complete_is_enough),
     ),
     "no release intent": ((release, "_intend", _intend_silently),),
-    "holds are ignored": ((Holds, "why", _nothing),),
+    "holds are ignored": ((Brakes, "why", _nothing),),
     "quarantines are ignored": (
         (release_look, "why_quarantined", _nothing),
         (copies_now, "why_quarantined", _nothing),

@@ -18,7 +18,8 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_clients import Process
 from tests.support.sim_truth import Rotted
 from tiering_assets.ground.own_policy import TieringMode
-from tiering_assets.look.brakes.pauses import EVERYTHING, pause, resume
+from tiering_assets.look.brakes.pauses import pause, resume
+from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold

@@ -12,7 +12,8 @@ from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
-from tiering_assets.look.brakes.holds import hold_all
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.release.work import Released
 
 TOPIC = "t/ns/persistent/orders"
@@ -62,7 +63,7 @@ class TrimmedCluster:
     def spoil(self, plan, kind, prefix, wrong):
         """Make a recorded plan one of WRONG_PLANS; return what to name it by."""
         if wrong == "kill switch":
-            hold_all(self.stack, reason="incident", author="ops")
+            hold(self.stack, EVERYTHING, reason="incident", author="ops")
         elif wrong == "too old":
             self.later(DAY_S)
         elif wrong == "other cluster":

@@ -18,7 +18,7 @@ from tiering_assets.automation.tick_memory import CertifiedAttempts, TickMemory
 from tiering_assets.change.disturb import pending_due
 from tiering_assets.explain.backlog_topic import facts_by_policy
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.holds import read_holds
+from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.policy.admission_rules import Ready
@@ -154,7 +154,7 @@ class Releases:
         self._memory = memory
         memory.catch_up(stack)
         self._certified = CertifiedAttempts(stack)
-        self._holds = read_holds(stack)
+        self._holds = read_brakes(stack, HOLD)
         self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
         lag_ms = stack.deletion_lag.total_seconds() * 1000
         self._due_before_ms = stack.now().timestamp() * 1000 - lag_ms

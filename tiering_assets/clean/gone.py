@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from resources.metastore.topics import decode_topic
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.stack import Stack, asking, is_young
-from tiering_assets.look.brakes.holds import Holds, read_holds
+from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.topic.topic_evidence import Shadows, topic_of
 
@@ -44,7 +44,7 @@ class Whereabouts:
         shadows = self._shadows.evidence.asked_at_s[Kind.SHADOWS]
         asked = asking(self._stack, Kind.HOLDS, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
         self.evidence = asked.and_(self._topics).and_(Dated.at(shadows, Kind.TOPICS))
-        self._holds: Holds = read_holds(self._stack)
+        self._holds: Brakes = read_brakes(self._stack, HOLD)
         self.store_now = self._stack.objects.server_time()
 
     def _read_topics(self) -> None:

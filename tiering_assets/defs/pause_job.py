@@ -18,7 +18,7 @@ from tiering_assets.defs.shared.run_history import JOB_TAG
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
-    from tiering_assets.look.brakes.pauses import Scope
+    from tiering_assets.look.brakes.scopes import Scope
 
 USER_TAGS = ("tierkeeper/author", "user", "dagster/user")  # the last two by a UI with a login
 NOBODY = "dagster"
@@ -110,23 +110,23 @@ def apply_pauses(stack: "Stack", config: PauseConfig, *, author: str) -> list[st
         RefusedError: nobody knows a topic that is to be paused.
     """
     from tiering_assets.ground.own_policy import TieringMode
-    from tiering_assets.look.brakes import pauses
+    from tiering_assets.look.brakes import pauses, scopes
 
     modes = [mode.value for mode in TieringMode]
     if config.mode not in modes:
         raise _refusal(f"mode is {config.mode!r:.100}, expected {', '.join(modes)}")
     if not config.reason.strip():
         raise _refusal("reason is empty, expected why; it is kept in the records")
-    mode, scopes = TieringMode(config.mode), _scopes(config)
+    mode, wanted = TieringMode(config.mode), _scopes(config)
     if mode is not TieringMode.ENABLED:
-        pauses.require_topics(stack, scopes)
+        scopes.require_topics(stack, wanted)
     lines: list[str] = []
 
     def tell(line: str) -> None:
         stack.narrate(line)
         lines.append(line)
 
-    for scope in scopes:
+    for scope in wanted:
         if mode is TieringMode.ENABLED:
             lifted = pauses.resume(stack, scope, reason=config.reason, author=author)
             tell(f"{scope}: {'resumed' if lifted else 'there was no such pause'}")
@@ -135,14 +135,14 @@ def apply_pauses(stack: "Stack", config: PauseConfig, *, author: str) -> list[st
         else:
             fresh = pauses.pause(stack, scope, mode, reason=config.reason, author=author)
             before = "" if fresh else " before; the first reason stays"
-            covered = len(pauses.topics_covered(stack, scope))
+            covered = len(scopes.topics_covered(stack, scope))
             tell(f"{scope}: {mode.value}{before}; covers {covered} topics or partitions today")
     return lines
 
 
 def _scopes(config: PauseConfig) -> "list[Scope]":
     from resources.errors import FormatError
-    from tiering_assets.look.brakes import pauses
+    from tiering_assets.look.brakes.scopes import EVERYTHING, namespace_scope, topic_scope
 
     named = len(config.topics) + len(config.namespaces)
     if config.all and named:
@@ -152,10 +152,10 @@ def _scopes(config: PauseConfig) -> "list[Scope]":
     if not config.all and not named:
         raise _refusal("expected names in topics or namespaces, or all: true; found none")
     if config.all:
-        return [pauses.EVERYTHING]
+        return [EVERYTHING]
     try:
-        found = [pauses.namespace_scope(name) for name in config.namespaces]
-        found += [pauses.topic_scope(name) for name in config.topics]
+        found = [namespace_scope(name) for name in config.namespaces]
+        found += [topic_scope(name) for name in config.topics]
     except FormatError as error:
         raise _refusal(str(error)) from None
     return list(dict.fromkeys(found))

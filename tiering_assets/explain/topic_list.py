@@ -16,7 +16,7 @@ from resources.metastore.ledger_info import ManagedLedger
 from resources.pulsar.policies import POLICIES_ROOT
 from tiering_assets.explain.topic_counts import TopicCounts, count_topic
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.pauses import namespace_scope
+from tiering_assets.look.brakes.scopes import namespace_scope
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import read_topics, user_topic_names
 from tiering_assets.policy.policies import Policies, open_policies

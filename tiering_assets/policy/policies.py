@@ -19,10 +19,11 @@ from resources.metastore.store import Node
 from resources.metastore.topic_names import parse_topic_name
 from resources.pulsar.policies import PolicyReader
 from resources.settings import PolicySettings, ReleaseSettings
-from tiering_assets.ground.own_policy import OwnPolicies, switched_off
+from tiering_assets.ground.own_policy import OwnPolicies, PauseInForce, switched_off
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.pauses import Pauses, read_pauses
+from tiering_assets.look.brakes.brake import PAUSE, Brakes, read_brakes
+from tiering_assets.look.brakes.pauses import pauses_on
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import readable_topics, user_topic_names
 from tiering_assets.policy.policy import EffectivePolicy, effective_policy
@@ -58,7 +59,7 @@ class Policies:
         self,
         release: ReleaseSettings,
         own: OwnPolicies,
-        pauses: Callable[[], Pauses],
+        pauses: Callable[[], Brakes],
         reader: PolicyReader,
     ) -> None:
         self._release = release
@@ -75,7 +76,7 @@ class Policies:
             self._own,
             deletion_lag_s=lag_s,
             lag_is_default=lag_s == ReleaseSettings().deletion_lag_s,
-            pauses=self._pauses().on(parse_topic_name(topic).managed_ledger_name),
+            pauses=self._pauses_on(topic),
         )
 
     def owned(self, topic: str) -> bool:
@@ -84,8 +85,10 @@ class Policies:
 
     def switched_off(self, topic: str) -> Wait | None:
         """Why a topic gets no new copies, by tiering.toml or by a pause."""
-        pauses = self._pauses().on(parse_topic_name(topic).managed_ledger_name)
-        return switched_off(self._own, topic, pauses)
+        return switched_off(self._own, topic, self._pauses_on(topic))
+
+    def _pauses_on(self, topic: str) -> tuple[PauseInForce, ...]:
+        return pauses_on(self._pauses(), parse_topic_name(topic).managed_ledger_name)
 
     def check(self, topic: str, *, ask_topic: bool = True) -> TopicPolicy:
         """The policy and what is wrong about it; a topic that cannot be read is an answer, too."""
@@ -105,7 +108,7 @@ def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Poli
 
     With `loads_nothing` the topic level is asked only where a broker owns the topic's bundle already.
     """
-    pauses = partial(read_pauses, stack)
+    pauses = partial(read_brakes, stack, PAUSE)
     reader = PolicyReader(stack.settings.broker, stack.metadata, loads_nothing=loads_nothing)
     try:
         yield Policies(stack.settings.release, stack.own_policies, pauses, reader)

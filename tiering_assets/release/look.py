@@ -23,7 +23,7 @@ from tiering_assets.change.disturb import Seen, must_wait
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.ground.stack import Stack, asking, is_young
-from tiering_assets.look.brakes.holds import Holds, read_holds
+from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.ledger.quarantine import why_quarantined
@@ -54,7 +54,7 @@ class TopicEvidence:
     publications: Publications
     brokers: tuple[BrokerSeen, ...] | None
     public_keys: PublicKeys
-    holds: Holds
+    holds: Brakes
     evidence: Dated
 
     @property
@@ -108,7 +108,7 @@ def gather_topic(
         publications=recorded,
         brokers=brokers,
         public_keys=load_public_keys(stack.settings),
-        holds=read_holds(stack),
+        holds=read_brakes(stack, HOLD),
         evidence=asked.and_(shadows.evidence),
     )
 

@@ -17,7 +17,7 @@ from resources.errors import BrokerError, BrokerUnknownError, FormatError, Tierk
 from resources.pulsar.admin import TopicLoad
 from resources.pulsar.retention import Inactivity
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.holds import read_holds
+from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.policy.policies import open_policies
@@ -139,7 +139,7 @@ def _why_left_alone(stack: Stack, found: AgingTopic, idle: bool | None) -> str |
     short = why_not_reloadable(stack, found.ml_name, owner=broker)
     if short is not None:
         return str(short)
-    holds = read_holds(stack)
+    holds = read_brakes(stack, HOLD)
     held = {i: holds.why(i, found.ml_name) for i in found.overdue}
     return why_guarded(
         LoadGuards(

@@ -11,7 +11,8 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy import offload
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.reasons import Reason
-from tiering_assets.look.brakes.pauses import EVERYTHING, pause
+from tiering_assets.look.brakes.pauses import pause
+from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.resume import find_certified, list_failures, read_failure
 from tiering_assets.records import keys

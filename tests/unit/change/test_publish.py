@@ -14,7 +14,8 @@ from tiering_assets.change.publish import Published
 from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.look.brakes.pauses import EVERYTHING, pause
+from tiering_assets.look.brakes.pauses import pause
+from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome

@@ -11,7 +11,8 @@ from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean import sweep as sweeping
 from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.clean.sweep import find_leavings, refuse_mass_delete, sweep
-from tiering_assets.look.brakes.holds import hold_all
+from tiering_assets.look.brakes import holds
+from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
@@ -103,7 +104,7 @@ def at(scene, point, act, monkeypatch):
 
 
 def hold(scene):
-    hold_all(scene.stack, reason="incident", author="kim")
+    holds.hold(scene.stack, EVERYTHING, reason="incident", author="kim")
 
 
 def claim(scene):

@@ -9,7 +9,8 @@ from tests.support import trimmed_cluster as orphans
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, WRONG_PLANS, TrimmedCluster
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.cli.main import run
-from tiering_assets.look.brakes.holds import hold_topic
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import Scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.records.sweep_models import ExpiredPlan, Swept
@@ -99,7 +100,7 @@ def planned(cluster, capsys):
 
 def test_what_changed_since_the_plan_stays(cluster, capsys):
     plan = planned(cluster, capsys)
-    hold_topic(cluster.stack, TOPIC, reason="court", author="ops")
+    hold(cluster.stack, Scope("topic", TOPIC), reason="court", author="ops")
     [one] = document(capsys, "--execute", plan)["copies"]
     assert one["decision"] == "keep"
     assert "court" in one["reason"]

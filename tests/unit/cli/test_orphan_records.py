@@ -12,7 +12,8 @@ from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, WRONG_PLANS, Tri
 from tests.support.two_checkers import kinds, second_opinion
 from tiering_assets.audit.audit import audit_store
 from tiering_assets.cli.main import run
-from tiering_assets.look.brakes.holds import hold_topic
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import Scope
 from tiering_assets.look.ledger.resume import Failed, settle_failures
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import ForgetPlan
@@ -113,7 +114,7 @@ def test_objects_that_came_back_keep_the_records(cluster, capsys):
 
 def test_a_hold_set_since_the_plan_keeps_the_records(cluster, capsys):
     plan = planned(cluster, capsys)
-    hold_topic(cluster.stack, TOPIC, reason="court", author="ops")
+    hold(cluster.stack, Scope("topic", TOPIC), reason="court", author="ops")
     [one] = document(capsys, "--execute", plan)["ledgers"]
     assert "court" in one["reason"]
     assert cluster.records(0)

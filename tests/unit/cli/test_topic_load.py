@@ -12,7 +12,8 @@ from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
-from tiering_assets.look.brakes.holds import hold_ledger, hold_topic
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import Scope, ledger_scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Disturbance
 
@@ -107,11 +108,11 @@ def test_max_bounds_a_run(cluster, capsys):
 
 
 def hold_one(cluster):
-    hold_ledger(cluster.stack, cluster.ids(ORDERS)[1], reason="court", author="ops")
+    hold(cluster.stack, ledger_scope(cluster.ids(ORDERS)[1]), reason="court", author="ops")
 
 
 def hold_all_of_it(cluster):
-    hold_topic(cluster.stack, ORDERS, reason="court", author="ops")
+    hold(cluster.stack, Scope("topic", ORDERS), reason="court", author="ops")
 
 
 def claim(cluster):

@@ -6,7 +6,8 @@ from tests.support.sim_scene import Scene
 from tiering_assets.doctor import records as doctor_records
 from tiering_assets.doctor.records import check_records
 from tiering_assets.ground.finding import Level
-from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.records import keys
 
 
@@ -47,7 +48,7 @@ def test_one_among_the_holds_may_have_been_meant_as_one(scene, key):
 
 
 def test_a_hold_that_cannot_be_read_is_told(scene):
-    hold_ledger(scene.stack, 0, reason="x", author="y")
+    hold(scene.stack, ledger_scope(0), reason="x", author="y")
     scene.world.objects.overwrite(scene.stack.book.prefix + keys.hold(0), b"{")
     [one] = check_records(scene.stack)
     assert one.level is Level.FAIL

@@ -32,7 +32,8 @@ from tiering_assets.explain import backlog_evidence
 from tiering_assets.explain.backlog import count_backlog, explain_backlog, explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
@@ -169,7 +170,7 @@ def test_of_one_ledger_that_is_due_the_release_gate_is_asked(stack, world):
 
 def test_a_held_ledger_names_who_and_why(stack):
     offload_batch(stack, [0])
-    hold_ledger(stack, 0, reason="audit", author="kim")
+    hold(stack, ledger_scope(0), reason="audit", author="kim")
     assert str(reason(stack)) == "held: audit (kim)"
 
 

@@ -10,7 +10,8 @@ from tiering_assets.audit.audit import audit_store
 from tiering_assets.audit.audit_damage import record_audited
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger, take_figures
 from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, Quarantine
@@ -112,7 +113,7 @@ def test_it_is_new_once(rotten):
 
 def test_a_hold_does_not_hide_it(rotten):
     verify(rotten)
-    hold_ledger(rotten.process(), 0, reason="audit", author="Kim")
+    hold(rotten.process(), ledger_scope(0), reason="audit", author="Kim")
     assert reason(rotten).reason is BacklogReason.DAMAGED
 
 

@@ -21,7 +21,9 @@ from tiering_assets.clean.orphans import Sweep
 from tiering_assets.explain.backlog import explain_backlog, take_figures
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.look.brakes import pauses
-from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.brake import PAUSE
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import ledger_scope, topic_scope
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of, is_proven
 from tiering_assets.look.ledger.states import LedgerState
@@ -60,14 +62,14 @@ class Two(Scene):
 
 
 def _hold(scene):
-    hold_ledger(scene.stack, scene.mine, **WHO)
+    hold(scene.stack, ledger_scope(scene.mine), **WHO)
     return keys.hold(scene.mine)
 
 
 def _pause(scene):
-    scope = pauses.topic_scope("t/ns/orders")
+    scope = topic_scope("t/ns/orders")
     pauses.pause(scene.stack, scope, TieringMode.PAUSED, **WHO)
-    return scope.key
+    return PAUSE.key(scope)
 
 
 def _quarantine(scene):

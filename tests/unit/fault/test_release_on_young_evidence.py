@@ -8,7 +8,7 @@ from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.change import change_topic, topic_change
-from tiering_assets.look.brakes import holds
+from tiering_assets.look.brakes import brake
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
@@ -198,16 +198,16 @@ def test_too_old_after_the_reload_is_asked_again_without_a_second_unload(
     scene, due, slow_looks, monkeypatch
 ):
     looks: list[None] = []
-    really = holds.read_holds
+    really = brake.read_brakes
 
-    def slow(stack):
-        found = really(stack)
+    def slow(stack, kind):
+        found = really(stack, kind)
         if looks:
             looks.pop()
             scene.wait(stack.settings.evidence.age_max_s + 1)
         return found
 
-    monkeypatch.setattr("tiering_assets.release.look.read_holds", slow)
+    monkeypatch.setattr("tiering_assets.release.look.read_brakes", slow)
     after_the_reload(monkeypatch, lambda: looks.extend([None] * slow_looks))
     before = len(reloads(scene))
     result = scene.release()

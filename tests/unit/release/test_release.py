@@ -14,7 +14,8 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change import change_topic, topic_change
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
-from tiering_assets.look.brakes.holds import hold_all
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome, Release, ReleaseIntent
 from tiering_assets.release import release
@@ -113,7 +114,7 @@ def test_a_decision_without_its_evidence_begins_nothing(scene, due, missing, app
 
 
 def test_where_nothing_may_go_no_change_is_asked_for(scene, due, monkeypatch):
-    hold_all(scene.stack, reason="audit", author="ops")
+    hold(scene.stack, EVERYTHING, reason="audit", author="ops")
     monkeypatch.setattr(change_topic, "make_change", lambda *_args, **_how: pytest.fail("a change"))
     assert "under a release hold" in reasons_of(scene.release())
 

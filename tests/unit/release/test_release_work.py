@@ -15,7 +15,7 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tests.support.topic_halves import release_topic, release_work
 from tiering_assets.change import change_topic, topic_change
-from tiering_assets.look.brakes import holds
+from tiering_assets.look.brakes import brake
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Hold
 from tiering_assets.release import guarded_delete, release
@@ -112,14 +112,14 @@ def test_as_many_are_looked_at_as_there_is_time_for(stack, work):
 
 def test_one_is_looked_at_however_slow_the_rest_is(scene, stack, work, monkeypatch):
     """Or no run of a slow store would ever get on."""
-    really = holds.read_holds
+    really = brake.read_brakes
 
-    def slow(asking):
-        found = really(asking)
+    def slow(asking, kind):
+        found = really(asking, kind)
         scene.wait(stack.settings.evidence.age_max_s / 2 + 1)
         return found
 
-    monkeypatch.setattr(release_surroundings, "read_holds", slow)
+    monkeypatch.setattr(release_surroundings, "read_brakes", slow)
     again = gate_again(stack, work, at_once=1)
     assert set(again.due) == {0}
     assert again.settled[1] == release_finish.LATER

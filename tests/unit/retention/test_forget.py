@@ -9,7 +9,8 @@ from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean import sweep
 from tiering_assets.clean.sweep import refuse_mass_delete
-from tiering_assets.look.brakes.holds import hold_topic
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import Scope
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
@@ -197,7 +198,7 @@ def test_what_another_run_forgot_first_is_done_all_the_same(gone, monkeypatch):
 def test_a_reason_of_any_topic_that_attempts_were_made_for_keeps_them(gone):
     gone.try_again(OTHER)
     gone.scene.wait(MONTH_S)
-    hold_topic(gone.scene.stack, OTHER, reason="court", author="kim")
+    hold(gone.scene.stack, Scope("topic", OTHER), reason="court", author="kim")
     [first, second] = find_gone(gone.scene.process())
     assert "court" in first.why_kept
     assert second.why_kept == ""

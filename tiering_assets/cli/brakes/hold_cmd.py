@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.brakes.brake_list import print_brakes
+from tiering_assets.cli.brakes.brake_scope import chosen_scope
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.output import print_document, print_line, print_table
-from tiering_assets.cli.shared.selection import (
-    Namespace,
-    Topic,
-    managed_ledgers,
-    require_one_choice,
-)
+from tiering_assets.cli.shared.output import print_document, print_line
+from tiering_assets.cli.shared.selection import Namespace, Topic, managed_ledgers
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.look.brakes.pauses import Scope
+    from tiering_assets.look.brakes.scopes import Scope
 
 app = typer.Typer(
     name="hold",
@@ -55,28 +52,17 @@ def set_hold(
     delete a topic's data is printed with it. A partitioned topic is held with all its partitions, those
     that it will have, too.
     """
-    from tiering_assets.look.brakes import holds
+    from tiering_assets.look.brakes.holds import hold, what_a_hold_cannot_stop
 
-    _choose(ledger, topic, namespace, everything)
-    who = {"reason": reason, "author": author_or_user(author)}
+    scope = _scope(ledger, topic, namespace, everything)
     with session.stack() as stack:
         ml_names = [] if topic is None else managed_ledgers(stack, topic)
-        scope = None if topic is None else _topic(topic)
-        done: dict[str, bool] = {}
-        if ledger is not None:
-            done[f"ledger {ledger}"] = holds.hold_ledger(stack, ledger, **who)
-        if scope is not None:
-            done[str(scope)] = holds.hold_topic(stack, scope.name, **who)
-        if namespace is not None:
-            done[f"namespace {namespace}"] = holds.hold_namespace(stack, namespace, **who)
-        if everything:
-            done["everything"] = holds.hold_all(stack, **who)
-        beyond = {name: holds.what_a_hold_cannot_stop(stack, name) for name in ml_names}
+        fresh = hold(stack, scope, reason=reason, author=author_or_user(author))
+        beyond = {name: what_a_hold_cannot_stop(stack, name) for name in ml_names}
     if session.as_json:
-        print_document("hold-set", {"holds": done, "cannot_stop": beyond})
+        print_document("hold-set", {"holds": {str(scope): fresh}, "cannot_stop": beyond})
         return
-    for what, fresh in done.items():
-        print_line(f"{what}: {'held' if fresh else 'was held before; the first reason stays'}")
+    print_line(f"{scope}: {'held' if fresh else 'was held before; the first reason stays'}")
     for ml_name, lines in beyond.items():
         print_line(f"What a hold of {ml_name} cannot stop:")
         for line in lines:
@@ -88,7 +74,7 @@ def set_hold(
     "lift",
     examples=("tierkeeper hold lift --ledger 12345 --reason audit-done",),
 )
-def lift_hold(
+def lift(
     session: Session,
     *,
     reason: Reason,
@@ -103,17 +89,17 @@ def lift_hold(
     Takes away the hold of exactly this ledger, topic, namespace or everything. What else still holds
     the topic, a wider hold or that of a partition, is printed.
     """
-    from tiering_assets.look.brakes import holds, pauses
+    from tiering_assets.look.brakes.brake import HOLD
+    from tiering_assets.look.brakes.holds import lift_hold, still_held
+    from tiering_assets.look.brakes.scopes import topics_covered
 
-    _choose(ledger, topic, namespace, everything)
-    scope = None if topic is None else _topic(topic)
-    key = _key(ledger, scope, namespace)
+    scope = _scope(ledger, topic, namespace, everything)
     with session.stack() as stack:
-        holds.lift_hold(stack, key, reason=reason, author=author_or_user(author))
-        covered = [] if scope is None else pauses.topics_covered(stack, scope)
-        held = holds.still_held(stack, covered)
+        lift_hold(stack, scope, reason=reason, author=author_or_user(author))
+        covered = topics_covered(stack, scope) if scope.kind == "topic" else []
+        held = still_held(stack, covered)
     if session.as_json:
-        print_document("hold-lift", {"holds": [key], "still_held": held})
+        print_document("hold-lift", {"holds": [HOLD.key(scope)], "still_held": held})
         return
     print_line("the hold is lifted")
     for name, why in held.items():
@@ -126,37 +112,36 @@ def lift_hold(
     examples=("tierkeeper hold list", "tierkeeper hold list --json"),
     reads_only=ALWAYS,
 )
-def list_holds(session: Session) -> None:
+def list_all(session: Session) -> None:
     """List every hold with its author and reason."""
-    from tiering_assets.look.brakes import holds
+    from tiering_assets.look.brakes.brake import HOLD, list_brakes
 
     with session.stack() as stack:
-        found = [_document(one) for one in holds.list_holds(stack)]
-    if session.as_json:
-        print_document("hold-list", {"holds": found})
-        return
-    print_table(
-        ("SCOPE", "NAME", "AUTHOR", "SINCE", "REASON"),
-        [(h["scope"], h["name"], h["author"], h["held_at"], h["reason"]) for h in found],
+        found = [*list_brakes(stack, HOLD)]
+    print_brakes(
+        found,
+        document="hold-list",
+        plural="holds",
+        columns={
+            "scope": "scope",
+            "name": "name",
+            "author": "author",
+            "since": "held_at",
+            "reason": "reason",
+        },
+        as_json=session.as_json,
     )
-    print_line(f"{len(found)} holds")
 
 
-def _choose(ledger: int | None, topic: str | None, namespace: str | None, everything: bool) -> None:
-    given = {
-        "--ledger": ledger is not None,
-        "--topic": topic,
-        "--namespace": namespace,
-        "--all": everything,
-    }
-    require_one_choice(**given)
-    if namespace is not None and namespace.count("/") != 1:
-        raise typer.BadParameter(f"--namespace {namespace}: expected tenant/namespace")
+def _scope(ledger: int | None, topic: str | None, namespace: str | None, everything: bool) -> Scope:
+    return chosen_scope(
+        topic, namespace, everything, of_topic=_topic, of_namespace=_namespace, ledger=ledger
+    )
 
 
 def _topic(topic: str) -> Scope:
     from resources.errors import FormatError
-    from tiering_assets.look.brakes.pauses import topic_scope
+    from tiering_assets.look.brakes.scopes import topic_scope
 
     try:
         return topic_scope(topic)
@@ -164,35 +149,9 @@ def _topic(topic: str) -> Scope:
         raise typer.BadParameter(f"--topic: {error}") from None
 
 
-def _key(ledger: int | None, topic: Scope | None, namespace: str | None) -> str:
-    from tiering_assets.look.brakes.holds import hold_key
-    from tiering_assets.records import keys
+def _namespace(namespace: str) -> Scope:
+    from tiering_assets.look.brakes.scopes import Scope
 
-    if ledger is not None:
-        return keys.hold(ledger)
-    if namespace is not None:
-        return keys.namespace_hold(namespace)
-    return keys.HOLD_ALL if topic is None else hold_key(topic)
-
-
-def _document(found: Any) -> dict[str, Any]:
-    from tiering_assets.records.models import Hold
-
-    if isinstance(found, str):
-        return dict.fromkeys(("author", "held_at", "reason"), "unreadable") | {
-            "scope": "?",
-            "name": found,
-        }
-    record = found.record
-    scope, name = (
-        ("ledger", str(record.ledger_id))
-        if isinstance(record, Hold)
-        else (record.scope, record.name)
-    )
-    return {
-        "scope": scope,
-        "name": name,
-        "author": record.author,
-        "held_at": record.held_at.isoformat(),
-        "reason": record.reason,
-    }
+    if namespace.count("/") != 1:
+        raise typer.BadParameter(f"--namespace {namespace}: expected tenant/namespace")
+    return Scope("namespace", namespace)

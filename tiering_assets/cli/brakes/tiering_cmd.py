@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.brakes.brake_list import print_brakes
+from tiering_assets.cli.brakes.brake_scope import chosen_scope
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.output import print_document, print_line, print_table
-from tiering_assets.cli.shared.selection import Namespace, Topic, require_one_choice
+from tiering_assets.cli.shared.output import print_document, print_line
+from tiering_assets.cli.shared.selection import Namespace, Topic
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.look.brakes.pauses import Scope
+    from tiering_assets.look.brakes.scopes import Scope
 
 app = typer.Typer(
     name="tiering",
@@ -52,14 +54,15 @@ def pause_tiering(
     A partitioned topic is paused with all its partitions, those that it will have, too.
     """
     from tiering_assets.ground.own_policy import TieringMode
-    from tiering_assets.look.brakes import pauses
+    from tiering_assets.look.brakes.pauses import pause
+    from tiering_assets.look.brakes.scopes import require_topics, topics_covered
 
     mode = TieringMode.DISABLED if disable else TieringMode.PAUSED
     scope = _scope(topic, namespace, everything)
     with session.stack() as stack:
-        pauses.require_topics(stack, [scope])
-        fresh = pauses.pause(stack, scope, mode, reason=reason, author=author_or_user(author))
-        covered = pauses.topics_covered(stack, scope)
+        require_topics(stack, [scope])
+        fresh = pause(stack, scope, mode, reason=reason, author=author_or_user(author))
+        covered = topics_covered(stack, scope)
     if session.as_json:
         said = {"scope": scope.kind, "name": scope.name, "mode": mode.value, "changed": fresh}
         print_document("tiering-pause", {**said, "topics": len(covered)})
@@ -87,12 +90,12 @@ def resume_tiering(
     Takes away the pause of exactly this topic, namespace or everything, paused or disabled. What
     else keeps a topic switched off, a wider pause or tiering.toml, is printed.
     """
-    from tiering_assets.look.brakes import pauses
+    from tiering_assets.look.brakes.pauses import resume, still_off
 
     scope = _scope(topic, namespace, everything)
     with session.stack() as stack:
-        lifted = pauses.resume(stack, scope, reason=reason, author=author_or_user(author))
-        off = pauses.still_off(stack, scope)
+        lifted = resume(stack, scope, reason=reason, author=author_or_user(author))
+        off = still_off(stack, scope)
     if session.as_json:
         said = {"scope": scope.kind, "name": scope.name, "changed": lifted}
         print_document("tiering-resume", {**said, "still_off": off})
@@ -110,45 +113,33 @@ def resume_tiering(
 )
 def list_pauses(session: Session) -> None:
     """List every pause with its author and reason. What tiering.toml says: `policy show`."""
-    from tiering_assets.look.brakes import pauses
+    from tiering_assets.look.brakes.brake import PAUSE, list_brakes
 
     with session.stack() as stack:
-        found = [_document(one) for one in pauses.list_pauses(stack)]
-    if session.as_json:
-        print_document("tiering-list", {"pauses": found})
-        return
-    print_table(
-        ("SCOPE", "NAME", "MODE", "AUTHOR", "SINCE", "REASON"),
-        [tuple(one.values()) for one in found],
+        found = [*list_brakes(stack, PAUSE)]
+    print_brakes(
+        found,
+        document="tiering-list",
+        plural="pauses",
+        columns={
+            "scope": "scope",
+            "name": "name",
+            "mode": "mode",
+            "author": "author",
+            "since": "paused_at",
+            "reason": "reason",
+        },
+        as_json=session.as_json,
     )
-    print_line(f"{len(found)} pauses")
 
 
 def _scope(topic: str | None, namespace: str | None, everything: bool) -> Scope:
     from resources.errors import FormatError
-    from tiering_assets.look.brakes import pauses
+    from tiering_assets.look.brakes.scopes import namespace_scope, topic_scope
 
-    require_one_choice(**{"--topic": topic, "--namespace": namespace, "--all": everything})
     try:
-        if topic is not None:
-            return pauses.topic_scope(topic)
-        if namespace is not None:
-            return pauses.namespace_scope(namespace)
+        return chosen_scope(
+            topic, namespace, everything, of_topic=topic_scope, of_namespace=namespace_scope
+        )
     except FormatError as error:
         raise typer.BadParameter(str(error)) from None
-    return pauses.EVERYTHING
-
-
-def _document(found: Any) -> dict[str, str]:
-    if isinstance(found, str):
-        unreadable = dict.fromkeys(("author", "paused_at", "reason"), "unreadable")
-        return {"scope": "?", "name": found, "mode": "paused", **unreadable}
-    record = found.record
-    return {
-        "scope": record.scope,
-        "name": record.name,
-        "mode": record.mode,
-        "author": record.author,
-        "paused_at": record.paused_at.isoformat(),
-        "reason": record.reason,
-    }

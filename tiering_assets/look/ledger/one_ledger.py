@@ -15,7 +15,7 @@ from resources.errors import FormatError, LedgerNotFoundError
 from resources.metastore.ledger_info import LedgerInfo
 from resources.metastore.topics import decode_topic
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.holds import Holds, read_holds
+from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.ledger.plan import LedgerSight, look_at
 from tiering_assets.look.ledger.resume import attempts_of
@@ -38,7 +38,7 @@ class OneLedger:
     sight: LedgerSight
     attempts: Sequence[Stored[Attempt]]
     publications: Publications
-    holds: Holds
+    holds: Brakes
     claim: Claim | None
     surveyed: SurveyedLedger | None
     unread: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ def _records(
         quarantined={(ledger_id, uid) for uid in quarantined},
         damaged={(ledger_id, uid) for uid in damaged},
         indexed=indexed,
-        holds=read_holds(stack),
+        holds=read_brakes(stack, HOLD),
         claimed={ledger_id} if live else set(),
         store_now=store_now,
     )

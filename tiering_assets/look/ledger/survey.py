@@ -17,7 +17,7 @@ from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from resources.metastore.store import Node
 from tiering_assets.ground.evidence import lag_elapsed
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.holds import Holds, read_holds
+from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.claims import live_claims
 from tiering_assets.look.ledger.plan import look_at
 from tiering_assets.look.ledger.resume import attempts_of
@@ -98,7 +98,7 @@ class ListedRecords:
     quarantined: set[tuple[int, UUID]]
     damaged: set[tuple[int, UUID]]
     indexed: set[tuple[int, UUID]]
-    holds: Holds
+    holds: Brakes
     claimed: set[int]
     store_now: datetime
     publications: PublicationKeys | None = None  # of every topic, where all were listed
@@ -242,7 +242,7 @@ def _read_records(stack: Stack, *, of_all_topics: bool) -> ListedRecords:
         quarantined=stack.book.pairs("quarantines/"),
         damaged=stack.book.pairs(keys.DAMAGE),
         indexed=_indexed(stack, [pair for pair in newest_pairs if pair not in certified]),
-        holds=read_holds(stack),
+        holds=read_brakes(stack, HOLD),
         claimed=live_claims(stack, store_now),
         store_now=store_now,
         publications=list_publications(stack) if of_all_topics else None,

@@ -15,7 +15,16 @@ from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.look.brakes import pauses
-from tiering_assets.look.brakes.pauses import EVERYTHING, Scope, namespace_scope, topic_scope
+from tiering_assets.look.brakes.brake import PAUSE, list_brakes, read_brakes
+from tiering_assets.look.brakes.scopes import (
+    EVERYTHING,
+    Scope,
+    ledger_scope,
+    namespace_scope,
+    require_topics,
+    topic_scope,
+    topics_covered,
+)
 from tiering_assets.policy.policies import check_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
@@ -28,6 +37,7 @@ PART = "t/ns/persistent/parts-partition-3"
 WHO = {"reason": "migration", "author": "ops"}
 PAUSED, DISABLED = TieringMode.PAUSED, TieringMode.DISABLED
 OF_TOPIC = Scope("topic", TOPIC)
+KEY = PAUSE.key(OF_TOPIC)
 
 
 @pytest.fixture
@@ -92,8 +102,8 @@ def test_a_pause_of_one_topic_is_no_other_topics(stack):
 
 def test_a_partitioned_topic_is_paused_with_its_partitions(stack):
     scope = topic_scope("t/ns/parts")
-    assert pauses.topics_covered(stack, scope) == [PART]
-    pauses.require_topics(stack, [scope])
+    assert topics_covered(stack, scope) == [PART]
+    require_topics(stack, [scope])
     pauses.pause(stack, scope, PAUSED, **WHO)
     assert offload(stack, 2).wait.reason is Reason.PAUSED
     assert offload(stack, 0).state == "published"
@@ -139,11 +149,11 @@ def test_a_publication_that_only_lacks_its_record_is_recorded_all_the_same(stack
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"not json", b'{"schema":"tierkeeper/pause/9"}'])
 def test_a_pause_that_cannot_be_read_pauses_all_the_same(stack, body):
-    stack.objects.put(stack.book.prefix + OF_TOPIC.key, body)
+    stack.objects.put(stack.book.prefix + KEY, body)
     wait = offload(stack).wait
     assert wait.reason is Reason.PAUSED
     assert "its record cannot be read" in wait.detail
-    assert [*pauses.list_pauses(stack)] == [OF_TOPIC.key]
+    assert [*list_brakes(stack, PAUSE)] == [KEY]
     with pytest.raises(FormatError, match="It pauses all the same; resume topic"):
         pauses.pause(stack, OF_TOPIC, DISABLED, **WHO)
     assert pauses.resume(stack, OF_TOPIC, reason="over", author="she")
@@ -168,15 +178,15 @@ def test_again_changes_nothing_and_another_mode_is_a_change_with_a_history(stack
     assert not pauses.pause(stack, OF_TOPIC, PAUSED, reason="second", author="me")
     assert lifts(stack) == []
     assert pauses.pause(stack, OF_TOPIC, DISABLED, reason="third", author="she")
-    [found] = pauses.list_pauses(stack)
+    [found] = list_brakes(stack, PAUSE)
     assert not isinstance(found, str)
-    assert (found.record.mode, found.record.reason) == ("disabled", "third")
+    assert (found.mode, found.reason) == ("disabled", "third")
     assert pauses.resume(stack, OF_TOPIC, reason="over", author="he")
     assert not pauses.resume(stack, OF_TOPIC, reason="over", author="he")
-    assert [*pauses.list_pauses(stack)] == []
+    assert [*list_brakes(stack, PAUSE)] == []
     told = sorted((lift.author, lift.was.partition(" since ")[0]) for lift in lifts(stack))
     assert told == [("he", "disabled"), ("she", "paused")]
-    assert {lift.pause_key for lift in lifts(stack)} == {OF_TOPIC.key}
+    assert {lift.pause_key for lift in lifts(stack)} == {KEY}
     assert any(lift.was.endswith("by ops: first") for lift in lifts(stack))
 
 
@@ -212,7 +222,7 @@ def test_policies_name_the_pause_as_their_origin(stack):
 
 def test_a_topic_that_nobody_knows_and_names_that_are_none_are_refused(stack):
     with pytest.raises(RefusedError, match="no such topic"):
-        pauses.require_topics(stack, [topic_scope("t/ns/ordres")])
+        require_topics(stack, [topic_scope("t/ns/ordres")])
     for name in ("", "t", "t/", "/ns", "t/ns/topic"):
         with pytest.raises(FormatError, match="expected tenant/namespace"):
             namespace_scope(name)
@@ -223,14 +233,20 @@ def test_a_topic_that_nobody_knows_and_names_that_are_none_are_refused(stack):
 def test_a_mode_that_is_no_pause_is_refused_before_anything_is_written(stack):
     with pytest.raises(ValueError, match="paused or disabled"):
         pauses.pause(stack, OF_TOPIC, TieringMode.ENABLED, **WHO)
-    assert stack.book.read(Pause, OF_TOPIC.key) is None
+    assert stack.book.read(Pause, KEY) is None
+
+
+def test_one_ledger_is_not_paused_alone(stack):
+    with pytest.raises(ValueError, match="of a topic, of a namespace or of everything"):
+        pauses.pause(stack, ledger_scope(0), PAUSED, **WHO)
+    assert stack.book.keys("pauses/") == stack.book.keys("holds/") == []
 
 
 def test_a_pause_that_goes_after_it_was_listed_pauses_nothing(stack):
     pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
-    listed = pauses.read_pauses(stack)
+    listed = read_brakes(stack, PAUSE)
     pauses.resume(stack, OF_TOPIC, reason="over", author="she")
-    assert listed.on(TOPIC) == ()
+    assert pauses.pauses_on(listed, TOPIC) == ()
     assert pauses.why_off(stack, TOPIC, listed) is None
 
 
@@ -238,7 +254,7 @@ def test_a_pause_that_somebody_else_takes_away_meanwhile_is_told_without_its_wor
     stack, site, world, monkeypatch
 ):
     pauses.pause(stack, OF_TOPIC, PAUSED, **WHO)
-    key, really = stack.book.prefix + OF_TOPIC.key, world.objects.get
+    key, really = stack.book.prefix + KEY, world.objects.get
     seen: list[object] = []
 
     def get(wanted, **how):

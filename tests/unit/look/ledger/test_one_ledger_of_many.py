@@ -9,7 +9,8 @@ from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.ledger_report import report_ledger
-from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes import holds
+from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import survey
@@ -53,7 +54,7 @@ def due(scene, ledger_id):
 
 def hold(scene, ledger_id):
     due(scene, ledger_id)
-    hold_ledger(scene.stack, ledger_id, reason="audit", author="kim")
+    holds.hold(scene.stack, ledger_scope(ledger_id), reason="audit", author="kim")
 
 
 def release(scene, ledger_id):

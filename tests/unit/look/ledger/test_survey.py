@@ -8,7 +8,8 @@ from resources.metastore.ledger_info import decode_managed_ledger, encode_manage
 from resources.metastore.topics import TopicDirectory
 from tests.support.left_behind import PATH, leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.look.brakes.holds import hold_ledger
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.look.ledger.one_ledger import look_at_one
 from tiering_assets.look.ledger.quarantine import quarantine
@@ -88,7 +89,7 @@ def due(scene):
 
 def held(scene):
     due(scene)
-    hold_ledger(scene.stack, 0, reason="audit", author="kim")
+    hold(scene.stack, ledger_scope(0), reason="audit", author="kim")
 
 
 def marked(scene):
