@@ -93,7 +93,7 @@ demo: setup ## from nothing to a released ledger, on real servers
 	$(BIN)/tierkeeper demo
 
 proto: ## generate resources/_proto from proto/
-	$(BIN)/python -m resources.proto_build
+	$(BIN)/python -m tiering_assets.resources.proto_build
 
 clean: ## remove what was built; a running stack is stopped first, .venv stays
 	@if [ -e build/stack/stack.json ]; then $(MAKE) stack-down; fi

@@ -22,11 +22,6 @@ from hashlib import sha256
 from typing import Any, BinaryIO
 
 from benchmarks.content import Content, ContentHash, splitter
-from resources.bookkeeper.batch_body import Entry
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.errors import IntegrityError, TierkeeperError
-from resources.settings_sources import load_settings
 from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
@@ -38,6 +33,11 @@ from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.release import ToRelease
 from tiering_assets.release.work import Released
+from tiering_assets.resources.bookkeeper.batch_body import Entry
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.errors import IntegrityError, TierkeeperError
+from tiering_assets.resources.settings_sources import load_settings
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.verify.verify import ToVerify, verify_attempts

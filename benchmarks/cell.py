@@ -20,11 +20,11 @@ from benchmarks.agents import AgentError, Child
 from benchmarks.content import Content, Kind, content_of, iter_payloads, produce
 from benchmarks.figures import Sample, joined
 from benchmarks.meters import Meter
-from resources.devstack.endpoints import Endpoints
-from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.keys import data_key
+from tiering_assets.resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 
 NAMESPACE = "public/default"
 WORK_TIMEOUT_S = 600.0

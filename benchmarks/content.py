@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from struct import Struct
 
-from resources.errors import BrokerError, FormatError
+from tiering_assets.resources.errors import BrokerError, FormatError
 
 KIB = 1024
 BATCH_MESSAGES = 500

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from hashlib import sha256
 from struct import pack
 
-from resources.bookkeeper.batch_body import find_records, verify_records
-from resources.bookkeeper.ledger import DigestType
-from resources.bookkeeper.stored_entry import EntryCodec
 from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
+from tiering_assets.resources.bookkeeper.batch_body import find_records, verify_records
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
 
 BATCH_BYTES = 1024 * 1024
 SIZES = (100, 1024, 10 * 1024, 100 * 1024)

@@ -20,10 +20,10 @@ from pathlib import Path
 import dagster as dg
 import psutil
 
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.metastore.topic_names import managed_ledger_path
-from resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
 
 TICKS = 6
 SENSORS = ("offload_threshold", "release_due", "ledger_rollover", "stuck")
@@ -31,7 +31,7 @@ SENSORS = ("offload_threshold", "release_due", "ledger_rollover", "stuck")
 
 def fill(store: ZooKeeperStore, topics: int, ledgers: int) -> None:
     """Managed ledgers `public/default/persistent/bulk-n`, each with so many closed ledgers."""
-    from resources._proto import MLDataFormats_pb2 as ml_pb2
+    from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
 
     closed_ms = int(time.time() * 1000) - 10**8
     number = 10**6

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fleet_records import FIRST_ID, fill_fleet
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
 from tiering_assets.ground.stack import open_stack
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
 
 ROOT = Path(__file__).parents[1]
 CELL = Path(__file__).with_name("fleet_cell.py")

@@ -16,9 +16,9 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from resources.settings_sources import load_settings
 from tests.support.request_count import counted_requests
 from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.resources.settings_sources import load_settings
 
 TICKS = 3
 

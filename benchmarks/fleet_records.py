@@ -16,10 +16,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.metastore.topic_names import managed_ledger_path
-from resources.object_store.records import encode_record as canonical
-from resources.object_store.records import record_sha256
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_scene import TOPIC as PATTERN
 from tests.support.sim_scene import Scene
@@ -38,6 +34,10 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.signature import with_digest
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.object_store.records import encode_record as canonical
+from tiering_assets.resources.object_store.records import record_sha256
 
 FIRST_ID = 10**6
 TOPICS = 100

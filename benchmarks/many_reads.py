@@ -22,12 +22,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 from benchmarks.first_start import fill
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.metastore import zookeeper
-from resources.metastore.ledger_info import decode_managed_ledger
-from resources.metastore.topics import TopicDirectory
-from resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.metastore import zookeeper
+from tiering_assets.resources.metastore.ledger_info import decode_managed_ledger
+from tiering_assets.resources.metastore.topics import TopicDirectory
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
 
 WINDOWS = (1, 16, 64, 256, 1024)
 

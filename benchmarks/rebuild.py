@@ -23,12 +23,6 @@ from uuid import uuid4
 
 import dagster as dg
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.topic_names import managed_ledger_path
-from resources.metastore.topics import TopicDirectory
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings_sources import load_settings
 from tests.support.default_cluster import CLUSTER
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_broker_memory import halves
@@ -49,6 +43,12 @@ from tiering_assets.records.models import (
     Release,
     ReleaseIntent,
 )
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.metastore.topics import TopicDirectory
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings_sources import load_settings
 
 TOPIC = "t/ns/persistent/orders"
 TOPICS = 100

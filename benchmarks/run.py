@@ -41,10 +41,10 @@ from benchmarks.figures import (
     rows_of,
     share_that_fits,
 )
-from resources.devstack.artifacts import PULSAR_VERSION
-from resources.devstack.options import MIB, StackOptions
-from resources.devstack.stack import DevStack
 from tiering_assets.ground.stack import open_stack
+from tiering_assets.resources.devstack.artifacts import PULSAR_VERSION
+from tiering_assets.resources.devstack.options import MIB, StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 WARM_SHARE = 0.25

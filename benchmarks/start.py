@@ -27,8 +27,8 @@ from typing import Any
 import typer
 
 import tiering_assets.cli.main as cli
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "start.json"
@@ -75,7 +75,7 @@ _batch_definition()
 """
 WORKER = """
 import pyarrow, pyspark.worker
-import tiering_assets.spark.worker_main, tiering_assets.spark.bootstrap, resources.settings_sources
+import tiering_assets.spark.worker_main, tiering_assets.spark.bootstrap, tiering_assets.resources.settings_sources
 import tiering_assets.tasks.copy, tiering_assets.tasks.read_back
 """
 

@@ -24,16 +24,16 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import KIB, TopicSpec, produce, seal
-from resources.errors import TierkeeperError
 from tests.support.http_proxy import HttpProxy
 from tests.support.s3_chaos import Chaos
 from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.copy.offload import NotCopied, copy_ledgers
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, produce, seal
+from tiering_assets.resources.errors import TierkeeperError
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 MIB = 1024 * 1024

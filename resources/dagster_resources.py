@@ -11,8 +11,8 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
-from resources.settings import Settings
-from resources.settings_sources import load_settings
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import load_settings
 
 
 class TierkeeperSettings(dg.ConfigurableResource[None]):

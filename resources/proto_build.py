@@ -1,4 +1,4 @@
-"""Generates resources/_proto from proto/*.proto: `python -m resources.proto_build [--check]`.
+"""Generates resources/_proto from proto/*.proto: `python -m tiering_assets.resources.proto_build [--check]`.
 
 Owns: the checked-in code is exactly what the pinned generator makes of the .proto files, so that
 regenerating is a no-op. `--check` regenerates beside the tree and ends with 1 on any difference.
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from resources.errors import PrerequisiteError, TierkeeperError
+from tiering_assets.resources.errors import PrerequisiteError, TierkeeperError
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTO_DIR = ROOT / "proto"
@@ -63,7 +63,9 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m resources.proto_build", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tiering_assets.resources.proto_build", description=__doc__
+    )
     parser.add_argument("--check", action="store_true", help="compare only, change nothing")
     options = parser.parse_args(arguments)
     try:
@@ -77,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     if said:
         sys.stderr.write(
             f"resources/_proto differs from proto/: {'; '.join(said)}. "
-            "Run python -m resources.proto_build and commit the result.\n"
+            "Run python -m tiering_assets.resources.proto_build and commit the result.\n"
         )
         return 1
     return 0

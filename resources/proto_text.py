@@ -6,7 +6,7 @@ Python runtime then gives raw bytes for such a string field.
 
 from __future__ import annotations
 
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 
 def require_text(what: str, value: object) -> str:

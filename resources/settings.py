@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from resources.settings_protocol import MIB as MIB
-from resources.settings_protocol import DisturbSettings as DisturbSettings
-from resources.settings_protocol import EvidenceSettings as EvidenceSettings
-from resources.settings_protocol import PublishSettings as PublishSettings
-from resources.settings_protocol import ReleaseSettings as ReleaseSettings
-from resources.settings_protocol import setting
+from tiering_assets.resources.settings_protocol import MIB as MIB
+from tiering_assets.resources.settings_protocol import DisturbSettings as DisturbSettings
+from tiering_assets.resources.settings_protocol import EvidenceSettings as EvidenceSettings
+from tiering_assets.resources.settings_protocol import PublishSettings as PublishSettings
+from tiering_assets.resources.settings_protocol import ReleaseSettings as ReleaseSettings
+from tiering_assets.resources.settings_protocol import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

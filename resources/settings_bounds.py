@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from resources.settings_protocol import MIB
+from tiering_assets.resources.settings_protocol import MIB
 
 GIB: Final = 1024 * MIB
 MINUTE: Final = 60.0

@@ -15,8 +15,13 @@ from pathlib import Path
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from resources.errors import SettingsError
-from resources.settings_sources import CONFIG_VARIABLE, DEFAULT_FILE, ENV_PREFIX, load_settings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings_sources import (
+    CONFIG_VARIABLE,
+    DEFAULT_FILE,
+    ENV_PREFIX,
+    load_settings,
+)
 
 _NEW_FILE_MODE = 0o600  # it may hold secrets one day
 

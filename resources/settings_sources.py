@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from resources.bookkeeper.address_map import AddressMap
-from resources.errors import SettingsError
-from resources.settings import SECTIONS, Settings, StoreSettings
-from resources.settings_bounds import BOUNDS
+from tiering_assets.resources.bookkeeper.address_map import AddressMap
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import SECTIONS, Settings, StoreSettings
+from tiering_assets.resources.settings_bounds import BOUNDS
 
 ENV_PREFIX = "TIERKEEPER_"
 CONFIG_VARIABLE = "TIERKEEPER_CONFIG"

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from resources.errors import SettingsError
-from resources.settings import SparkSettings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import SparkSettings
 
 MIB = 1024 * 1024
 BUFFERS_PER_TASK = 3  # two encoders' blocks, and the request body that the store client holds

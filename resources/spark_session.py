@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from resources.devstack.prerequisites import name_problem, require_java
-from resources.errors import PrerequisiteError
-from resources.settings import SparkSettings
-from resources.spark_master import Master, Way, parse_master
+from tiering_assets.resources.devstack.prerequisites import name_problem, require_java
+from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.spark_master import Master, Way, parse_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

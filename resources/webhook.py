@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.errors import PrerequisiteError
 
 TIMEOUT_S = 10.0
 

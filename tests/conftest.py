@@ -13,10 +13,10 @@ from dataclasses import replace
 import hypothesis
 import pytest
 
-from resources.devstack.stack import DevStack
-from resources.settings import SparkSettings
 from tests.support.secrets_written import PASSWORD
 from tests.support.spark_cluster import FIRST_COMPILER, spark_cluster
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark.runner import open_spark_runner
 
 # How long an example takes says more about the machine than about the code.

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import dagster as dg
 
-from resources.garbage import freeze_once
-from resources.settings import Settings
-from resources.settings_sources import load_settings
 from tiering_assets.defs.automation.all import define_sensors
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.jobs import define_jobs
@@ -18,6 +15,9 @@ from tiering_assets.defs.pause_job import define_pause_tiering
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.verify_checks import define_verify_ledgers
+from tiering_assets.resources.garbage import freeze_once
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import load_settings
 
 
 def build_definitions(settings: Settings, stack: TieringStack | None = None) -> dg.Definitions:

@@ -20,11 +20,11 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from resources.settings import Settings
-from resources.settings_sources import load_settings
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.ground.stack import Stack, open_stack
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import load_settings
 from tiering_assets.spark.runner import open_spark_runner
 
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from resources.errors import SettingsError
+from tiering_assets.resources.errors import SettingsError
 
 Address = tuple[str, int]
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import requests
 
-from resources.errors import BookieError
+from tiering_assets.resources.errors import BookieError
 
 _PREFIX = "/api/v1/bookie"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from resources.bookkeeper.batch_body import Entry
-from resources.bookkeeper.ledger import LedgerMetadata
-from resources.bookkeeper.placement import write_set
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.stored_entry import EntryCodec, StoredEntry
-from resources.bookkeeper.wire_v2 import ReadEntry
-from resources.errors import (
+from tiering_assets.resources.bookkeeper.batch_body import Entry
+from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
+from tiering_assets.resources.bookkeeper.placement import write_set
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec, StoredEntry
+from tiering_assets.resources.bookkeeper.wire_v2 import ReadEntry
+from tiering_assets.resources.errors import (
     BookieError,
     BookieNotAuthorizedError,
     BookieUnreachableError,

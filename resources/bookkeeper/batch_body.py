@@ -13,10 +13,10 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from resources.bookkeeper.frames import LENGTH
-from resources.bookkeeper.ledger import DigestType
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.errors import FormatError, IntegrityError
+from tiering_assets.resources.bookkeeper.frames import LENGTH
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.errors import FormatError, IntegrityError
 
 # entry_id, payload, cumulative_length (payload bytes of entries 0 to this one)
 Entry = tuple[int, memoryview, int]

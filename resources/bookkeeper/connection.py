@@ -19,9 +19,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from resources.bookkeeper.frames import FRAME_BYTES_MAX, LENGTH, FrameBuffer
-from resources.bookkeeper.meter import ReadMeter, TakenRead
-from resources.bookkeeper.wire_v2 import (
+from tiering_assets.resources.bookkeeper.frames import FRAME_BYTES_MAX, LENGTH, FrameBuffer
+from tiering_assets.resources.bookkeeper.meter import ReadMeter, TakenRead
+from tiering_assets.resources.bookkeeper.wire_v2 import (
     ADD_ENTRY,
     BATCH_READ_ENTRY,
     EOK,
@@ -39,7 +39,7 @@ from resources.bookkeeper.wire_v2 import (
     encode_request,
     error_for_status,
 )
-from resources.errors import BookieUnreachableError, FormatError
+from tiering_assets.resources.errors import BookieUnreachableError, FormatError
 
 Connect = Callable[[str, int, float], socket.socket]
 Clock = Callable[[], float]

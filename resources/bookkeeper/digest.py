@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from crc32c import crc32c
 
-from resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.bookkeeper.ledger import DigestType
 
 Buffer = bytes | bytearray | memoryview
 DigestFunction = Callable[[Buffer, Buffer], bytes]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 LENGTH = Struct(">i")
 # Three times nettyMaxFrameSizeBytes (5 MiB, Pulsar 5 253 120) and so well above maxBatchReadSize.

@@ -16,15 +16,15 @@ from typing import Any
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
-from resources.bookkeeper.ledger import (
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.errors import FormatError, IntegrityError
-from resources.proto_text import require_text
+from tiering_assets.resources.errors import FormatError, IntegrityError
+from tiering_assets.resources.proto_text import require_text
 
 UNKNOWN_LEDGER_ID = -1  # an index does not say which ledger it belongs to
 NO_ENTRY = -1

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from resources.bookkeeper.ledger import EnsembleFragment, LedgerMetadata
-from resources.errors import IntegrityError
+from tiering_assets.resources.bookkeeper.ledger import EnsembleFragment, LedgerMetadata
+from tiering_assets.resources.errors import IntegrityError
 
 
 def fragment_number(metadata: LedgerMetadata, entry_id: int) -> int:

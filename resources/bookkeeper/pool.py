@@ -16,12 +16,12 @@ from enum import Enum
 from types import TracebackType
 from typing import Self
 
-from resources.bookkeeper.address_map import AddressMap
-from resources.bookkeeper.connection import Clock, Connect, Connection, connect_plain
-from resources.bookkeeper.frames import FRAME_BYTES_MAX
-from resources.bookkeeper.meter import ReadMeter
-from resources.errors import BookieUnreachableError
-from resources.settings import BookieSettings
+from tiering_assets.resources.bookkeeper.address_map import AddressMap
+from tiering_assets.resources.bookkeeper.connection import Clock, Connect, Connection, connect_plain
+from tiering_assets.resources.bookkeeper.frames import FRAME_BYTES_MAX
+from tiering_assets.resources.bookkeeper.meter import ReadMeter
+from tiering_assets.resources.errors import BookieUnreachableError
+from tiering_assets.resources.settings import BookieSettings
 
 Address = tuple[str, int]
 Addresses = Mapping[str, Address] | Callable[[str], Address]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from resources.bookkeeper.batch_body import Entry, find_records, verify_records
-from resources.bookkeeper.connection import Connection
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.bookkeeper.wire_v2 import COUNT_MAX, BatchReadEntry, ReadEntry
-from resources.errors import BookieError, FormatError, IntegrityError
+from tiering_assets.resources.bookkeeper.batch_body import Entry, find_records, verify_records
+from tiering_assets.resources.bookkeeper.connection import Connection
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.bookkeeper.wire_v2 import COUNT_MAX, BatchReadEntry, ReadEntry
+from tiering_assets.resources.errors import BookieError, FormatError, IntegrityError
 
 Failure = BookieError | FormatError | IntegrityError
 

@@ -11,21 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from resources.bookkeeper.agreed_reads import iter_agreed
-from resources.bookkeeper.batch_body import Entry
-from resources.bookkeeper.connection import Connection
-from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
-from resources.bookkeeper.placement import (
+from tiering_assets.resources.bookkeeper.agreed_reads import iter_agreed
+from tiering_assets.resources.bookkeeper.batch_body import Entry
+from tiering_assets.resources.bookkeeper.connection import Connection
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
+from tiering_assets.resources.bookkeeper.placement import (
     batch_reads_allowed,
     fragment_end,
     fragment_number,
     write_set_of,
 )
-from resources.bookkeeper.pool import BatchSupport, BookiePool
-from resources.bookkeeper.read_streams import Failure, stream_batches, stream_single_reads
-from resources.bookkeeper.stored_entry import StoredEntry, codec_for
-from resources.bookkeeper.wire_v2 import ReadEntry
-from resources.errors import (
+from tiering_assets.resources.bookkeeper.pool import BatchSupport, BookiePool
+from tiering_assets.resources.bookkeeper.read_streams import (
+    Failure,
+    stream_batches,
+    stream_single_reads,
+)
+from tiering_assets.resources.bookkeeper.stored_entry import StoredEntry, codec_for
+from tiering_assets.resources.bookkeeper.wire_v2 import ReadEntry
+from tiering_assets.resources.errors import (
     BookieError,
     BookieNotAuthorizedError,
     BookieUnreachableError,
@@ -34,7 +38,7 @@ from resources.errors import (
     IntegrityError,
     RefusedError,
 )
-from resources.settings import BookieSettings
+from tiering_assets.resources.settings import BookieSettings
 
 SHUN_S = 30.0  # how long a bookie that gave a bad answer is tried last for this ledger
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from resources.bookkeeper.digest import DIGEST_BYTES, Buffer, digest_function
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata
-from resources.errors import FormatError, IntegrityError
+from tiering_assets.resources.bookkeeper.digest import DIGEST_BYTES, Buffer, digest_function
+from tiering_assets.resources.bookkeeper.ledger import DigestType, LedgerMetadata
+from tiering_assets.resources.errors import FormatError, IntegrityError
 
 HEADER = Struct(">qqqq")  # ledger, entry, last add confirmed, cumulative length
 _HINTS = {

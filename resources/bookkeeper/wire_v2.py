@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from struct import Struct
 from types import MappingProxyType
 
-from resources.bookkeeper.digest import Buffer
-from resources.errors import (
+from tiering_assets.resources.bookkeeper.digest import Buffer
+from tiering_assets.resources.errors import (
     BookieError,
     BookieNotAuthorizedError,
     FormatError,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.devstack.endpoints import Endpoints
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -11,8 +11,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from resources.devstack.options import StackOptions
-from resources.errors import SettingsError
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.errors import SettingsError
 
 HOST = "127.0.0.1"
 _KEY = re.compile(r"[A-Za-z0-9._-]+")

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from resources.devstack.config import HOST
-from resources.devstack.servers import Plan
-from resources.settings import (
+from tiering_assets.resources.devstack.config import HOST
+from tiering_assets.resources.devstack.servers import Plan
+from tiering_assets.resources.settings import (
     SECTIONS,
     BrokerSettings,
     MetadataSettings,

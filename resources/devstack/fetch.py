@@ -24,7 +24,7 @@ from uuid import uuid4
 
 import platformdirs
 
-from resources.devstack.artifacts import (
+from tiering_assets.resources.devstack.artifacts import (
     DISTRIBUTIONS,
     IVY_SETTINGS_XML,
     PULSAR_VERSION,
@@ -32,9 +32,9 @@ from resources.devstack.artifacts import (
     Distribution,
     ivy_module_xml,
 )
-from resources.devstack.prerequisites import require_java
-from resources.devstack.processes import ProcessRef, Supervisor
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.devstack.prerequisites import require_java
+from tiering_assets.resources.devstack.processes import ProcessRef, Supervisor
+from tiering_assets.resources.errors import PrerequisiteError
 
 Progress = Callable[[str], None]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from resources.devstack.artifacts import DISTRIBUTIONS, PULSAR_VERSION
-from resources.errors import SettingsError
+from tiering_assets.resources.devstack.artifacts import DISTRIBUTIONS, PULSAR_VERSION
+from tiering_assets.resources.errors import SettingsError
 
 MIB = 1024 * 1024
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 import socket
 
-from resources.devstack.config import HOST
-from resources.devstack.options import S3_PORT_NAMES, StackOptions
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.devstack.config import HOST
+from tiering_assets.resources.devstack.options import S3_PORT_NAMES, StackOptions
+from tiering_assets.resources.errors import PrerequisiteError
 
 GRPC_OFFSET = 10_000
 # Linux hands out 32768-60999 by itself; the highest port here plus the offset stays below.

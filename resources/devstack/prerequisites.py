@@ -2,7 +2,7 @@
 
 Owns: a missing prerequisite is one PrerequisiteError whose sentence says what is missing and what
 to install. PySpark 4 and Pulsar 4.0 both support Java 17 and 21; other releases are refused rather
-than tried. `python -m resources.devstack.prerequisites` checks Python and Java; `make setup` does
+than tried. `python -m tiering_assets.resources.devstack.prerequisites` checks Python and Java; `make setup` does
 that before anything is installed, so only the standard library is imported here.
 """
 
@@ -17,7 +17,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.errors import PrerequisiteError
 
 PYTHON_MIN, PYTHON_BELOW = (3, 11), (3, 14)  # as in pyproject.toml
 JAVA_MAJORS = (17, 21)

@@ -10,9 +10,9 @@ import http.client
 from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
-from resources.devstack.config import HOST
-from resources.errors import MetadataError
-from resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.devstack.config import HOST
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
 
 _PROBE_TIMEOUT_S = 5.0
 _REDIRECTS_MAX = 5

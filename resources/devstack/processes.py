@@ -22,8 +22,8 @@ from pathlib import Path
 
 import psutil
 
-from resources.devstack import watchdog
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.devstack import watchdog
+from tiering_assets.resources.errors import PrerequisiteError
 
 STACK_ID_VARIABLE = "TIERKEEPER_DEVSTACK_ID"
 _WAIT_FOR_GO = 'read -r go && exec "$@" </dev/null'

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from resources.devstack.config import (
+from tiering_assets.resources.devstack.config import (
     HOST,
     bookie_changes,
     broker_changes,
@@ -21,9 +21,9 @@ from resources.devstack.config import (
     s3_security,
     zookeeper_conf,
 )
-from resources.devstack.options import StackOptions
-from resources.devstack.prerequisites import find_weed
-from resources.devstack.probes import (
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.prerequisites import find_weed
+from tiering_assets.resources.devstack.probes import (
     HTTP_FORBIDDEN,
     HTTP_OK,
     http_answers,

@@ -17,23 +17,40 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
-from resources.devstack.bucket import create_bucket
-from resources.devstack.endpoints import (
+from tiering_assets.resources.devstack.bucket import create_bucket
+from tiering_assets.resources.devstack.endpoints import (
     Endpoints,
     endpoints_of,
     environment_of,
     environment_script,
     settings_of,
 )
-from resources.devstack.fetch import Progress, fetch_distribution, report_to_stderr
-from resources.devstack.options import StackOptions
-from resources.devstack.ports import choose_ports
-from resources.devstack.prerequisites import find_weed, require_java, require_python
-from resources.devstack.processes import ProcessRef, Supervisor, end_group, is_alive, rss_bytes
-from resources.devstack.servers import Credentials, Plan, cluster_metadata_command, server_of
-from resources.devstack.state import STATE_FILE, StackState, read_state, write_private, write_state
-from resources.errors import PrerequisiteError, SettingsError
-from resources.settings import Settings
+from tiering_assets.resources.devstack.fetch import Progress, fetch_distribution, report_to_stderr
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.ports import choose_ports
+from tiering_assets.resources.devstack.prerequisites import find_weed, require_java, require_python
+from tiering_assets.resources.devstack.processes import (
+    ProcessRef,
+    Supervisor,
+    end_group,
+    is_alive,
+    rss_bytes,
+)
+from tiering_assets.resources.devstack.servers import (
+    Credentials,
+    Plan,
+    cluster_metadata_command,
+    server_of,
+)
+from tiering_assets.resources.devstack.state import (
+    STATE_FILE,
+    StackState,
+    read_state,
+    write_private,
+    write_state,
+)
+from tiering_assets.resources.errors import PrerequisiteError, SettingsError
+from tiering_assets.resources.settings import Settings
 
 ENVIRONMENT_FILE = "environment.sh"
 _MARKER = ".tierkeeper-stack"

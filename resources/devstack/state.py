@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from resources.devstack.options import StackOptions
-from resources.devstack.processes import ProcessRef
-from resources.devstack.servers import Credentials, Plan
-from resources.errors import FormatError, PrerequisiteError
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.processes import ProcessRef
+from tiering_assets.resources.devstack.servers import Credentials, Plan
+from tiering_assets.resources.errors import FormatError, PrerequisiteError
 
 STATE_FILE = "stack.json"
 _SCHEMA = "tierkeeper.devstack/1"

@@ -20,11 +20,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from resources.devstack.probes import http_call
-from resources.errors import BrokerError, IntegrityError, PrerequisiteError, SettingsError
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.errors import (
+    BrokerError,
+    IntegrityError,
+    PrerequisiteError,
+    SettingsError,
+)
 
 if TYPE_CHECKING:
-    from resources.devstack.endpoints import Endpoints
+    from tiering_assets.resources.devstack.endpoints import Endpoints
 
 KIB = 1024
 _NO_CONTENT = 204

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
-from resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
-from resources.errors import FormatError
-from resources.proto_text import require_text
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.proto_text import require_text
 
 _RPC_PROTOCOL = "bookie-rpc"
 _HTTP_PROTOCOL = "http"

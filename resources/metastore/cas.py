@@ -12,8 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.store import MetadataStore, Node, VersionedPath
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataError,
+    MetadataUnknownError,
+)
+from tiering_assets.resources.metastore.store import MetadataStore, Node, VersionedPath
 
 BACKOFF_FLOOR_S = 0.2  # writes every few milliseconds made broker loads fail
 BACKOFF_CEILING_S = 10.0

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import FormatError
-from resources.metastore.envelope import Compression, decode_enveloped
-from resources.metastore.ledger_info import Position
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.envelope import Compression, decode_enveloped
+from tiering_assets.resources.metastore.ledger_info import Position
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import lz4.block
 import zstandard
 from google.protobuf.message import DecodeError
 
-from resources._proto.MLDataFormats_pb2 import ManagedLedgerInfoMetadata
-from resources.errors import FormatError
+from tiering_assets.resources._proto.MLDataFormats_pb2 import ManagedLedgerInfoMetadata
+from tiering_assets.resources.errors import FormatError
 
 MAGIC = b"\x47\x78"  # MetaStoreImpl.MAGIC_MANAGED_INFO_METADATA; no protobuf message starts so
 UNCOMPRESSED_BYTES_MAX = 64 * 1024 * 1024  # a node holds 1 MiB; this is generous for its content

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 
-from resources.errors import RefusedError, TierkeeperError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import MetadataStore
-from resources.metastore.store_uri import ZooKeeperAddress, parse_store_uri
-from resources.metastore.zookeeper import ZooKeeperStore
-from resources.settings import MetadataSettings
+from tiering_assets.resources.errors import RefusedError, TierkeeperError
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.metastore.store_uri import ZooKeeperAddress, parse_store_uri
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.settings import MetadataSettings
 
 _CLUSTERS_PATH = "/admin/clusters"
 _ASK_TIMEOUT_S = 3.0

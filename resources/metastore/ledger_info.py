@@ -15,10 +15,18 @@ from itertools import pairwise
 
 from google.protobuf.message import DecodeError
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import FormatError
-from resources.metastore.envelope import Compression, decode_enveloped, encode_enveloped
-from resources.metastore.offload_context import OffloadContext, decode_context, decode_pairs
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.envelope import (
+    Compression,
+    decode_enveloped,
+    encode_enveloped,
+)
+from tiering_assets.resources.metastore.offload_context import (
+    OffloadContext,
+    decode_context,
+    decode_pairs,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 # HierarchicalLedgerManager: this id and above use the long form.
 LONG_IDS_FROM = 2**31 - 1

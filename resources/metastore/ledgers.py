@@ -11,22 +11,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from resources.bookkeeper.ledger import LedgerMetadata
-from resources.bookkeeper.ledger_metadata import decode_ledger_metadata
-from resources.errors import BookieError, MetadataError
-from resources.metastore.bookie_registration import (
+from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger_metadata import decode_ledger_metadata
+from tiering_assets.resources.errors import BookieError, MetadataError
+from tiering_assets.resources.metastore.bookie_registration import (
     Address,
     BookieRegistration,
     address_in_id,
     decode_registration,
 )
-from resources.metastore.ledger_paths import (
+from tiering_assets.resources.metastore.ledger_paths import (
     LedgerLayout,
     decode_layout,
     ledger_id_at,
     ledger_path,
 )
-from resources.metastore.store import MetadataStore, NodeStat
+from tiering_assets.resources.metastore.store import MetadataStore, NodeStat
 
 _READONLY = "readonly"
 _NAMED_MAX = 8  # of the nodes that an error names

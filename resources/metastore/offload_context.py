@@ -13,12 +13,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import FormatError, MetadataConflictError, RefusedError, SettingsError
-from resources.proto_text import require_text
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import (
+    FormatError,
+    MetadataConflictError,
+    RefusedError,
+    SettingsError,
+)
+from tiering_assets.resources.proto_text import require_text
 
 if TYPE_CHECKING:  # ledger_info decodes contexts with this module
-    from resources.metastore.ledger_info import ManagedLedger
+    from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 
 # BlobStore drivers: name in the settings -> enum constant, which is what the properties hold.
 _DRIVER_CONSTANTS = {

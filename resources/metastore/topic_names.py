@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote_plus, unquote_plus
 
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 MANAGED_LEDGERS_ROOT = "/managed-ledgers"
 PERSISTENT = "persistent"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import tee
 
-from resources.errors import FormatError
-from resources.metastore.cursors import CursorInfo, decode_cursor
-from resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
-from resources.metastore.store import MetadataStore, Node
-from resources.metastore.topic_names import (
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.cursors import CursorInfo, decode_cursor
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger, decode_managed_ledger
+from tiering_assets.resources.metastore.store import MetadataStore, Node
+from tiering_assets.resources.metastore.topic_names import (
     MANAGED_LEDGERS_ROOT,
     PERSISTENT,
     decode_name,

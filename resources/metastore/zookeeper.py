@@ -18,10 +18,14 @@ from kazoo import exceptions as zk_errors
 from kazoo.client import TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError
 
-from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.store import READS_AT_ONCE, Node, NodeStat, VersionedPath
-from resources.metastore.store_uri import parse_store_uri
-from resources.metastore.zookeeper_client import close_client, connect_client
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataError,
+    MetadataUnknownError,
+)
+from tiering_assets.resources.metastore.store import READS_AT_ONCE, Node, NodeStat, VersionedPath
+from tiering_assets.resources.metastore.store_uri import parse_store_uri
+from tiering_assets.resources.metastore.zookeeper_client import close_client, connect_client
 
 # The request may have reached the server: its effect is unknown. kazoo also cancels what it had
 # queued with SessionExpired and ConnectionClosed, and cannot say whether that had been sent.

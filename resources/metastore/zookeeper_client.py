@@ -15,8 +15,8 @@ from kazoo import exceptions as zk_errors
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import KazooTimeoutError
 
-from resources.errors import MetadataError
-from resources.metastore.store_uri import ZooKeeperAddress
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.store_uri import ZooKeeperAddress
 
 _PAUSE_MAX_S = 1.0
 

@@ -15,8 +15,8 @@ from kazoo import exceptions as zk_errors
 from kazoo.client import KazooState
 from kazoo.handlers.threading import KazooTimeoutError
 
-from resources.metastore.store_uri import parse_store_uri
-from resources.metastore.zookeeper_client import close_client, connect_client
+from tiering_assets.resources.metastore.store_uri import parse_store_uri
+from tiering_assets.resources.metastore.zookeeper_client import close_client, connect_client
 
 IN_FLIGHT_MAX = 1000
 _ANSWER_S = 10.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from resources.errors import ObjectStoreError
-from resources.object_store.store import ObjectStore, ObjectVersion
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.object_store.store import ObjectStore, ObjectVersion
 
 _UNVERSIONED = (None, "null")  # what stores call the one version of a bucket that has none
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from resources.object_store.store import Buffer
+from tiering_assets.resources.object_store.store import Buffer
 
 
 class StoreMeter(Protocol):

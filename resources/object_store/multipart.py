@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from resources.errors import IntegrityError
-from resources.object_store.store import Part
+from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.object_store.store import Part
 
 PART_NUMBER_MAX = 10_000
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
 
-from resources.errors import (
+from tiering_assets.resources.errors import (
     FormatError,
     ObjectConflictError,
     ObjectExistsError,
     ObjectStoreError,
     ObjectTooLargeError,
 )
-from resources.object_store.store import ObjectStore, StoredObject
+from tiering_assets.resources.object_store.store import ObjectStore, StoredObject
 
 RECORD_BYTES_MAX = 4 * 1024 * 1024
 """A certificate of 10,000 blocks takes about 3 MiB."""

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from botocore.exceptions import ClientError
 
-from resources.errors import ObjectNotFoundError, ObjectStoreError, SettingsError
-from resources.object_store import s3_errors
-from resources.object_store.s3_client import S3Connection, read_body
-from resources.object_store.store import (
+from tiering_assets.resources.errors import ObjectNotFoundError, ObjectStoreError, SettingsError
+from tiering_assets.resources.object_store import s3_errors
+from tiering_assets.resources.object_store.s3_client import S3Connection, read_body
+from tiering_assets.resources.object_store.store import (
     BucketFacts,
     Buffer,
     ObjectHead,
@@ -43,8 +43,8 @@ from resources.object_store.store import (
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-    from resources.object_store.meter import StoreMeter
-    from resources.settings import StoreSettings
+    from tiering_assets.resources.object_store.meter import StoreMeter
+    from tiering_assets.resources.settings import StoreSettings
 
 ABORT_TRIES = 10
 """A part that was on its way during an abort can bring it up again; S3 says to repeat and look."""

@@ -22,15 +22,15 @@ from botocore.config import Config
 from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as urllib3_errors
 
-from resources.errors import ObjectStoreError, SettingsError
-from resources.object_store import s3_errors
-from resources.object_store.meter import MeteredBody, StoreMeter
+from tiering_assets.resources.errors import ObjectStoreError, SettingsError
+from tiering_assets.resources.object_store import s3_errors
+from tiering_assets.resources.object_store.meter import MeteredBody, StoreMeter
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
 
-    from resources.settings import StoreSettings
+    from tiering_assets.resources.settings import StoreSettings
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resources.errors import (
+from tiering_assets.resources.errors import (
     ObjectArchivedError,
     ObjectConflictError,
     ObjectExistsError,

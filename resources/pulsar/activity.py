@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resources.errors import BrokerError
+from tiering_assets.resources.errors import BrokerError
 
 _TRANSACTION_FIELDS = ("ongoingTxnCount", "abortedTxnCount", "committedTxnCount")
 

@@ -16,23 +16,28 @@ from enum import StrEnum
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
-from resources.errors import BrokerError, FormatError
-from resources.pulsar.activity import TopicActivity, parse_topic_stats
-from resources.pulsar.broker_stats import BrokerStats
-from resources.pulsar.http import AdminHttp
-from resources.pulsar.offload_policies import (
+from tiering_assets.resources.errors import BrokerError, FormatError
+from tiering_assets.resources.pulsar.activity import TopicActivity, parse_topic_stats
+from tiering_assets.resources.pulsar.broker_stats import BrokerStats
+from tiering_assets.resources.pulsar.http import AdminHttp
+from tiering_assets.resources.pulsar.offload_policies import (
     EffectiveOffloadPolicies,
     PolicyAnswers,
     merge_offload_policies,
 )
-from resources.pulsar.retention import (
+from tiering_assets.resources.pulsar.retention import (
     Inactivity,
     Retention,
     parse_inactivity,
     parse_retention,
 )
-from resources.pulsar.topic import FullTopicName, bundle_holds, namespace_path, parse_topic
-from resources.settings import BrokerSettings
+from tiering_assets.resources.pulsar.topic import (
+    FullTopicName,
+    bundle_holds,
+    namespace_path,
+    parse_topic,
+)
+from tiering_assets.resources.settings import BrokerSettings
 
 SETTLED_S = 120.0  # broker-stats are up to a minute old, and clocks up to a minute apart
 

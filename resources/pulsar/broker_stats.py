@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resources.errors import BrokerError, FormatError
-from resources.pulsar.http import AdminHttp
+from tiering_assets.resources.errors import BrokerError, FormatError
+from tiering_assets.resources.pulsar.http import AdminHttp
 
 YES_KEPT_S = 60.0
 _PATH = "/broker-stats/topics"

@@ -16,8 +16,8 @@ from urllib.parse import urljoin, urlsplit
 import requests
 from requests.auth import AuthBase
 
-from resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
-from resources.settings import BrokerSettings
+from tiering_assets.resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
+from tiering_assets.resources.settings import BrokerSettings
 
 REDIRECTS_MAX = 5
 REASON_CHARS = 300

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from resources.errors import BrokerError
+from tiering_assets.resources.errors import BrokerError
 
 _PREFIXES = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gcs"}
 _PLACE = ("Bucket", "ServiceEndpoint", "Region")

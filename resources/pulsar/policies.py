@@ -20,11 +20,11 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
-from resources.errors import BrokerError, BrokerNotFoundError, FormatError
-from resources.metastore.store import MetadataStore
-from resources.pulsar.http import AdminHttp
-from resources.pulsar.offload_policies import merge_offload_policies
-from resources.pulsar.policy_levels import (
+from tiering_assets.resources.errors import BrokerError, BrokerNotFoundError, FormatError
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.pulsar.http import AdminHttp
+from tiering_assets.resources.pulsar.offload_policies import merge_offload_policies
+from tiering_assets.resources.pulsar.policy_levels import (
     PolicyLevel,
     PulsarLevels,
     load_json,
@@ -33,8 +33,8 @@ from resources.pulsar.policy_levels import (
     parse_offload,
     parse_topic_level,
 )
-from resources.pulsar.topic import FullTopicName, bundle_holds, parse_topic
-from resources.settings import BrokerSettings
+from tiering_assets.resources.pulsar.topic import FullTopicName, bundle_holds, parse_topic
+from tiering_assets.resources.settings import BrokerSettings
 
 POLICIES_ROOT = "/admin/policies"
 RUNTIME_CONFIG = "/brokers/configuration/runtime"

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from resources.errors import FormatError
-from resources.pulsar.offload_policies import (
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.pulsar.offload_policies import (
     BYTES_FIELD,
     LAG_FIELD,
     SECONDS_FIELD,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resources.errors import BrokerError
+from tiering_assets.resources.errors import BrokerError
 
 
 @dataclass(frozen=True, slots=True)

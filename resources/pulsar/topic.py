@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 _RANGE = re.compile(r"0x([0-9a-f]{8})_0x([0-9a-f]{8})")
 _PARTITION = re.compile(r"-partition-(0|[1-9][0-9]*)$")

@@ -22,9 +22,9 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._daemon.types import DaemonHeartbeat
 from dagster_shared.error import SerializableErrorInfo
 
-from resources.settings import Settings
 from tiering_assets.defs.automation.all import sensors_of
 from tiering_assets.defs.automation.automation import read_status, start_stopped
+from tiering_assets.resources.settings import Settings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SENSORS = sensors_of(Settings())

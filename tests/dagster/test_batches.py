@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
 from tests.support.default_cluster import CLUSTER, PARTITION_SET
 from tiering_assets.defs.shared.batches import (
     LedgerBatch,
@@ -13,6 +12,7 @@ from tiering_assets.defs.shared.batches import (
     reasons_table,
 )
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
+from tiering_assets.resources.errors import FormatError
 
 
 @given(st.integers(min_value=0, max_value=2**63 - 1))

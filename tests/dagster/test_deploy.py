@@ -18,7 +18,7 @@ import yaml  # type: ignore[import-untyped]
 from dagster._core.instance.config import PoolGranularity
 from sqlalchemy.engine import make_url
 
-from resources.settings_sources import CONFIG_VARIABLE, load_settings
+from tiering_assets.resources.settings_sources import CONFIG_VARIABLE, load_settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from resources import errors
 from tests.support.default_cluster import CLUSTER, INDEX_SUITE, READ_BACK_EQUAL
 from tiering_assets.defs.shared.checks import disproved_by
+from tiering_assets.resources import errors
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from resources.errors import MetadataError
-from resources.settings import BrokerSettings, DagsterSettings, ObjectiveSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.default_cluster import OBJECTIVES_MET, TIERING_BACKLOG
 from tests.support.sim_clients import Process
@@ -18,6 +16,8 @@ from tiering_assets.defs.lineage import define_assets
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.explain import backlog as fleet_figures
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.settings import BrokerSettings, DagsterSettings, ObjectiveSettings
 
 TOPIC = "t/ns/persistent/orders"
 NAME = "persistent://t/ns/orders"

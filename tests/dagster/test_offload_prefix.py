@@ -8,12 +8,12 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from resources.errors import MetadataError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.defs.batch.offload_prefix import plan_of
 from tiering_assets.defs.shared.batches import OffloadBatch
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.resources.errors import MetadataError
 
 ML_NAME = "t/ns/persistent/orders"
 TOPIC = "persistent://t/ns/orders"

@@ -9,7 +9,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from resources.errors import FormatError, RefusedError, SettingsError
 from tests.support.default_cluster import (
     CERTIFICATES,
     CLUSTER,
@@ -35,6 +34,7 @@ from tiering_assets.defs.shared.run_history import JOB_TAG
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import FormatError, RefusedError, SettingsError
 
 TOPIC = "t/ns/persistent/orders"
 OPS = {

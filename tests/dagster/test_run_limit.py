@@ -3,11 +3,11 @@
 import dagster as dg
 import pytest
 
-from resources.errors import SettingsError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.defs.shared.run_limit import require_room
 from tiering_assets.look.brakes.budget import set_budget
+from tiering_assets.resources.errors import SettingsError
 
 PLACES = 4  # budget.runs_max is 5, and one is for ticks and commands
 

@@ -12,8 +12,6 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from resources.errors import MetadataError
-from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.default_cluster import CLUSTER, PARTITION_SET, SEALED_LEDGERS
 from tests.support.sim_clients import Process
@@ -37,6 +35,8 @@ from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.settings import AutoSettings, BrokerSettings
 
 TOPIC = "t/ns/persistent/orders"
 MONTH_S = 30 * 24 * 3600

@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
-from resources.errors import MetadataError
-from resources.metastore.topic_names import managed_ledger_path
-from resources.settings import MetadataSettings
 from tests.support.metastore_sim import Cluster as Tree
 from tests.support.metastore_sim import SimulatedStore
 from tiering_assets.defs.automation.shared_topics import KEPT_S, KeptTopics, SharedTopics
 from tiering_assets.defs.automation.wake import TICK_S, Wake
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.settings import MetadataSettings
 
 NAMES = [f"t/ns/persistent/orders-{number}" for number in range(3)]
 

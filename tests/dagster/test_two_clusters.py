@@ -10,7 +10,6 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from resources.settings import Settings
 from tests.support.default_cluster import CLUSTER, PARTITION_SET
 from tiering_assets.defs.automation.all import sensors_of
 from tiering_assets.defs.automation.cursor import read_cursor, write_cursor
@@ -24,6 +23,7 @@ from tiering_assets.defs.shared.run_history import (
     request_of,
 )
 from tiering_assets.policy.admission_rules import Batch, Ready
+from tiering_assets.resources.settings import Settings
 
 HORIZON = timedelta(days=1)
 OF_BEFORE = {  # what instances know by name since the first version

@@ -2,9 +2,9 @@
 
 import pytest
 
-from resources.errors import MetadataError
-from resources.settings import MetadataSettings
 from tiering_assets.defs.automation.wake import Wake
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.settings import MetadataSettings
 
 SETTINGS = MetadataSettings()
 

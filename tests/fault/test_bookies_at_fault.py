@@ -7,7 +7,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from resources.metastore.ledgers import LedgerDirectory
 from tests.support.bookie_proxy import BookieProxy
 from tests.support.fault_lab import Lab, certificate_of, error_of, wait_of
 from tests.support.tiered_cluster import wait_until
@@ -17,6 +16,7 @@ from tiering_assets.doctor.cluster import check_bookies
 from tiering_assets.records.models import Certificate
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

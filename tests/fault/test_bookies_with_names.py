@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
 from tests.support.fault_lab import Lab, certificate_of, error_of
 from tests.support.tiered_cluster import wait_until
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.release.work import Released
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.scrub.heal import Healed, heal_topic
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault, pytest.mark.timeout(600)]

@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import TopicSpec, produce
-from resources.pulsar.admin import TopicLoad, TopicPlace
-from resources.settings import Settings
 from tests.support.spark_cluster import free_port
 from tests.support.tiered_cluster import TieredCluster, ml_names, tiered_cluster, wait_until
 from tests.support.untame import UNTAME, move, namespace
@@ -20,6 +16,10 @@ from tiering_assets.ground.reasons import Reason
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.look.topic.broker_list import say_gone
 from tiering_assets.look.topic.brokers_seen import locate
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import TopicSpec, produce
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
+from tiering_assets.resources.settings import Settings
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault, pytest.mark.timeout(900)]
 

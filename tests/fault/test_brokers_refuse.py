@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.errors import RefusedError
 from tests.support.fault_lab import Lab, certificate_of, error_of
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Canary, Publication
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.errors import RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

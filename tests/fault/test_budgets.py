@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from resources.metastore.ledgers import LedgerDirectory
-from resources.settings import Settings
 from tests.support.fault_lab import certificate_of
 from tests.support.offload_policies import MIB
 from tests.support.wiretap import Seen, Wiretap, most_in
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.look.brakes.budget import set_budget
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]

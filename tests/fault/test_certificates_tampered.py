@@ -11,7 +11,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from resources.errors import SettingsError
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import raw, record_bytes, restored, rewrite
 from tests.support.topic_halves import release_topic
@@ -21,6 +20,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import SettingsError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

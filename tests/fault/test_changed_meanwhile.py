@@ -8,8 +8,6 @@ from uuid import uuid4
 
 import pytest
 
-from resources.devstack.bucket import s3_client
-from resources.errors import FormatError, MetadataConflictError, RefusedError
 from tests.support.altered_answers import AlteringProxy, archived, expiring, in_class
 from tests.support.fault_lab import certificate_of
 from tests.support.rewritten_records import record_bytes, restored, rewrite
@@ -21,6 +19,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.devstack.bucket import s3_client
+from tiering_assets.resources.errors import FormatError, MetadataConflictError, RefusedError
 from tiering_assets.scrub.give_up_copy import give_up_copy
 from tiering_assets.scrub.heal import Healed
 from tiering_assets.scrub.scrub import scrub

@@ -11,8 +11,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.endpoints import environment_of
-from resources.settings import SparkSettings
 from tests.support.cli_shell import COMMAND
 from tests.support.fault_lab import YOUNGEST_S
 from tests.support.http_proxy import Do, HttpProxy
@@ -20,6 +18,8 @@ from tests.support.tiered_cluster import wait_until
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.settings import SparkSettings
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from resources.devstack.endpoints import environment_of
 from tests.support.default_cluster import SWEPT_LEAVINGS
 from tests.support.http_proxy import Do, HttpProxy
 from tiering_assets.batch.pipeline import offload_batch
@@ -18,6 +17,7 @@ from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
 from tiering_assets.records.sweep_models import Swept
+from tiering_assets.resources.devstack.endpoints import environment_of
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -8,8 +8,6 @@ from uuid import uuid4
 
 import pytest
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.fault_lab import (
     certificate_of,
     error_of,
@@ -22,6 +20,8 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

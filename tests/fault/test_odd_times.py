@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from resources.errors import LedgerNotFoundError, RefusedError
 from tests.support.altered_answers import AlteringProxy, clock_off, written_later
 from tests.support.fault_lab import certificate_of, error_of
 from tests.support.topic_halves import release_topic
@@ -19,6 +18,7 @@ from tiering_assets.records.models import Attempt, Release
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
 from tiering_assets.scrub.give_up_copy import give_up_copy
 from tiering_assets.scrub.heal import Healed
 from tiering_assets.scrub.scrub import scrub

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.devstack.traffic import produce
 from tests.support.fault_lab import certificate_of, wait_of
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import wait_until
@@ -21,6 +20,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Publication
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.devstack.traffic import produce
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

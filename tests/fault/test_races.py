@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from resources.devstack.traffic import produce
-from resources.errors import MetadataConflictError, RefusedError
 from tests.support.fault_lab import YOUNGEST_S, certificate_of, wait_of
 from tests.support.topic_halves import publish_topic, release_topic
 from tiering_assets.batch.pipeline import offload_batch
@@ -17,6 +15,8 @@ from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, Publication
 from tiering_assets.release.work import Released
+from tiering_assets.resources.devstack.traffic import produce
+from tiering_assets.resources.errors import MetadataConflictError, RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import FormatError, RefusedError
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan, write_plan
@@ -21,6 +20,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import FormatError, RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 WHO = {"reason": "audit 17", "author": "ops"}

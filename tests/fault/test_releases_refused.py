@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from resources.errors import RefusedError
 from tests.support.fault_lab import certificate_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
@@ -12,6 +11,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Release
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -8,13 +8,13 @@ from hashlib import sha256
 
 import pytest
 
-from resources.devstack.endpoints import environment_of
-from resources.object_store.multipart import PART_NUMBER_MAX
 from tests.support.fault_lab import YOUNGEST_S, certificate_of
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy.offload import uploads_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.object_store.multipart import PART_NUMBER_MAX
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from resources.errors import ObjectStoreError, RefusedError
 from tests.support.fault_lab import certificate_of
 from tests.support.topic_halves import publish_topic
 from tiering_assets.batch.pipeline import offload_batch
@@ -12,6 +11,7 @@ from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Quarantine, Scrub
+from tiering_assets.resources.errors import ObjectStoreError, RefusedError
 from tiering_assets.scrub.heal import Healed
 from tiering_assets.scrub.scrub import scrub
 from tiering_assets.tasks.runner import LocalRunner

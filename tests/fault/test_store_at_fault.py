@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import TierkeeperError
 from tests.support.crash_audit import at_end, at_once
 from tests.support.crash_scene import Scene
 from tests.support.crash_subject import Workshop
@@ -18,6 +17,7 @@ from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import TierkeeperError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import SettingsError
 from tests.support.fault_lab import certificate_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
@@ -15,6 +14,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Release
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import SettingsError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

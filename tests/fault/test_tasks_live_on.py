@@ -13,15 +13,15 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import SparkSettings
-from resources.spark_session import interrupt_run
 from tests.support.dagster_job import OffloadJob
 from tests.support.fault_lab import YOUNGEST_S
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.tiered_cluster import wait_until
 from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.spark_session import interrupt_run
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.runner import LocalRunner
 

@@ -6,8 +6,6 @@ import time
 
 import pytest
 
-from resources.devstack.traffic import TopicSpec, produce
-from resources.errors import RefusedError
 from tests.support.fault_lab import Topic, ml_name_of, wait_of
 from tests.support.topic_halves import publication_work
 from tiering_assets.batch.pipeline import offload_batch
@@ -16,6 +14,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
+from tiering_assets.resources.devstack.traffic import TopicSpec, produce
+from tiering_assets.resources.errors import RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

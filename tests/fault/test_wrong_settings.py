@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import MetadataError, ObjectStoreError
 from tests.support.fault_lab import error_of
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.zookeeper_proxy import ZooKeeperProxy
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.errors import MetadataError, ObjectStoreError
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

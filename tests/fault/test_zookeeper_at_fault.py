@@ -9,9 +9,6 @@ from dataclasses import replace
 import pytest
 from kazoo.client import KazooClient
 
-from resources.errors import MetadataConflictError, MetadataUnknownError, RefusedError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.topics import TopicDirectory
 from tests.support.fault_lab import certificate_of
 from tests.support.topic_halves import release_topic
 from tests.support.zookeeper_proxy import MULTI, SET_DATA, ZooKeeperProxy
@@ -19,6 +16,13 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataUnknownError,
+    RefusedError,
+)
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 

@@ -5,10 +5,10 @@ from hashlib import sha256
 
 import pytest
 
-from resources.errors import FormatError
 from tests.support.golden_objects import EntryFact, golden_ledger
 from tiering_assets.offload_format.decoder import block_lengths, decode_index, iter_block_entries
 from tiering_assets.offload_format.digests import EntriesDigest
+from tiering_assets.resources.errors import FormatError
 
 FRAME_HEAD_BYTES = 12
 HEADER_BYTES = 128

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.bookkeeper.ledger_metadata import index_ledger_metadata
 from tests.support.compare import first_byte_difference, first_entry_difference
 from tests.support.golden_objects import GoldenLedger, golden_ledgers
 from tests.support.layouts import plan_layout_from_sizes
@@ -20,6 +19,7 @@ from tiering_assets.offload_format.decoder import (
 )
 from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.bookkeeper.ledger_metadata import index_ledger_metadata
 
 LEDGERS = golden_ledgers()
 WITH_DATA = [ledger for ledger in LEDGERS if ledger.has_data]

@@ -6,19 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.bookkeeper.ledger_metadata import (
+from tests.support.golden_objects import golden_ledgers
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.bookkeeper.ledger_metadata import (
     decode_index_ledger_metadata,
     decode_ledger_metadata,
     encode_ledger_metadata,
     index_ledger_metadata,
 )
-from resources.metastore.cursors import decode_cursor
-from resources.metastore.envelope import Compression
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.ledger_paths import LedgerLayout, ledger_id_at, ledger_path
-from resources.metastore.offload_context import (
+from tiering_assets.resources.metastore.cursors import decode_cursor
+from tiering_assets.resources.metastore.envelope import Compression
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.ledger_paths import LedgerLayout, ledger_id_at, ledger_path
+from tiering_assets.resources.metastore.offload_context import (
     OffloadContext,
     driver_properties,
     mark_bookkeeper_deleted,
@@ -26,13 +30,12 @@ from resources.metastore.offload_context import (
     remove_contexts,
     unmark_bookkeeper_deleted,
 )
-from resources.metastore.topic_names import (
+from tiering_assets.resources.metastore.topic_names import (
     managed_ledger_path,
     never_touched,
     parse_managed_ledger_name,
     parse_topic_name,
 )
-from tests.support.golden_objects import golden_ledgers
 
 GOLDEN = Path(__file__).parent
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/manifest.json"))

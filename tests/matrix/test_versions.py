@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.artifacts import DISTRIBUTIONS
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import KIB, TopicSpec
 from tests.support.compare import first_byte_difference, first_entry_difference
 from tests.support.tiered_cluster import object_entries, tiered_cluster
 from tests.support.untame import versions_of
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version, data_key, index_key
+from tiering_assets.resources.devstack.artifacts import DISTRIBUTIONS
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
 pytestmark = [pytest.mark.matrix, pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -15,7 +15,6 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from resources.devstack.traffic import TopicSpec
 from tests.support.audited_bucket import put_chain
 from tests.support.rewritten_records import raw, restored, rewrite
 from tests.support.tiered_cluster import tiered_cluster
@@ -33,6 +32,7 @@ from tiering_assets.audit.audit import audit_store
 from tiering_assets.cli.main import run
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Publication
+from tiering_assets.resources.devstack.traffic import TopicSpec
 
 pytestmark = pytest.mark.stack
 

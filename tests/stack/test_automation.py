@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import TopicSpec, consume_all, produce
-from resources.settings_sources import load_settings
 from tests.support.soak_home import Home
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import survey
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import TopicSpec, consume_all, produce
+from tiering_assets.resources.settings_sources import load_settings
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -6,16 +6,16 @@ from itertools import count
 
 import pytest
 
-from resources.bookkeeper.ledger import DigestType, EnsembleFragment
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.errors import BookieError, EntryUnavailableError
-from resources.settings import BookieSettings
 from tests.support import bookie_contract
 from tests.support.bookie_admin import CollectingBookie
 from tests.support.bookie_proxy import BookieProxy
 from tests.support.tiered_cluster import tiered_cluster, wait_until
+from tiering_assets.resources.bookkeeper.ledger import DigestType, EnsembleFragment
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.errors import BookieError, EntryUnavailableError
+from tiering_assets.resources.settings import BookieSettings
 
 pytestmark = pytest.mark.stack
 SETTINGS = BookieSettings()

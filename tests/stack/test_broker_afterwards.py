@@ -6,15 +6,6 @@ from itertools import chain, count
 
 import pytest
 
-from resources.devstack.traffic import (
-    KIB,
-    Content,
-    Message,
-    TopicSpec,
-    content_of,
-    iter_messages,
-    produce,
-)
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import TieredCluster, tiered_cluster, wait_until
 from tests.support.two_checkers import kinds, second_opinion
@@ -23,6 +14,15 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.removals import observe_removals
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.resources.devstack.traffic import (
+    KIB,
+    Content,
+    Message,
+    TopicSpec,
+    content_of,
+    iter_messages,
+    produce,
+)
 
 pytestmark = pytest.mark.stack
 NAMESPACE = "public/afterwards"

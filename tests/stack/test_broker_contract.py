@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from resources.devstack.traffic import TopicSpec
 from tests.support.broker_contract import BrokerContract, BrokerLab
 from tests.support.tiered_cluster import ml_names, tiered_cluster
+from tiering_assets.resources.devstack.traffic import TopicSpec
 
 pytestmark = pytest.mark.stack
 

@@ -10,11 +10,12 @@ from hashlib import sha256
 
 import pytest
 
-from resources.devstack.bucket import s3_client
-from resources.devstack.options import StackOptions
-from resources.devstack.ports import choose_ports
-from resources.devstack.traffic import TopicSpec, consume_all, produce, seal
-from resources.errors import (
+from tests.support.cli_shell import Shell
+from tiering_assets.resources.devstack.bucket import s3_client
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.ports import choose_ports
+from tiering_assets.resources.devstack.traffic import TopicSpec, consume_all, produce, seal
+from tiering_assets.resources.errors import (
     BrokerError,
     LedgerNotFoundError,
     MetadataError,
@@ -23,7 +24,6 @@ from resources.errors import (
     RefusedError,
     SettingsError,
 )
-from tests.support.cli_shell import Shell
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

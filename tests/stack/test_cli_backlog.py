@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from resources.devstack.traffic import TopicSpec, produce
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.defs.explain.rollups import backlog_metadata
 from tiering_assets.explain.backlog import count_backlog, explain_backlog
 from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.resources.devstack.traffic import TopicSpec, produce
 
 pytestmark = pytest.mark.stack
 

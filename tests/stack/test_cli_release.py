@@ -5,8 +5,6 @@ from uuid import uuid4
 
 import pytest
 
-from resources.devstack.traffic import produce
-from resources.errors import FormatError, LedgerNotFoundError, RefusedError
 from tests.support.cli_shell import Shell
 from tests.support.fault_lab import Lab
 from tiering_assets.batch.pipeline import offload_batch
@@ -15,6 +13,8 @@ from tiering_assets.look.brakes.brake import HOLD, list_brakes
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.devstack.traffic import produce
+from tiering_assets.resources.errors import FormatError, LedgerNotFoundError, RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

@@ -10,11 +10,6 @@ from urllib.parse import urlsplit
 import dagster as dg
 import pytest
 
-from resources.devstack.bucket import s3_client
-from resources.devstack.probes import http_call
-from resources.devstack.traffic import TopicSpec, consume_all, produce
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings_sources import load_settings
 from tests.support.default_cluster import (
     CERTIFICATES,
     DELETED_BOOKIE_LEDGERS,
@@ -35,6 +30,11 @@ from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.look.ledger.survey import survey
+from tiering_assets.resources.devstack.bucket import s3_client
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.devstack.traffic import TopicSpec, consume_all, produce
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings_sources import load_settings
 
 # More than the lag of 1 s by the store's clock, too, which tells whole seconds.
 LAG_PASSED_S = 2.2

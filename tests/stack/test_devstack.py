@@ -15,14 +15,20 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from resources.devstack.options import StackOptions
-from resources.devstack.probes import http_call
-from resources.devstack.stack import DevStack
-from resources.devstack.state import STATE_FILE
-from resources.devstack.traffic import TopicSpec, consume_all, expected_content, produce, seal
-from resources.errors import IntegrityError, PrerequisiteError
 from tests.support.leftovers import processes_of, wait_until_none
 from tests.support.standard_topics import standard_topics
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.state import STATE_FILE
+from tiering_assets.resources.devstack.traffic import (
+    TopicSpec,
+    consume_all,
+    expected_content,
+    produce,
+    seal,
+)
+from tiering_assets.resources.errors import IntegrityError, PrerequisiteError
 
 pytestmark = pytest.mark.stack
 FAST = StackOptions(bookies=0, with_broker=False)
@@ -30,8 +36,8 @@ CLI = "from tiering_assets.cli.main import main; main()"
 OWNER = """
 import sys, time
 from pathlib import Path
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
 with DevStack.start(Path(sys.argv[1]), StackOptions(bookies=0, with_broker=False)) as stack:
     print(stack.stack_id, flush=True)
     time.sleep(600)

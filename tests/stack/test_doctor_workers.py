@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from resources.object_store.s3 import S3ObjectStore
-from resources.spark_master import parse_master
 from tests.support.cli_shell import Shell
 from tests.support.http_proxy import Do, HttpProxy
 from tiering_assets.doctor.workers import examine_workers
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.spark import bootstrap, build
 from tiering_assets.spark.session import open_session
 from tiering_assets.spark.worker_probes import probe_session

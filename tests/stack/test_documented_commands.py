@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import typer
 
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import TopicSpec
-from resources.errors import LedgerNotFoundError, ObjectNotFoundError, RefusedError
 from tests.support.documented import ROOT, documented, mentioned
 from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.cli.main import app, run
 from tiering_assets.offload_format.keys import data_key
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import TopicSpec
+from tiering_assets.resources.errors import LedgerNotFoundError, ObjectNotFoundError, RefusedError
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -168,7 +168,7 @@ def test_make_has_the_target(line):
 
 @pytest.mark.parametrize("line", documented("python tools/check_bucket.py"))
 def test_the_second_checker_runs(scene, line):
-    from resources.settings_sources import load_settings
+    from tiering_assets.resources.settings_sources import load_settings
 
     store = load_settings(environ=scene["environment"]).settings.store
     for pattern, said in scene["words"]:

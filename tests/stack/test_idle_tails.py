@@ -5,10 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec, content_of, iter_messages, produce
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
+from tiering_assets.resources.devstack.traffic import (
+    KIB,
+    TopicSpec,
+    content_of,
+    iter_messages,
+    produce,
+)
 
 pytestmark = pytest.mark.stack
 

@@ -10,19 +10,6 @@ from functools import cache
 
 import pytest
 
-from resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
-from resources.bookkeeper.digest import master_key
-from resources.bookkeeper.ledger import BookKeeperState, DigestType
-from resources.bookkeeper.placement import write_set_of
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.bookkeeper.wire_v2 import AddEntry
-from resources.devstack.config import rewrite_properties
-from resources.devstack.fetch import fetch_distribution
-from resources.devstack.prerequisites import find_java, parse_java_major
-from resources.devstack.traffic import KIB, TopicSpec, content_of, iter_messages, produce
-from resources.errors import FormatError
 from tests.support.compare import first_byte_difference, first_entry_difference
 from tests.support.live_topic import client_of, read_payloads, send_payloads
 from tests.support.tiered_cluster import object_entries, tiered_cluster, wait_until
@@ -31,6 +18,25 @@ from tiering_assets.ground.reasons import Reason
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.decoder import decode_index
 from tiering_assets.offload_format.keys import check_format_version, data_key, index_key
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
+from tiering_assets.resources.bookkeeper.digest import master_key
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, DigestType
+from tiering_assets.resources.bookkeeper.placement import write_set_of
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.bookkeeper.wire_v2 import AddEntry
+from tiering_assets.resources.devstack.config import rewrite_properties
+from tiering_assets.resources.devstack.fetch import fetch_distribution
+from tiering_assets.resources.devstack.prerequisites import find_java, parse_java_major
+from tiering_assets.resources.devstack.traffic import (
+    KIB,
+    TopicSpec,
+    content_of,
+    iter_messages,
+    produce,
+)
+from tiering_assets.resources.errors import FormatError
 
 pytestmark = pytest.mark.stack
 MIB = 1024 * 1024

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from resources.devstack.traffic import TopicSpec, produce
 from tests.support.cli_shell import COMMAND, Shell
 from tests.support.tiered_cluster import PATIENCE_S, tiered_cluster, wait_until
+from tiering_assets.resources.devstack.traffic import TopicSpec, produce
 
 pytestmark = pytest.mark.stack
 

@@ -11,13 +11,13 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from resources.errors import ObjectExistsError, ObjectStoreError, SettingsError
-from resources.object_store.deletion import delete_object
-from resources.object_store.records import RecordStore
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import StoreSettings
 from tests.stack.s3_fixture import free_ports, s3_server  # noqa: F401 - the fixture
 from tests.support.object_store_contract import ObjectStoreContract, send
+from tiering_assets.resources.errors import ObjectExistsError, ObjectStoreError, SettingsError
+from tiering_assets.resources.object_store.deletion import delete_object
+from tiering_assets.resources.object_store.records import RecordStore
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import StoreSettings
 
 pytestmark = pytest.mark.stack
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectExistsError, ObjectNotFoundError, ObjectStoreError
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import StoreSettings
 from tests.stack.s3_fixture import s3_server  # noqa: F401 - the fixture
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.s3_chaos import FAULTS
+from tiering_assets.resources.errors import ObjectExistsError, ObjectNotFoundError, ObjectStoreError
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import StoreSettings
 
 pytestmark = pytest.mark.stack
 

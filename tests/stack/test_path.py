@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec
 from tests.support.live_topic import live_topic, read_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster
 from tests.support.topic_halves import release_topic
@@ -13,6 +12,7 @@ from tiering_assets.ground.reasons import Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, Release
 from tiering_assets.release.work import Released
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
 pytestmark = pytest.mark.stack
 

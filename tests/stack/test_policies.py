@@ -9,9 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.traffic import TopicSpec, produce
-from resources.errors import BrokerError
-from resources.metastore.topic_names import parse_topic_name
 from tests.support.cli_shell import Shell
 from tests.support.selected import select_from_topic, selected_ids
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
@@ -19,6 +16,9 @@ from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.policy.policies import check_policies, open_policies
 from tiering_assets.policy.selection import ListedLedger, Threshold, Thresholds, select_ledgers
+from tiering_assets.resources.devstack.traffic import TopicSpec, produce
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.metastore.topic_names import parse_topic_name
 
 pytestmark = pytest.mark.stack
 

@@ -7,8 +7,6 @@ from functools import partial
 
 import pytest
 
-from resources.devstack.traffic import TopicSpec
-from resources.pulsar.admin import TopicLoad
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
@@ -22,6 +20,8 @@ from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
 from tiering_assets.records.sweep_models import Swept
+from tiering_assets.resources.devstack.traffic import TopicSpec
+from tiering_assets.resources.pulsar.admin import TopicLoad
 from tiering_assets.retention.expired import execute_expired, plan_expired
 
 pytestmark = pytest.mark.stack

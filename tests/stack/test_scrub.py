@@ -9,8 +9,6 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec, iter_messages
-from resources.errors import IntegrityError
 from tests.support.broker_truncation import SENT, short_lag_namespace, truncated_by_the_broker
 from tests.support.default_cluster import SCRUBBED_LEDGERS
 from tests.support.live_topic import client_of, read_payloads
@@ -24,6 +22,8 @@ from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import EntryRange, Publication, Quarantine, Scrub
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, iter_messages
+from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.scrub.heal import Healed
 from tiering_assets.scrub.plan import Depth
 from tiering_assets.scrub.scrub import plan_run, scrub

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.devstack.traffic import TopicSpec
 from tests.support.secrets_written import PASSWORD, PASSWORD_KEYS, Written, hmac_tasks
 from tests.support.tiered_cluster import tiered_cluster
+from tiering_assets.resources.devstack.traffic import TopicSpec
 from tiering_assets.tasks.descriptors import encode_task
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

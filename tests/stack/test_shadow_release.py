@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec, consume_all
 from tests.support.tiered_cluster import LAG_S, ml_names, tiered_cluster
 from tests.support.topic_halves import release_topic
 from tiering_assets.release.gate import NotYet
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, consume_all
 
 pytestmark = pytest.mark.stack
 

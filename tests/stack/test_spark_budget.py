@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from resources.object_store.s3 import S3ObjectStore
 from tests.support.sim_ledger import SimBookies, SimLedger
 from tests.support.wiretap import Wiretap, most_in
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import Budget
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.spark.runner import open_spark_runner
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import SparkSettings
 from tests.support.http_proxy import Do, HttpProxy
 from tests.support.sim_ledger import SimBookies, SimLedger
 from tests.support.spark_copies import completed, copy_tasks, errors_of, ledger_of, wait_for
 from tests.support.spark_driver import SparkDriver
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark import bootstrap, build
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.descriptors import TaskKind

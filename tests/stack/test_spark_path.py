@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec
 from tests.support.tiered_cluster import object_entries, tiered_cluster
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 

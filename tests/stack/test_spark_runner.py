@@ -13,12 +13,12 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from resources.errors import PrerequisiteError
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import SparkSettings
-from resources.spark_session import spark_session
 from tests.support.sim_ledger import SimBookies, SimLedger
 from tests.support.spark_copies import BLOCK, completed, copy_tasks, ledger_of, wait_for
+from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.spark_session import spark_session
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 from tiering_assets.tasks.runner import LocalRunner, split_task
 

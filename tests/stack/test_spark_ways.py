@@ -11,12 +11,12 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from resources.devstack.traffic import KIB, TopicSpec
 from tests.support.cli_shell import Shell
 from tests.support.secrets_written import HMAC_ATTEMPT, PASSWORD_KEYS, Written, hmac_tasks
 from tests.support.spark_archive import pack_packages
 from tests.support.spark_copies import errors_of
 from tests.support.tiered_cluster import tiered_cluster
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 from tiering_assets.spark.runner import attempt_tag
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

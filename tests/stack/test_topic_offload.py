@@ -9,10 +9,6 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from resources.devstack.probes import http_call
-from resources.devstack.traffic import TopicSpec
-from resources.errors import RefusedError
-from resources.metastore.ledger_info import Position
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import tiered_cluster, wait_until
 from tiering_assets.batch.offload_prefix_rules import (
@@ -22,6 +18,10 @@ from tiering_assets.batch.offload_prefix_rules import (
     require_position,
 )
 from tiering_assets.definitions import defs
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.devstack.traffic import TopicSpec
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.metastore.ledger_info import Position
 
 pytestmark = pytest.mark.stack
 

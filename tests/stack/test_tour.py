@@ -7,11 +7,6 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import READ_ACL_UNSAFE, make_digest_acl
 
-from resources.devstack.bucket import s3_client
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import KIB, TopicSpec
-from resources.metastore.zookeeper import ZooKeeperStore
 from tests.support.broker_truncation import (
     FIRST_LOST,
     short_lag_namespace,
@@ -22,6 +17,11 @@ from tests.support.request_count import counted_requests
 from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.look.brakes.budget import set_budget
 from tiering_assets.look.topic.brokers_seen import known_brokers
+from tiering_assets.resources.devstack.bucket import s3_client
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
 from tiering_assets.tasks.rate_budget import NAMES
 
 pytestmark = pytest.mark.stack

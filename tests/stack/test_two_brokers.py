@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.stack import DevStack
 from tests.support.tiered_cluster import tiered_cluster
 from tests.support.untame import (
     UNTAME,
@@ -23,6 +22,7 @@ from tests.support.untame import (
 )
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.doctor.cluster import check_broker
+from tiering_assets.resources.devstack.stack import DevStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1200)]
 

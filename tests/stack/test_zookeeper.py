@@ -7,13 +7,13 @@ import uuid
 
 import pytest
 
-from resources.errors import MetadataError
-from resources.metastore.ledger_paths import LedgerLayout
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import VersionedPath
-from resources.metastore.zookeeper import ZooKeeperStore
 from tests.support.metastore_contract import MetadataStoreContract
 from tests.support.zookeeper_proxy import ZooKeeperProxy
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.ledger_paths import LedgerLayout
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.store import VersionedPath
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

@@ -5,10 +5,10 @@ import uuid
 
 import pytest
 
-from resources.errors import MetadataError
-from resources.metastore.zookeeper import ZooKeeperStore
-from resources.metastore.zookeeper_watches import ZooKeeperWatches
 from tests.support.zookeeper_proxy import ZooKeeperProxy
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.metastore.zookeeper_watches import ZooKeeperWatches
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

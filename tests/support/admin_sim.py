@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from resources.settings import Settings
+from tiering_assets.resources.settings import Settings
 
 
 @dataclass(slots=True)

@@ -13,19 +13,22 @@ from struct import pack
 from typing import Any
 from uuid import UUID, uuid4
 
-from resources.bookkeeper.ledger import (
-    BookKeeperState,
-    DigestType,
-    EnsembleFragment,
-    LedgerMetadata,
-)
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata, index_ledger_metadata
-from resources.object_store.store import ObjectStore
 from tests.support.fault_lab import framed
 from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys, models
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.bookkeeper.ledger import (
+    BookKeeperState,
+    DigestType,
+    EnsembleFragment,
+    LedgerMetadata,
+)
+from tiering_assets.resources.bookkeeper.ledger_metadata import (
+    encode_ledger_metadata,
+    index_ledger_metadata,
+)
+from tiering_assets.resources.object_store.store import ObjectStore
 
 WRITER = Writer(tool_version="0.1.0", host="h:1", run_id="run-1")
 ML_NAME = "public/default/persistent/audited"

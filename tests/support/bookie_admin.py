@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resources.bookkeeper.admin import BookieAdmin
+from tiering_assets.resources.bookkeeper.admin import BookieAdmin
 
 
 @dataclass(frozen=True, slots=True)

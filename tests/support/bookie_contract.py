@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.settings import BookieSettings
 from tests.support.ledger_writer import LedgerWriter
+from tiering_assets.resources.bookkeeper.ledger import DigestType, LedgerMetadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.settings import BookieSettings
 
 PASSWORD = b"contract"
 

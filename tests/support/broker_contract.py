@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from resources.errors import BrokerError, BrokerNotFoundError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.offload_context import (
-    OffloadContext,
-    driver_properties,
-    publish_contexts,
-)
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.topic_change import edit_topic
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.errors import BrokerError, BrokerNotFoundError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.offload_context import (
+    OffloadContext,
+    driver_properties,
+    publish_contexts,
+)
+from tiering_assets.resources.pulsar.admin import TopicLoad
 
 
 @dataclass(frozen=True)

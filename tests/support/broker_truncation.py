@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
-from resources.devstack.traffic import TopicSpec
 from tests.support.live_topic import send_payloads
 from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster
+from tiering_assets.resources.devstack.traffic import TopicSpec
 
 MIB = 1024 * 1024
 SENT = [bytes([i]) * size for i, size in enumerate((100, 300, 12_000_000, 2000, 500), start=1)]

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from resources.devstack.stack import DevStack
 from tiering_assets.cli.main import run
+from tiering_assets.resources.devstack.stack import DevStack
 
 COMMAND = [Path(sysconfig.get_path("scripts")) / "tierkeeper"]
 

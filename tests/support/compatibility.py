@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from resources.devstack.artifacts import DISTRIBUTIONS
 from tests.support.compatibility_record import RESULTS, read_results, write_results
+from tiering_assets.resources.devstack.artifacts import DISTRIBUTIONS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "compatibility.md"

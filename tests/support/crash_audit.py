@@ -18,9 +18,6 @@ from uuid import UUID
 
 import boto3
 
-from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo
-from resources.settings import StoreSettings
 from tests.support.crash_scene import Scene
 from tests.support.crash_subject import Subject, bookie_entries
 from tests.support.tiered_cluster import BrokerObjects, object_entries
@@ -40,6 +37,9 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.pause_models import PauseLift
 from tiering_assets.records.sweep_models import SweepIntent, Swept
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.settings import StoreSettings
 
 Anomalies = Iterator[str]
 

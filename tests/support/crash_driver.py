@@ -73,10 +73,10 @@ class CrashDriver:
 
 
 def _run_step(request: dict[str, Any]) -> int:
-    from resources.settings_sources import load_settings
     from tests.support.sim_judge import judge, judge_ledgers
     from tiering_assets.ground import effects
     from tiering_assets.ground.stack import open_stack
+    from tiering_assets.resources.settings_sources import load_settings
 
     effects._wanted = effects._Countdown(request["crash_at"])
     with open_stack(load_settings(environ=request["environment"]).settings) as stack:
@@ -149,7 +149,7 @@ _STEPS: dict[str, Callable[..., int]] = {
 _SHARED = (
     "boto3",
     "kazoo.client",
-    "resources.settings_sources",
+    "tiering_assets.resources.settings_sources",
     "tests.support.sim_judge",
     "tiering_assets.clean.clean_up",
     "tiering_assets.look.brakes.holds",
@@ -162,7 +162,7 @@ _SHARED = (
 
 
 def _child(request: dict[str, Any]) -> int:
-    from resources.errors import TierkeeperError
+    from tiering_assets.resources.errors import TierkeeperError
 
     try:
         return _run_step(request)

@@ -19,9 +19,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from resources.devstack.endpoints import environment_of
-from resources.devstack.stack import DevStack
-from resources.errors import TierkeeperError
 from tests.support.crash_audit import at_end, at_once, state_of
 from tests.support.crash_cases import CASES, Case
 from tests.support.crash_driver import CrashDriver
@@ -34,6 +31,9 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.ground.effects import POINTS
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.errors import TierkeeperError
 
 SCHEMA = "tierkeeper/crash-matrix/1"
 RESULT = Path("build/crash-matrix.json")

@@ -10,10 +10,6 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
-from resources.devstack.traffic import seal
-from resources.errors import LedgerNotFoundError, RefusedError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.offload_context import OffloadContext, publish_contexts
 from tests.support.crash_scene import Scene, Shop
 from tests.support.crash_subject import Subject
 from tests.support.http_proxy import Do, once
@@ -28,6 +24,10 @@ from tiering_assets.look.brakes.scopes import Scope, ledger_scope
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.devstack.traffic import seal
+from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.offload_context import OffloadContext, publish_contexts
 
 
 def _offload(shop: Shop, subject: Subject, **values: Any) -> Scene:

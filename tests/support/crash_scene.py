@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from resources.devstack.endpoints import environment_of
-from resources.settings import Settings
 from tests.support.crash_driver import CrashDriver
 from tests.support.crash_subject import Subject, Workshop
 from tests.support.http_proxy import Rule
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from urllib.parse import parse_qs, urlsplit
 
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.devstack.traffic import TopicSpec, produce
-from resources.object_store.s3 import S3ObjectStore
 from tests.support.fault_lab import YOUNGEST_S, Lab, Topic, ml_name_of
 from tests.support.http_proxy import Do, HttpProxy, Rule
 from tests.support.sim_judge import judge, judge_ledgers
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.devstack.traffic import TopicSpec, produce
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
 
 _DATA_KEY = re.compile(r"/[0-9a-f-]{36}-ledger-(?P<ledger_id>\d+)$")
 _LEDGER_ENTRIES_MAX = 2000  # of the development stack's broker

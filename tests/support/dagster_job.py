@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from resources.devstack.endpoints import environment_of
-from resources.settings import Settings
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,15 +17,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
-from resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.bookkeeper.pool import BookiePool
-from resources.devstack.probes import http_call
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import TopicSpec, consume_all, produce, seal
-from resources.errors import TierkeeperError
-from resources.metastore.topic_names import managed_ledger_path
-from resources.settings import Settings
 from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
 from tiering_assets.batch.pipeline import LedgerOutcome
@@ -36,6 +27,15 @@ from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import TopicSpec, consume_all, produce, seal
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.settings import Settings
 
 YOUNGEST_S = 0.001  # guard age and claim life for tests: the store's clock counts whole seconds
 FIRST_OWN_LEDGER = 50_000_000  # far above what a broker gets in a test run

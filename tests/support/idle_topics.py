@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import BrokerError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.store import Node
-from resources.metastore.topic_names import managed_ledger_path, parse_topic_name
-from resources.pulsar.retention import Inactivity
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import AdminSimulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.store import Node
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path, parse_topic_name
+from tiering_assets.resources.pulsar.retention import Inactivity
+from tiering_assets.resources.settings import BrokerSettings
 
 ORDERS, PLAIN = "t/ns/persistent/orders", "t/ns/persistent/plain"
 DAY_S = 86_400

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from struct import Struct, unpack_from
 
-from resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
 from tiering_assets.quality.facts import IndexFacts
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
 
 INT32, INT64 = Struct(">i"), Struct(">q")
 Damage = Callable[[IndexFacts], IndexFacts]

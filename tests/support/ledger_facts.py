@@ -8,9 +8,6 @@ from hashlib import sha256
 from typing import Any, TypeVar
 from uuid import UUID
 
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.offload_context import OffloadContext
-from resources.object_store.store import ObjectHead
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.quality.ledger_frame import LedgerRow, ledger_rows
 from tiering_assets.records.models import (
@@ -27,6 +24,9 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.offload_context import OffloadContext
+from tiering_assets.resources.object_store.store import ObjectHead
 
 R = TypeVar("R", bound=Record)
 

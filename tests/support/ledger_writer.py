@@ -12,18 +12,18 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from resources.bookkeeper.connection import Connection
-from resources.bookkeeper.digest import master_key
-from resources.bookkeeper.ledger import (
+from tiering_assets.resources.bookkeeper.connection import Connection
+from tiering_assets.resources.bookkeeper.digest import master_key
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.placement import write_set_of
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.bookkeeper.wire_v2 import AddEntry
+from tiering_assets.resources.bookkeeper.placement import write_set_of
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.bookkeeper.wire_v2 import AddEntry
 
 SaveMetadata = Callable[[LedgerMetadata], None]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
-from resources.errors import ObjectStoreError
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 PATH = managed_ledger_path(TOPIC)
 DAYS_S = 3 * 86400  # past the guard age

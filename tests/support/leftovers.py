@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from resources.devstack.processes import STACK_ID_VARIABLE
+from tiering_assets.resources.devstack.processes import STACK_ID_VARIABLE
 
 
 def processes_of(stack_id: str) -> dict[int, str]:

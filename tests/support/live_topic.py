@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.devstack.endpoints import Endpoints
 
 TIMEOUT_MS = 30_000
 _GIVE_UP = 6  # receives without a message, one after the other, while some are missing

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from struct import pack
 
-from resources.bookkeeper.ledger import (
+from tiering_assets.offload_format.encoder import BlockEncoder
+from tiering_assets.offload_format.layout import BlockPlan, plan_layout
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.pool import BatchSupport
-from resources.bookkeeper.reader import LedgerReader
-from resources.bookkeeper.stored_entry import EntryCodec, codec_for
-from resources.object_store.store import Part
-from resources.settings import Settings
-from tiering_assets.offload_format.encoder import BlockEncoder
-from tiering_assets.offload_format.layout import BlockPlan, plan_layout
+from tiering_assets.resources.bookkeeper.pool import BatchSupport
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec, codec_for
+from tiering_assets.resources.object_store.store import Part
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 from tiering_assets.tasks.worker import Worker
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import MetadataConflictError, MetadataError
-from resources.metastore.store import VersionedPath
+from tiering_assets.resources.errors import MetadataConflictError, MetadataError
+from tiering_assets.resources.metastore.store import VersionedPath
 
 
 class MetadataStoreContract:

@@ -15,8 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.store import Node, NodeStat, VersionedPath
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataError,
+    MetadataUnknownError,
+)
+from tiering_assets.resources.metastore.store import Node, NodeStat, VersionedPath
 
 T = TypeVar("T")
 

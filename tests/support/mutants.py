@@ -14,11 +14,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from unittest.mock import patch
 
-from resources.errors import MetadataConflictError, MetadataUnknownError
-from resources.metastore import cas
-from resources.metastore.ledgers import LedgerDirectory
-from resources.object_store.records import RecordStore
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.batch import pipeline
 from tiering_assets.change import (
     change_topic,
@@ -50,6 +45,11 @@ from tiering_assets.release import gate as release_gate
 from tiering_assets.release import guarded_delete, release
 from tiering_assets.release import look as release_look
 from tiering_assets.release import work as release_finish
+from tiering_assets.resources.errors import MetadataConflictError, MetadataUnknownError
+from tiering_assets.resources.metastore import cas
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.object_store.records import RecordStore
+from tiering_assets.resources.pulsar.admin import TopicLoad
 from tiering_assets.tasks import copy
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.verify import verify

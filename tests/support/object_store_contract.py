@@ -12,14 +12,14 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import (
+from tiering_assets.resources.errors import (
     ObjectConflictError,
     ObjectExistsError,
     ObjectNotFoundError,
     ObjectStoreError,
 )
-from resources.object_store.multipart import ExpectedPart, accept_parts
-from resources.object_store.store import ObjectStore, Part
+from tiering_assets.resources.object_store.multipart import ExpectedPart, accept_parts
+from tiering_assets.resources.object_store.store import ObjectStore, Part
 
 FULL = b"\x5a" * (5 * 1024 * 1024)
 TAIL = b"the last part may be small"

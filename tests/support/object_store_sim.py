@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from resources.errors import (
+from tiering_assets.resources.errors import (
     ObjectArchivedError,
     ObjectConflictError,
     ObjectExistsError,
@@ -21,7 +21,7 @@ from resources.errors import (
     ObjectStoreError,
     ObjectTooLargeError,
 )
-from resources.object_store.store import (
+from tiering_assets.resources.object_store.store import (
     BucketFacts,
     Buffer,
     ObjectHead,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.devstack.endpoints import Endpoints
 
 MIB = 1024 * 1024
 

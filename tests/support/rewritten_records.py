@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
-from resources.object_store.records import encode_record
-from resources.object_store.store import ObjectStore
 from tiering_assets.records.signature import record_digest
+from tiering_assets.resources.object_store.records import encode_record
+from tiering_assets.resources.object_store.store import ObjectStore
 
 
 def raw(objects: ObjectStore, key: str) -> bytes:

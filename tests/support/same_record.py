@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from resources.pulsar.retention import Retention
+from tiering_assets.resources.pulsar.retention import Retention
 
 Lines = list[str]
 CHUNK = 10
@@ -311,10 +311,10 @@ def names() -> dict[str, Lines]:
     from dagster import serialize_value
     from dagster._core.remote_representation.external_data import RepositorySnap
 
-    from resources import settings
     from tiering_assets.definitions import defs
     from tiering_assets.records import schemas
     from tiering_assets.records.codec import RECORD_TYPES
+    from tiering_assets.resources import settings
 
     repository = RepositorySnap.from_def(defs.get_repository_def())
     told = json.loads(serialize_value(repository))
@@ -348,9 +348,9 @@ def flat(value: Any, path: str) -> Iterator[str]:
 
 def golden() -> dict[str, Lines]:
     """Digests of the blocks and indexes that we write of ledgers that a broker has written."""
-    from resources.bookkeeper.ledger_metadata import index_ledger_metadata
     from tests.golden.test_format_golden import LEDGERS, planned, walked
     from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
+    from tiering_assets.resources.bookkeeper.ledger_metadata import index_ledger_metadata
 
     found: dict[str, Lines] = {}
     for ledger in LEDGERS:

@@ -14,11 +14,11 @@ from functools import partial
 
 import dagster as dg
 
-from resources.errors import PrerequisiteError
-from resources.settings_sources import describe, load_settings
-from resources.webhook import post_webhook
 from tiering_assets.definitions import defs
 from tiering_assets.doctor.workers import examine_workers
+from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.settings_sources import describe, load_settings
+from tiering_assets.resources.webhook import post_webhook
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.spark.session import open_session
 from tiering_assets.spark.worker_probes import probe_session

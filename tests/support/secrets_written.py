@@ -16,14 +16,14 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-from resources.bookkeeper.digest import mac_key, master_key
-from resources.bookkeeper.ledger import DigestType, LedgerMetadata
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.bookkeeper.pool import BookiePool
-from resources.object_store.store import ObjectStore
 from tests.support import bookie_contract
 from tests.support.layouts import plan_layout_from_sizes
 from tests.support.tiered_cluster import TieredCluster
+from tiering_assets.resources.bookkeeper.digest import mac_key, master_key
+from tiering_assets.resources.bookkeeper.ledger import DigestType, LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 PASSWORD = "planted-ledger-password-51c9"

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resources.errors import (
+from tests.support.sim_broker_acts import Unasked
+from tests.support.sim_broker_memory import NAME, STATS_AGE_S, ml_name_of, namespace_of, topic_of
+from tiering_assets.resources.errors import (
     BrokerError,
     BrokerNotFoundError,
 )
-from resources.pulsar.activity import TopicActivity
-from resources.pulsar.admin import TopicLoad, TopicPlace
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
-from tests.support.sim_broker_acts import Unasked
-from tests.support.sim_broker_memory import NAME, STATS_AGE_S, ml_name_of, namespace_of, topic_of
+from tiering_assets.resources.pulsar.activity import TopicActivity
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 OTHER = "127.0.0.2:8080"
 

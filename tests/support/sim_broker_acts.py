@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.bookkeeper.ledger_metadata import index_ledger_metadata
-from resources.metastore.topic_names import (
-    SHADOW_SOURCE_PROPERTY,
-    managed_ledger_path,
-)
 from tests.support.sim_broker_memory import (
     SHADOW,
     Memory,
@@ -18,6 +12,12 @@ from tests.support.sim_broker_memory import (
     uid_of,
 )
 from tests.support.sim_objects import write_pair
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.bookkeeper.ledger_metadata import index_ledger_metadata
+from tiering_assets.resources.metastore.topic_names import (
+    SHADOW_SOURCE_PROPERTY,
+    managed_ledger_path,
+)
 
 
 class Unasked(Memory):

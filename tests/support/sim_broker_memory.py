@@ -11,29 +11,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import (
+from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.sim_cluster import SimCluster
+from tests.support.sim_objects import entries_of
+from tests.support.sim_offloader import DRIVER, Offloader
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import (
     BrokerError,
     BrokerNotFoundError,
     FormatError,
     MetadataConflictError,
     MetadataError,
 )
-from resources.metastore.ledger_info import (
+from tiering_assets.resources.metastore.ledger_info import (
     ManagedLedger,
     decode_managed_ledger,
     encode_managed_ledger,
 )
-from resources.metastore.offload_context import OffloadContext, driver_properties
-from resources.metastore.store import NodeStat
-from resources.metastore.topic_names import (
+from tiering_assets.resources.metastore.offload_context import OffloadContext, driver_properties
+from tiering_assets.resources.metastore.store import NodeStat
+from tiering_assets.resources.metastore.topic_names import (
     managed_ledger_path,
     parse_topic_name,
 )
-from tests.support.object_store_sim import SimulatedObjectStore
-from tests.support.sim_cluster import SimCluster
-from tests.support.sim_objects import entries_of
-from tests.support.sim_offloader import DRIVER, Offloader
 
 NAME = "127.0.0.1:8080"
 STATS_AGE_S = 60.0

@@ -15,14 +15,6 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
-from resources.bookkeeper.reader import LedgerReader
-from resources.errors import EntryUnavailableError, LedgerNotOnBookieError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import MetadataStore
-from resources.metastore.topics import TopicDirectory
-from resources.object_store.store import ObjectStore
-from resources.pulsar.admin import BrokerAdmin, TopicLoad
-from resources.settings import BookieSettings, Settings
 from tests.support.sim_cluster import BOOKIE, SimCluster
 from tests.support.sim_evidence import Question
 from tests.support.sim_faults import Fate
@@ -31,6 +23,14 @@ from tests.support.sim_scheduler import Actor
 from tiering_assets.batch.release_plan import Written
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.errors import EntryUnavailableError, LedgerNotOnBookieError
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.metastore.topics import TopicDirectory
+from tiering_assets.resources.object_store.store import ObjectStore
+from tiering_assets.resources.pulsar.admin import BrokerAdmin, TopicLoad
+from tiering_assets.resources.settings import BookieSettings, Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
 from tiering_assets.tasks.rates import Rates
 from tiering_assets.tasks.runner import LocalRunner, Progress

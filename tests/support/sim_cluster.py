@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from resources.bookkeeper.ledger import (
+from tests.support.metastore_sim import Cluster
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.ledger_metadata import decode_ledger_metadata, encode_ledger_metadata
-from tests.support.metastore_sim import Cluster
+from tiering_assets.resources.bookkeeper.ledger_metadata import (
+    decode_ledger_metadata,
+    encode_ledger_metadata,
+)
 
 BOOKIE = "10.0.0.1:3181"
 LAYOUT = b"2\norg.apache.bookkeeper.meta.FlatLedgerManagerFactory:1"

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from resources.settings import Settings
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.settings import Settings
 
 if TYPE_CHECKING:
     import pytest

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from resources.metastore.topic_names import managed_ledger_path, parse_topic_name
-from resources.settings import Settings
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path, parse_topic_name
+from tiering_assets.resources.settings import Settings
 
 SLACK_S: Final = 15.0  # what the effect's own call, or the answer's way back, may take
 AGE_MAX_S: Final = 60.0

@@ -7,16 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate
 
-from resources.bookkeeper.ledger import (
+from tests.support.bookie_sim import BookieSim
+from tests.support.layouts import plan_layout_from_sizes
+from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.stored_entry import EntryCodec
-from tests.support.bookie_sim import BookieSim
-from tests.support.layouts import plan_layout_from_sizes
-from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 IDS = ("bk0", "bk1", "bk2")

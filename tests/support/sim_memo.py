@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from resources.object_store import records
-from resources.object_store.records import StoredRecord
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.object_store import records
+from tiering_assets.resources.object_store.records import StoredRecord
 
 
 @contextmanager

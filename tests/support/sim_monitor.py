@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.offload_context import OffloadContext
-from resources.metastore.topic_names import parse_topic_name
 from tests.support.sim_evidence import node_of, object_at
 from tests.support.sim_object_judge import ObjectJudge
 from tests.support.sim_release_judge import ReleaseJudge
 from tests.support.sim_truth import Found, Name, decoded, without_contexts
 from tiering_assets.offload_format.keys import data_key, index_key, parse_key
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.offload_context import OffloadContext
+from tiering_assets.resources.metastore.topic_names import parse_topic_name
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process, Site

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_evidence import HOLDS, node_of, object_at
 from tests.support.sim_truth import Truth, decoded
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process, Site

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import accumulate
 from uuid import UUID
 
-from resources.errors import FormatError
 from tests.support.layouts import plan_layout_from_sizes
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.offload_format.decoder import block_lengths, decode_index, iter_block_entries
@@ -16,6 +15,7 @@ from tiering_assets.offload_format.keys import (
     index_key,
     user_metadata,
 )
+from tiering_assets.resources.errors import FormatError
 
 BLOCK_BYTES = 400
 

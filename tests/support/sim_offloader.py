@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 DRIVER = "aws-s3"
 REGION = "us-east-1"

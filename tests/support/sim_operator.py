@@ -12,9 +12,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from resources.errors import ObjectStoreError, TierkeeperError
-from resources.metastore.ledger_info import decode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_clients import Process
 from tests.support.sim_truth import Rotted
 from tiering_assets.ground.own_policy import TieringMode
@@ -23,6 +20,9 @@ from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
+from tiering_assets.resources.errors import ObjectStoreError, TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import decode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import TopicLoad
 from tests.support.sim_evidence import (
     AGE_MAX_S,
     BOOKIES,
@@ -27,6 +25,8 @@ from tests.support.sim_evidence import (
 from tests.support.sim_truth import CLOCKS_APART_S, Truth
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import TopicLoad
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process

@@ -7,9 +7,6 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
@@ -22,6 +19,15 @@ from tiering_assets.records.models import Canary, Publication, Quarantine
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released, ReleaseResult
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import (
+    SHADOW_SOURCE_PROPERTY,
+    managed_ledger_path,
+)
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 TOPIC = "t/ns/persistent/orders"
 

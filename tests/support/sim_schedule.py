@@ -11,7 +11,6 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from resources.errors import TierkeeperError
 from tests.support import sim_operator as people
 from tests.support import sim_stories as stories
 from tests.support.sim_acts import (
@@ -27,6 +26,7 @@ from tests.support.sim_acts import (
 from tests.support.sim_disasters import draw
 from tests.support.sim_unasked import payloads_of, spawn_blindness, spawn_broker
 from tiering_assets.offload_format.keys import data_key
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process, Site

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from resources.errors import MetadataError, TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo
 from tests.support.sim_acts import run_offload, run_release_along, run_sweep
 from tests.support.sim_clients import Process
 from tests.support.sim_disasters import put_right
 from tests.support.sim_operator import set_back
 from tiering_assets.offload_format.keys import ObjectKey, data_key, parse_key
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import MetadataError, TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site

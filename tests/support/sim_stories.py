@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from resources.errors import TierkeeperError
 from tests.support import sim_operator as people
 from tests.support.sim_acts import (
     plan_expiry,
@@ -19,6 +18,7 @@ from tests.support.sim_acts import (
 )
 from tests.support.sim_faults import Fate
 from tests.support.sim_unasked import spawn_blindness, spawn_broker
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site

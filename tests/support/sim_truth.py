@@ -17,13 +17,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, decode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_evidence import Bounds, Question, too_old
 from tests.support.sim_objects import decode_pair
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.ledger_info import (
+    LedgerInfo,
+    ManagedLedger,
+    decode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process, Site

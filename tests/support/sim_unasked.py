@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from resources.errors import TierkeeperError
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site

@@ -10,7 +10,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from resources.errors import (
+from tests.support.sim_cluster import BOOKIE
+from tests.support.sim_evidence import question_of
+from tests.support.sim_faults import WRITES, Ambush
+from tests.support.sim_scheduler import Killed
+from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.resources.errors import (
     BrokerError,
     BrokerUnknownError,
     EntryUnavailableError,
@@ -19,12 +24,7 @@ from resources.errors import (
     ObjectStoreError,
     TierkeeperError,
 )
-from resources.metastore.store import Node
-from tests.support.sim_cluster import BOOKIE
-from tests.support.sim_evidence import question_of
-from tests.support.sim_faults import WRITES, Ambush
-from tests.support.sim_scheduler import Killed
-from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.resources.metastore.store import Node
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process, Site

@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from resources.errors import (
-    TierkeeperError,
-)
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_broker import SimBroker
 from tests.support.sim_clients import Process, Site, settings_of_simulation
@@ -23,6 +20,9 @@ from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import BucketProof
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.errors import (
+    TierkeeperError,
+)
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

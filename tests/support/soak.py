@@ -24,15 +24,15 @@ from typing import Any
 import psutil
 import pulsar
 
-from resources.devstack.options import StackOptions
-from resources.devstack.stack import DevStack
-from resources.settings_sources import load_settings
 from tests.support.soak_home import ROOT, Home
 from tests.support.soak_traffic import Producer, read_all
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records.models import Disturbance, Publication
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.settings_sources import load_settings
 
 TOPICS = 4
 PER_S = 40.0

@@ -27,8 +27,8 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from resources.devstack.prerequisites import require_java
 from tests.support.spark_archive import link_packages
+from tiering_assets.resources.devstack.prerequisites import require_java
 
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"

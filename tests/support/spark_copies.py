@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import Part
 from tests.support.sim_ledger import SimBookies, SimLedger
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.store import Part
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.runner import split_task
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from resources.devstack.endpoints import environment_of
-from resources.settings import Settings
-from resources.settings_sources import load_settings
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import load_settings
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.spark.schemas import block_row
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, decode_task, encode_task

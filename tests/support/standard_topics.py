@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resources.devstack.traffic import KIB, TopicSpec
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
 
 def standard_topics(

@@ -16,24 +16,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from resources.bookkeeper.ledger import LedgerMetadata
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.bookkeeper.wire_v2 import ReadEntry
-from resources.devstack.endpoints import Endpoints
-from resources.devstack.probes import http_call
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import (
-    Content,
-    TopicSpec,
-    consume_all,
-    content_of,
-    iter_messages,
-    produce,
-    seal,
-)
-from resources.errors import BookieError, LedgerNotOnBookieError
-from resources.metastore.ledger_info import ManagedLedger
 from tests.support.bookie_admin import CollectingBookie
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
@@ -45,6 +27,24 @@ from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.walker import iter_block_entries
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.wire_v2 import ReadEntry
+from tiering_assets.resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import (
+    Content,
+    TopicSpec,
+    consume_all,
+    content_of,
+    iter_messages,
+    produce,
+    seal,
+)
+from tiering_assets.resources.errors import BookieError, LedgerNotOnBookieError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.tasks.runner import LocalRunner
 
 LAG_S = 1.0  # the shortest that still makes a release wait

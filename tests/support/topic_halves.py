@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from resources.errors import TierkeeperError
 from tiering_assets.change.change_topic import NOTHING, Order, carry_out
 from tiering_assets.change.disturb import see
 from tiering_assets.change.publish import (
@@ -16,6 +15,7 @@ from tiering_assets.change.publish import (
 from tiering_assets.ground.stack import Stack
 from tiering_assets.release.release import ToRelease, prepare_release
 from tiering_assets.release.work import ReleaseResult, ReleaseWork
+from tiering_assets.resources.errors import TierkeeperError
 
 R = TypeVar("R")
 

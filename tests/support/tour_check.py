@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import KIB, TopicSpec
 from tests.support.cli_shell import Shell
 from tests.support.reading_commands import reading_commands, tour_of
 from tests.support.tiered_cluster import TieredCluster, tiered_cluster, wait_until
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
 SCHEMA = "tierkeeper/read-only/1"
 OUTPUT = Path("build/read-only.json")

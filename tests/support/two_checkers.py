@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from resources.object_store.store import ObjectStore
 from tiering_assets.audit.object_audit import BlockAudit, judge_index
 from tiering_assets.audit.record_audit import judge_record
 from tiering_assets.records.models import Certificate
+from tiering_assets.resources.object_store.store import ObjectStore
 
 TOOL = Path(__file__).parents[2] / "tools" / "check_bucket.py"
 SKEW = timedelta(seconds=60)

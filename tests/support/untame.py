@@ -20,24 +20,24 @@ from urllib.parse import urlsplit
 
 from kazoo.client import KazooClient
 
-from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.bookkeeper.pool import BookiePool
-from resources.devstack.endpoints import Endpoints
-from resources.devstack.fetch import cache_dir, distribution_dir
-from resources.devstack.options import StackOptions
-from resources.devstack.probes import HTTP_OK, http_call
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import KIB, Content, TopicSpec
-from resources.errors import MetadataConflictError
-from resources.metastore.envelope import Compression
-from resources.metastore.ledger_info import encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
 from tests.support.topic_halves import release_topic
 from tiering_assets.release.gate import NotYet
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.devstack.fetch import cache_dir, distribution_dir
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.probes import HTTP_OK, http_call
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import KIB, Content, TopicSpec
+from tiering_assets.resources.errors import MetadataConflictError
+from tiering_assets.resources.metastore.envelope import Compression
+from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 UNTAME = StackOptions(
     bookies=8,

@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark.worker  # noqa: F401  a part of every Spark worker
 
-from resources.garbage import freeze_once
 from tests.support.made_ledger import MadeLedger, MadeWorker
+from tiering_assets.resources.garbage import freeze_once
 from tiering_assets.spark.schemas import rows_to_arrow
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tasks.worker import run_task

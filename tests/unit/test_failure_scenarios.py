@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from resources import errors
-from resources.errors import TierkeeperError
 from tiering_assets.ground.reasons import Reason
+from tiering_assets.resources import errors
+from tiering_assets.resources.errors import TierkeeperError
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "failure-scenarios.md"

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from resources.garbage import no_collection
+from tiering_assets.resources.garbage import no_collection
 
 
 @pytest.fixture(params=[True, False], ids=["enabled", "disabled"])
@@ -58,7 +58,7 @@ def test_each_stage_is_frozen_once():
     """Again and again would keep for ever what lies in cycles at each such moment."""
     program = """
 import gc
-from resources.garbage import freeze_once
+from tiering_assets.resources.garbage import freeze_once
 
 counts = [gc.get_freeze_count()]
 for stage in ("worker", "worker", "expectations"):

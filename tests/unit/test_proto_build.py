@@ -1,4 +1,4 @@
-from resources import proto_build
+from tiering_assets.resources import proto_build
 
 
 def test_the_generated_code_is_what_the_proto_files_say(capsys):
@@ -17,4 +17,4 @@ def test_a_difference_ends_with_1_and_says_what_to_do(monkeypatch, tmp_path, cap
     assert "MLDataFormats_pb2.py is stale" in said
     assert "Gone_pb2.py has no .proto file any more" in said
     assert "BookKeeperDataFormats_pb2.pyi is missing" in said
-    assert "python -m resources.proto_build" in said
+    assert "python -m tiering_assets.resources.proto_build" in said

@@ -29,33 +29,47 @@ MODULES_MAX = 15  # of a folder
 
 # Who may import a framework, by prefix of the module's name.
 FRAMEWORKS = {
-    "boto3": ("resources.object_store.s3", "resources.devstack.bucket"),
-    "botocore": ("resources.object_store.s3", "resources.devstack.bucket"),
-    "dagster": ("tiering_assets.defs", "tiering_assets.definitions", "resources.dagster_resources"),
-    "pyspark": ("tiering_assets.spark", "resources.spark_session"),
+    "boto3": (
+        "tiering_assets.resources.object_store.s3",
+        "tiering_assets.resources.devstack.bucket",
+    ),
+    "botocore": (
+        "tiering_assets.resources.object_store.s3",
+        "tiering_assets.resources.devstack.bucket",
+    ),
+    "dagster": (
+        "tiering_assets.defs",
+        "tiering_assets.definitions",
+        "tiering_assets.resources.dagster_resources",
+    ),
+    "pyspark": ("tiering_assets.spark", "tiering_assets.resources.spark_session"),
     "great_expectations": ("tiering_assets.quality",),
     "cryptography": ("tiering_assets.records.signature",),
     "prometheus_client": ("tiering_assets.metrics",),
-    "kazoo": ("resources.metastore.zookeeper",),
-    "pulsar": ("resources.devstack.traffic", "tiering_assets.demo"),
+    "kazoo": ("tiering_assets.resources.metastore.zookeeper",),
+    "pulsar": ("tiering_assets.resources.devstack.traffic", "tiering_assets.demo"),
     "typer": ("tiering_assets.cli",),
-    "resources.dagster_resources": ("tiering_assets.defs",),
-    "resources.devstack": ("resources.devstack", "tiering_assets.cli", "tiering_assets.demo"),
+    "tiering_assets.resources.dagster_resources": ("tiering_assets.defs",),
+    "tiering_assets.resources.devstack": (
+        "tiering_assets.resources.devstack",
+        "tiering_assets.cli",
+        "tiering_assets.demo",
+    ),
 }
 
-SHARED = {"resources.devstack.prerequisites"}  # finds Java for Spark and doctor, too
+SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for Spark and doctor, too
 
 # Values in, values out.
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     "resources": "errors plain_text proto_text settings settings_bounds settings_protocol",
-    "resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
+    "tiering_assets.resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
     "placement stored_entry wire_v2",
-    "resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
+    "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
-    "resources.object_store": "multipart records s3_errors storage_class store",
-    "resources.pulsar": "activity offload_policies policy_levels retention topic",
-    "resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
+    "tiering_assets.resources.object_store": "multipart records s3_errors storage_class store",
+    "tiering_assets.resources.pulsar": "activity offload_policies policy_levels retention topic",
+    "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
     "tiering_assets.audit": "audit_findings chain_audit object_audit object_damage record_audit",
     "tiering_assets.automation": "stuck_rules",
     "tiering_assets.batch": "offload_estimate_rules offload_prefix_rules offload_status_rules "
@@ -119,16 +133,18 @@ LAZY = {
     "tiering_assets.spark": "workers and drivers import pyspark and pyarrow where they use them",
     "tiering_assets.tasks.worker": "the actions import the worker that they run in",
     "tiering_assets.doctor.doctor": "each probe is imported when it runs",
-    "resources.spark_session": "importing pyspark takes seconds",
-    "resources.devstack.bucket": "boto3 is needed by one function of a development tool",
-    "resources.devstack.traffic": "the Pulsar client is a development dependency",
-    "resources.proto_build": "the protobuf compiler is a development dependency",
-    "resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
-    "resources.object_store.s3": "types only: stubs are a development dependency",
-    "resources.object_store.s3_client": "types only: stubs are a development dependency",
+    "tiering_assets.resources.spark_session": "importing pyspark takes seconds",
+    "tiering_assets.resources.devstack.bucket": "boto3 is needed by one function of a development tool",
+    "tiering_assets.resources.devstack.traffic": "the Pulsar client is a development dependency",
+    "tiering_assets.resources.proto_build": "the protobuf compiler is a development dependency",
+    "tiering_assets.resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
+    "tiering_assets.resources.object_store.s3": "types only: stubs are a development dependency",
+    "tiering_assets.resources.object_store.s3_client": "types only: stubs are a development dependency",
 }
 
-LONG = {"resources.object_store.s3": "the one implementation of the object store's protocol"}
+LONG = {
+    "tiering_assets.resources.object_store.s3": "the one implementation of the object store's protocol"
+}
 
 # Hosts that source and docs may name: ours, those in examples, and identifiers that are no address.
 HOSTS = re.compile(r"127\.0\.0\.1|localhost|.*\.example(\.com)?|json-schema\.org|ant\.apache\.org")
@@ -183,7 +199,7 @@ def test_pure_modules_import_pure_modules_alone():
     pure = [i for i in IMPORTS if is_pure(i.importer)]
     impure = [i for i in pure if inside(i.module, *ours) and not is_pure(i.module)]
     assert len(pure) > 100
-    assert said(i for i in impure if i.module != "resources._proto") == []
+    assert said(i for i in impure if i.module != "tiering_assets.resources._proto") == []
     assert said(i for i in pure if inside(i.module, *OUTSIDE)) == []
 
 

@@ -4,9 +4,9 @@ import stat
 
 import pytest
 
-from resources.errors import SettingsError
-from resources.settings_file import write_switch
-from resources.settings_sources import load_settings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings_file import write_switch
+from tiering_assets.resources.settings_sources import load_settings
 
 FILE = """\
 # ours, do not touch

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import SettingsError
-from resources.settings import SECTIONS, Settings
-from resources.settings_bounds import BOUNDS
-from resources.settings_sources import describe, load_settings, require_store
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import SECTIONS, Settings
+from tiering_assets.resources.settings_bounds import BOUNDS
+from tiering_assets.resources.settings_sources import describe, load_settings, require_store
 
 PAIR = {"TIERKEEPER_STORE_ACCESS_KEY": "ak", "TIERKEEPER_STORE_SECRET_KEY": "s3cr3t-value"}
 

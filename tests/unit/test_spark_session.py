@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from resources.errors import PrerequisiteError, SettingsError
-from resources.settings import SparkSettings
-from resources.spark_master import (
+from tiering_assets.resources.errors import PrerequisiteError, SettingsError
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.spark_master import (
     MIB,
     Master,
     Way,
@@ -19,7 +19,7 @@ from resources.spark_master import (
     parse_master,
     ships_code,
 )
-from resources.spark_session import spark_session
+from tiering_assets.resources.spark_session import spark_session
 
 
 def parsed(master, **others):
@@ -93,8 +93,8 @@ def test_a_jvm_that_ends_on_a_machine_without_a_name_says_so(tmp_path):
     java.chmod(0o755)
     program = """
 import socket
-from resources.settings import SparkSettings
-from resources.spark_session import spark_session
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.spark_session import spark_session
 socket.gethostname = lambda: "nowhere.invalid"
 with spark_session(SparkSettings()):
     pass

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from resources.errors import PrerequisiteError
-from resources.webhook import post_webhook
+from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.webhook import post_webhook
 
 SECRET = "T0ken-in-the-path"
 

@@ -12,18 +12,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.devstack.probes import http_call
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import (
-    Message,
-    TopicSpec,
-    consume_all,
-    content_of,
-    iter_messages,
-    produce,
-)
-from resources.metastore.envelope import Compression, decode_enveloped
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.live_topic import client_of, live_topic, read_payloads
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tests.support.untame import (
@@ -41,6 +29,18 @@ from tests.support.untame import (
     write_topic_of_many_ledgers,
 )
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.resources.devstack.probes import http_call
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import (
+    Message,
+    TopicSpec,
+    consume_all,
+    content_of,
+    iter_messages,
+    produce,
+)
+from tiering_assets.resources.metastore.envelope import Compression, decode_enveloped
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 pytestmark = [pytest.mark.untame, pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1800)]
 

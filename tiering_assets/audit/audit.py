@@ -16,13 +16,6 @@ from datetime import timedelta
 from itertools import chain
 from uuid import UUID
 
-from resources.errors import ObjectStoreError, RefusedError
-from resources.garbage import no_collection
-from resources.object_store.records import RECORD_BYTES_MAX
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
-from resources.settings import Settings
-from resources.settings_sources import require_store
 from tiering_assets.audit.audit_findings import About, AuditFinding, AuditReport, FindingKind
 from tiering_assets.audit.chain_audit import AttemptHistory, judge_history, judge_ledger
 from tiering_assets.audit.object_audit import BlockAudit, judge_head, judge_index
@@ -45,6 +38,13 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.sweep_models import Removal
+from tiering_assets.resources.errors import ObjectStoreError, RefusedError
+from tiering_assets.resources.garbage import no_collection
+from tiering_assets.resources.object_store.records import RECORD_BYTES_MAX
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import require_store
 
 ROOT = "tierkeeper/"
 IN_FLIGHT_S = 3600.0

@@ -14,11 +14,11 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
-from resources.errors import TierkeeperError
-from resources.object_store.store import ObjectStore
 from tiering_assets.audit.audit_findings import AuditReport, FindingKind
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.verify.damage import Broken, record_damage
 
 OF_OBJECTS: Final = frozenset(

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
-from resources.errors import FormatError
-from resources.object_store.store import ObjectHead
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.offload_format.decoder import BlockWalker, decode_index
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
+from tiering_assets.resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store.store import ObjectHead
 
 
 def about_of(certificate: Certificate) -> About:

@@ -13,23 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
-from resources.bookkeeper.ledger import LedgerMetadata
-from resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
-from resources.errors import (
-    BookieError,
-    FormatError,
-    MetadataError,
-    ObjectNotFoundError,
-    ObjectStoreError,
-    RefusedError,
-)
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import MetadataStore
-from resources.metastore.topics import TopicDirectory
-from resources.object_store.s3 import S3ObjectStore
-from resources.pulsar.admin import HttpBrokerAdmin
-from resources.settings import Settings
-from resources.settings_sources import require_store
 from tiering_assets.audit.audit import find_instance
 from tiering_assets.audit.object_damage import (
     BookieCopy,
@@ -46,6 +29,23 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.decoder import Index, decode_index_fields
 from tiering_assets.offload_format.keys import INSTANCE_KEY, ML_NAME_KEY, data_key, parse_key
 from tiering_assets.records.models import EntryRange
+from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
+from tiering_assets.resources.errors import (
+    BookieError,
+    FormatError,
+    MetadataError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    RefusedError,
+)
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.metastore.topics import TopicDirectory
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import require_store
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.verify.entry_loss import lost_entries
 from tiering_assets.verify.object_check import (

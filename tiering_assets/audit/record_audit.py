@@ -15,9 +15,6 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.object_store.records import decode_record as decode_bytes
-from resources.object_store.records import encode_record as encode_bytes
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.failure_model import LedgerFailure
@@ -34,6 +31,9 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.signature import DIGEST, record_digest
 from tiering_assets.records.sweep_models import ForgetPlan, Removal
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store.records import decode_record as decode_bytes
+from tiering_assets.resources.object_store.records import encode_record as encode_bytes
 
 _UUID = r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
 _OF_ATTEMPT: Final = re.compile(rf"(\w+)/(0|[1-9][0-9]{{0,18}})/{_UUID}(\.intent)?\.json")

@@ -11,9 +11,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import BrokerError, MetadataError
-from resources.metastore.ledger_info import LedgerInfo
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.automation.tick_memory import CertifiedAttempts, TickMemory
 from tiering_assets.change.disturb import pending_due
 from tiering_assets.explain.backlog_topic import facts_by_policy
@@ -23,6 +20,9 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.policy.admission_rules import Ready
 from tiering_assets.policy.policies import Policies, TopicPolicy, select_from_node
+from tiering_assets.resources.errors import BrokerError, MetadataError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.pulsar.admin import TopicLoad
 
 MayTry = Callable[[int], bool]
 IDLE_ASKED_MAX = 100  # topics a look, two requests each

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from resources.errors import TierkeeperError
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import Topic, read_topics, user_topic_names
+from tiering_assets.resources.errors import TierkeeperError
 
 T = TypeVar("T")
 _NAMED_MAX = 5

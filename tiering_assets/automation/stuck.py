@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.automation.stuck_rules import (
     DEAD_CLAIM_MAX,
     Rollover,
@@ -29,6 +26,9 @@ from tiering_assets.policy.policies import Policies
 from tiering_assets.policy.policy import EffectivePolicy
 from tiering_assets.records.keys import claimed_by
 from tiering_assets.records.models import Claim
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.pulsar.admin import TopicLoad
 from tiering_assets.retention.expiry import AgingTopic, judge_by, read_node
 
 _MINUTE_S = 60

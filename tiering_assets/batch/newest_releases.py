@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from heapq import nlargest
 
-from resources.errors import FormatError
-from resources.object_store.store import ObjectSummary
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store.store import ObjectSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from resources.bookkeeper.ledger_metadata import index_ledger_metadata
-from resources.errors import BookieError, EntryUnavailableError, FormatError, IntegrityError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.ledgers import LedgerNode
-from resources.metastore.store import Node
 from tiering_assets.batch.offload_estimate_rules import (
     Estimate,
     LeftOut,
@@ -45,6 +40,16 @@ from tiering_assets.policy.policies import open_policies, user_topics
 from tiering_assets.records import keys
 from tiering_assets.records.keys import namespace_of
 from tiering_assets.records.models import Certificate
+from tiering_assets.resources.bookkeeper.ledger_metadata import index_ledger_metadata
+from tiering_assets.resources.errors import (
+    BookieError,
+    EntryUnavailableError,
+    FormatError,
+    IntegrityError,
+)
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.metastore.store import Node
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.tasks.rate_budget import wanted_rates

@@ -10,11 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.errors import BrokerError, RefusedError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger, Position
-from resources.metastore.topic_names import never_touched
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.batch.offload_prefix_rules import (
     KeepBytes,
     Prefix,
@@ -32,6 +27,11 @@ from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
 from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.errors import BrokerError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger, Position
+from tiering_assets.resources.metastore.topic_names import never_touched
+from tiering_assets.resources.pulsar.admin import TopicLoad
 
 PAUSE_S = 10.0
 # Waits that end by themselves or by what another run does; `--wait` waits for nothing else.

@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from resources.errors import FormatError, RefusedError
-from resources.metastore.ledger_info import LedgerInfo, Position
+from tiering_assets.resources.errors import FormatError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, Position
 
 LONG_MAX = 2**63 - 1  # Pulsar's ids are Java longs
 _POSITION = re.compile(r"(\d{1,19}):(\d{1,19})", re.ASCII)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from resources.metastore.ledger_info import LedgerInfo, Position
 from tiering_assets.batch.offload_prefix_rules import first_unoffloaded
 from tiering_assets.explain.backlog_reason import BacklogReason, Because
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, Position
 
 
 class OffloadState(StrEnum):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.disturb import not_due
@@ -33,6 +32,7 @@ from tiering_assets.look.ledger.resume import (
 )
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 NOT_DUE = Wait(

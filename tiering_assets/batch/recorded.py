@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.metastore.ledgers import LedgerNode
 from tiering_assets.batch.release_batch import ReleaseRecords
 from tiering_assets.ground.record_book import R
 from tiering_assets.ground.stack import Stack
@@ -29,6 +27,8 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.ledgers import LedgerNode
 
 WORKERS = 16  # requests at a time
 

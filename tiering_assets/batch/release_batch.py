@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.automation.tick_memory import CertifiedAttempts
 from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.change_topic import change_topic
@@ -30,6 +29,7 @@ from tiering_assets.release.approval import Approval
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.release import ToRelease
 from tiering_assets.release.work import Released, ReleaseResult
+from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
-from resources.errors import FormatError, RefusedError, SettingsError, TierkeeperError
 from tiering_assets.automation.choices import count_closed
 from tiering_assets.batch.release_batch import ReleaseOutcome, ReleaseResults, release_batch
 from tiering_assets.ground.effects import reach
@@ -29,6 +28,12 @@ from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
+from tiering_assets.resources.errors import (
+    FormatError,
+    RefusedError,
+    SettingsError,
+    TierkeeperError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

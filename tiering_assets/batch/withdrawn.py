@@ -7,8 +7,6 @@ published, and what no broker can read would take its readers offline twice a ru
 
 from __future__ import annotations
 
-from resources.errors import ObjectStoreError
-from resources.metastore.ledgers import LedgerNode
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import is_quarantined
@@ -16,6 +14,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.reread import reread_copies
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.metastore.ledgers import LedgerNode
 
 
 def read_withdrawn(stack: Stack, certificate: Stored[Certificate], node: LedgerNode) -> Wait | None:

@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
 from tiering_assets.change.disturb import Seen, see
 from tiering_assets.change.topic_change import Confirmed, make_change
 from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.evidence import Dated, all_of
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
 
 R = TypeVar("R")
 P = TypeVar("P")

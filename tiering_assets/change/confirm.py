@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from resources.errors import BrokerError, ObjectStoreError, RefusedError
-from resources.pulsar.admin import TopicLoad
 from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.effects import reach
@@ -28,6 +26,8 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo, UndoConfirmed, WithdrawnContext
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import BrokerError, ObjectStoreError, RefusedError
+from tiering_assets.resources.pulsar.admin import TopicLoad
 
 
 class Noted:

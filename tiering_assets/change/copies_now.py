@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from resources.errors import CopyChangedError, RefusedError, TierkeeperError
-from resources.object_store.store import ObjectHead
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.stack import Stack, asking, is_young
@@ -22,6 +20,8 @@ from tiering_assets.look.ledger.verification import head_differences
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import CopyChangedError, RefusedError, TierkeeperError
+from tiering_assets.resources.object_store.store import ObjectHead
 
 _AT_ONCE = 64  # ledgers between two looks at the clock
 _NAMED_MAX = 5

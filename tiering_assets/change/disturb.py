@@ -9,12 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from resources.errors import BrokerError
-from resources.metastore.cas import EditResult
-from resources.metastore.ledger_info import ManagedLedger
-from resources.pulsar.activity import TopicActivity
-from resources.pulsar.admin import TopicLoad, TopicPlace
-from resources.settings import PublishSettings
 from tiering_assets.change.disturbance import (
     Patience,
     Pending,
@@ -31,6 +25,12 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, Disturbance
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.metastore.cas import EditResult
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.pulsar.activity import TopicActivity
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
+from tiering_assets.resources.settings import PublishSettings
 
 AN_HOUR = timedelta(hours=1)
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from resources.pulsar.activity import TopicActivity
-from resources.settings import DisturbSettings
 from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.resources.pulsar.activity import TopicActivity
+from tiering_assets.resources.settings import DisturbSettings
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 

@@ -12,13 +12,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from resources.errors import (
-    CopyChangedError,
-    MetadataConflictError,
-    RefusedError,
-    TierkeeperError,
-)
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from tiering_assets.change.change_topic import NOTHING, Half, carry_out
 from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.copies_now import CopiesNow, look_at_copies, quarantine_changed
@@ -46,6 +39,13 @@ from tiering_assets.look.topic.publish_gate import (
 from tiering_assets.look.topic.topic_evidence import deleted, publish_evidence, topic_of
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import (
+    CopyChangedError,
+    MetadataConflictError,
+    RefusedError,
+    TierkeeperError,
+)
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 
 Certificates = Mapping[int, Stored[Certificate]]
 

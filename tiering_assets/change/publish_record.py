@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from resources.errors import FormatError, ObjectExistsError
 from tiering_assets.change.topic_change import Confirmed
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
@@ -14,6 +13,7 @@ from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.records import keys
 from tiering_assets.records.models import Canary, Certificate, Publication, PublishedLedger
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError, ObjectExistsError
 
 
 def record_publication(

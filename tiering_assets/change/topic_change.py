@@ -13,17 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import RefusedError, TierkeeperError
-from resources.metastore.cas import EditResult, NodeEdit, Pace, edit_node
-from resources.metastore.ledger_info import (
-    ManagedLedger,
-    decode_managed_ledger,
-    encode_managed_ledger,
-)
-from resources.metastore.ledgers import LedgerNode
-from resources.metastore.offload_context import OffloadContext, driver_properties
-from resources.metastore.store import Node, VersionedPath
-from resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.change.confirm import NOT_LOADED, Noted, rehearse, reload_topic, waits_for_undo
 from tiering_assets.change.disturb import Seen
 from tiering_assets.change.topic_edit import (
@@ -40,6 +29,17 @@ from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.resources.errors import RefusedError, TierkeeperError
+from tiering_assets.resources.metastore.cas import EditResult, NodeEdit, Pace, edit_node
+from tiering_assets.resources.metastore.ledger_info import (
+    ManagedLedger,
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.metastore.offload_context import OffloadContext, driver_properties
+from tiering_assets.resources.metastore.store import Node, VersionedPath
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 Edit = Callable[[ManagedLedger], ManagedLedger | None]
 

@@ -14,15 +14,15 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.offload_context import (
+from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.offload_context import (
     OffloadContext,
     mark_bookkeeper_deleted,
     publish_contexts,
     remove_contexts,
     unmark_bookkeeper_deleted,
 )
-from tiering_assets.ground.reasons import Reason, Wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from resources.errors import (
-    BrokerError,
-    ObjectConflictError,
-    ObjectStoreError,
-    RefusedError,
-)
-from resources.object_store.deletion import Deleted, delete_object, delete_versions
 from tiering_assets.change.confirm import settle_undos
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Effect
@@ -27,6 +20,13 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
+from tiering_assets.resources.errors import (
+    BrokerError,
+    ObjectConflictError,
+    ObjectStoreError,
+    RefusedError,
+)
+from tiering_assets.resources.object_store.deletion import Deleted, delete_object, delete_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resources.metastore.topics import decode_topic
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.claims import read_claim
 from tiering_assets.look.topic.topic_evidence import Shadows, topic_of
+from tiering_assets.resources.metastore.topics import decode_topic
 
 
 @dataclass(frozen=True, slots=True)

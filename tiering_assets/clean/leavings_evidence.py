@@ -8,9 +8,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.errors import FormatError
-from resources.metastore.offload_context import OffloadContext
 from tiering_assets.change.copies_now import copy_differences
 from tiering_assets.clean.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
 from tiering_assets.ground.evidence import Dated, Kind
@@ -24,6 +21,9 @@ from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine, ReleaseIntent
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 
 def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:

@@ -11,10 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.errors import FormatError, TierkeeperError
-from resources.metastore.offload_context import OffloadContext
-from resources.metastore.topic_names import never_touched
 from tiering_assets.change.confirm import reload_topic
 from tiering_assets.change.disturb import must_wait, see
 from tiering_assets.change.topic_change import edit_topic
@@ -43,6 +39,10 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Damage
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import Leftover, SweepIntent, Swept
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.errors import FormatError, TierkeeperError
+from tiering_assets.resources.metastore.offload_context import OffloadContext
+from tiering_assets.resources.metastore.topic_names import never_touched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

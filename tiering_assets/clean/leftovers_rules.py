@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.offload_context import remove_contexts
 from tiering_assets.clean.orphans import REPLACED_KEPT
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.offload_context import remove_contexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

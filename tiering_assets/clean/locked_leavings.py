@@ -7,7 +7,6 @@ a release was intended from, or was published, goes by an approved plan alone (e
 
 from __future__ import annotations
 
-from resources.errors import TierkeeperError
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import decide_after_reading
 from tiering_assets.clean.orphans import Keep
@@ -19,6 +18,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import NamedVersion, Swept
+from tiering_assets.resources.errors import TierkeeperError
 
 
 def retry_locked_leavings(stack: Stack) -> list[Swept]:

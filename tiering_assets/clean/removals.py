@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.errors import FormatError, TierkeeperError
 from tiering_assets.clean.expired_rules import Fate
 from tiering_assets.clean.gone import Whereabouts
 from tiering_assets.clean.removal import Sight, judge_gone, too_many_gone
@@ -23,6 +22,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, Publication
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import Removal
+from tiering_assets.resources.errors import FormatError, TierkeeperError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

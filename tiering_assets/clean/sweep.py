@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from resources.errors import FormatError, ObjectStoreError, RefusedError, StaleEvidenceError
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.clean.leavings_evidence import decide_after_reading, decide_leavings
 from tiering_assets.clean.locked_leavings import retry_locked_leavings
@@ -26,6 +25,12 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import Swept
+from tiering_assets.resources.errors import (
+    FormatError,
+    ObjectStoreError,
+    RefusedError,
+    StaleEvidenceError,
+)
 
 SMALL_RUN = 100  # below this many deletes the share of the fleet is not looked at
 

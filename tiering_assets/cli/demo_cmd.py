@@ -37,10 +37,10 @@ def demo(
     """Produce to real topics, tier them with Dagster and Spark, release, and read all back."""
     from rich.console import Console
 
-    from resources.devstack.stack import DevStack
-    from resources.devstack.state import STATE_FILE
     from tiering_assets.demo.run import run_demo
     from tiering_assets.demo.summary import print_summary, write_summary
+    from tiering_assets.resources.devstack.stack import DevStack
+    from tiering_assets.resources.devstack.state import STATE_FILE
 
     began = time.monotonic()
     # Wide enough that no cell wraps where the output is not a terminal.

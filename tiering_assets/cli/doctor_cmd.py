@@ -74,9 +74,9 @@ def doctor(
             raise typer.BadParameter("--prove and --workers: ask for one of them")
         _ask_workers(session)
         return
-    from resources.metastore.topic_names import parse_topic_name, with_scheme
     from tiering_assets.doctor.doctor import examine
     from tiering_assets.ground.finding import Level
+    from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 
     names = None
     if topic:

@@ -17,13 +17,13 @@ from typing import Annotated, Any
 
 import typer
 
-from resources import ending
-from resources.errors import TierkeeperError
-from resources.garbage import collect_seldom
 from tiering_assets.cli.shared.command import with_common_options
 from tiering_assets.cli.shared.exit_codes import DONE, UNEXPECTED, USAGE, exit_codes
 from tiering_assets.cli.shared.output import error_document, print_error, print_line
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources import ending
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.garbage import collect_seldom
 
 # In the order in which help lists them; those that are not used join a group.
 # isort: off

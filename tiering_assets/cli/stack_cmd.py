@@ -19,7 +19,7 @@ from tiering_assets.cli.shared.output import human_bytes, print_document, print_
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from resources.devstack.stack import DevStack
+    from tiering_assets.resources.devstack.stack import DevStack
 
 app = typer.Typer(
     name="stack",
@@ -56,9 +56,9 @@ def up(
 
     Their environment.sh names a DAGSTER_HOME and a cluster of their own, which go with them.
     """
-    from resources.devstack.options import StackOptions
-    from resources.devstack.stack import DevStack
-    from resources.devstack.state import STATE_FILE
+    from tiering_assets.resources.devstack.options import StackOptions
+    from tiering_assets.resources.devstack.stack import DevStack
+    from tiering_assets.resources.devstack.state import STATE_FILE
 
     if (directory / STATE_FILE).exists():
         running = DevStack.open(directory)
@@ -75,8 +75,8 @@ def up(
 @command(app, "down", examples=("tierkeeper stack down", "tierkeeper stack down --dir /srv/stack"))
 def down(session: Session, *, directory: Directory = Path("build/stack")) -> None:
     """Stop the servers of this directory and no others. Their logs stay."""
-    from resources.devstack.stack import DevStack
-    from resources.devstack.state import STATE_FILE
+    from tiering_assets.resources.devstack.stack import DevStack
+    from tiering_assets.resources.devstack.state import STATE_FILE
 
     stopped: list[str] = []
     if (directory / STATE_FILE).exists():
@@ -98,7 +98,7 @@ def down(session: Session, *, directory: Directory = Path("build/stack")) -> Non
 )
 def status(session: Session, *, directory: Directory = Path("build/stack")) -> None:
     """Show which servers run, and where. Ends with 1 if one of them is gone."""
-    from resources.devstack.stack import DevStack
+    from tiering_assets.resources.devstack.stack import DevStack
 
     stack = DevStack.open(directory)
     _show(session, stack)
@@ -111,9 +111,9 @@ def _give_dagster_home(stack: DevStack) -> None:
 
     It goes with the stack's data: the next stack of this directory is another cluster.
     """
-    from resources.devstack.endpoints import environment_script
-    from resources.devstack.stack import ENVIRONMENT_FILE
-    from resources.devstack.state import write_private
+    from tiering_assets.resources.devstack.endpoints import environment_script
+    from tiering_assets.resources.devstack.stack import ENVIRONMENT_FILE
+    from tiering_assets.resources.devstack.state import write_private
 
     home, settings = stack.directory / DAGSTER_HOME, Path(DAGSTER_HOME) / "dagster.yaml"
     shutil.rmtree(home, ignore_errors=True)
@@ -136,7 +136,7 @@ def _ports(pairs: list[str]) -> dict[str, int]:
 
 
 def _show(session: Session, stack: DevStack) -> None:
-    from resources.devstack.stack import ENVIRONMENT_FILE
+    from tiering_assets.resources.devstack.stack import ENVIRONMENT_FILE
 
     ends, servers = stack.endpoints, stack.status()
     where = {

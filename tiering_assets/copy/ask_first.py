@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from resources.errors import BrokerError, FormatError, RefusedError
-from resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.copy.bucket_promises import PROMISES, prove_bucket
 from tiering_assets.ground.finding import Finding, Level, ok
 from tiering_assets.ground.stack import Stack
@@ -32,6 +30,8 @@ from tiering_assets.look.topic.topic_evidence import (
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import BucketProof
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import BrokerError, FormatError, RefusedError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 
 class Rights:

@@ -12,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from uuid import uuid4
 
-from resources.errors import (
+from tiering_assets.ground.finding import Finding, asked, fail, ok, warn
+from tiering_assets.records import keys
+from tiering_assets.resources.errors import (
     ObjectConflictError,
     ObjectExistsError,
     ObjectStoreError,
     TierkeeperError,
 )
-from resources.object_store.store import ObjectStore, WrittenObject
-from tiering_assets.ground.finding import Finding, asked, fail, ok, warn
-from tiering_assets.records import keys
+from tiering_assets.resources.object_store.store import ObjectStore, WrittenObject
 
 _CREATORS = 6
 _OTHER_STORE = "use a store, or a release of it, that keeps this promise of S3"

@@ -11,15 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from resources.errors import (
-    IntegrityError,
-    ObjectExistsError,
-    ObjectNotFoundError,
-    ObjectStoreError,
-    TierkeeperError,
-)
-from resources.object_store.multipart import ExpectedPart, accept_parts
-from resources.object_store.store import Part
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerPlan
@@ -32,6 +23,15 @@ from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import (
+    IntegrityError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    TierkeeperError,
+)
+from tiering_assets.resources.object_store.multipart import ExpectedPart, accept_parts
+from tiering_assets.resources.object_store.store import Part
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 

@@ -12,8 +12,6 @@ from struct import Struct
 from typing import Final
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.object_store.store import ObjectHead
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.block import HEADER_BYTES, MAGIC
 from tiering_assets.offload_format.decoder import decode_index_fields
@@ -21,6 +19,8 @@ from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store.store import ObjectHead
 
 _HEADER: Final = Struct(">Iqqq")  # magic, header length, block length, first entry id
 

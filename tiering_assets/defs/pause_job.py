@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from resources.errors import TierkeeperError
 from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import JOB_TAG
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
@@ -141,8 +141,8 @@ def apply_pauses(stack: "Stack", config: PauseConfig, *, author: str) -> list[st
 
 
 def _scopes(config: PauseConfig) -> "list[Scope]":
-    from resources.errors import FormatError
     from tiering_assets.look.brakes.scopes import EVERYTHING, namespace_scope, topic_scope
+    from tiering_assets.resources.errors import FormatError
 
     named = len(config.topics) + len(config.namespaces)
     if config.all and named:

@@ -18,7 +18,6 @@ from datetime import datetime
 
 import dagster as dg
 
-from resources.errors import FormatError, RefusedError, SettingsError
 from tiering_assets.batch.recorded import (
     WORKERS,
     Proven,
@@ -54,6 +53,7 @@ from tiering_assets.defs.shared.preview_api import (
 from tiering_assets.defs.shared.preview_store import store_entries
 from tiering_assets.defs.shared.run_history import UNFINISHED, is_ours
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.errors import FormatError, RefusedError, SettingsError
 
 REBUILT = {"rebuilt": dg.MetadataValue.bool(True)}
 _CHUNK = 250  # ledgers whose certificates are in memory, and events of one transaction

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from resources.errors import TierkeeperError
+from tiering_assets.resources.errors import TierkeeperError
 
 LINES_SHOWN = 25
 _NARRATION = "tierkeeper:"

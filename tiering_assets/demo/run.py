@@ -12,10 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from resources.devstack.stack import DevStack
-from resources.devstack.traffic import Content, TopicSpec, consume_all, produce, seal
-from resources.errors import IntegrityError
-from resources.settings import Settings
 from tiering_assets.demo.jobs import run_job
 from tiering_assets.demo.memory import PeakMemory
 from tiering_assets.demo.scenario import demo_topics
@@ -25,6 +21,10 @@ from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
+from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.traffic import Content, TopicSpec, consume_all, produce, seal
+from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.settings import Settings
 
 LAG_S = 3.0
 Report = Callable[[str], None]

@@ -6,7 +6,7 @@ unbatched 1 KiB with keys, 100 KiB, a partitioned topic with keys and properties
 
 from __future__ import annotations
 
-from resources.devstack.traffic import KIB, TopicSpec
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
 NAMESPACE = "public/default"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resources.settings import Settings
 from tiering_assets.change.confirm import list_unconfirmed
 from tiering_assets.ground.finding import Finding, fail, ok, warn
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.topic.broker_list import list_brokers
 from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.resources.settings import Settings
 
 
 def check_memory(settings: Settings) -> Iterator[Finding]:

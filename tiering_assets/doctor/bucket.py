@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from resources.object_store.store import ObjectStore
-from resources.settings import Settings
 from tiering_assets.doctor.lifecycle import lifecycle_dangers
 from tiering_assets.ground.finding import Finding, fail, ok, skip, warn
+from tiering_assets.resources.object_store.store import ObjectStore
+from tiering_assets.resources.settings import Settings
 
 
 def check_bucket(settings: Settings, objects: ObjectStore) -> Iterator[Finding]:

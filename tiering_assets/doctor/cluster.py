@@ -6,12 +6,6 @@ import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from resources.bookkeeper.address_map import AddressMap
-from resources.bookkeeper.admin import BookieAdmin
-from resources.errors import BookieError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.pulsar.admin import BrokerAdmin
-from resources.settings import Settings
 from tiering_assets.ground.finding import Finding, fail, ok, warn
 from tiering_assets.look.topic.publish_gate import (
     SKIP_SETTING,
@@ -21,6 +15,12 @@ from tiering_assets.look.topic.publish_gate import (
     names,
     without_driver,
 )
+from tiering_assets.resources.bookkeeper.address_map import AddressMap
+from tiering_assets.resources.bookkeeper.admin import BookieAdmin
+from tiering_assets.resources.errors import BookieError
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.pulsar.admin import BrokerAdmin
+from tiering_assets.resources.settings import Settings
 
 LOOKED_AT_MAX = 500
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
-from resources.errors import TierkeeperError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.zookeeper import ZooKeeperStore
-from resources.object_store.s3 import S3ObjectStore
-from resources.pulsar.admin import HttpBrokerAdmin
-from resources.settings import Settings
 from tiering_assets.ground.finding import Finding, Level, asked, fail, skip
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin
+from tiering_assets.resources.settings import Settings
 
 
 def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Iterator[Finding]:

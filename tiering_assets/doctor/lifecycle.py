@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from resources.object_store.storage_class import class_reads
+from tiering_assets.resources.object_store.storage_class import class_reads
 
 RECORDS_PREFIX = "tierkeeper/"
 _HEX = frozenset("0123456789abcdef-")

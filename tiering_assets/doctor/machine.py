@@ -6,9 +6,13 @@ import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-from resources.devstack.prerequisites import name_problem, require_java, require_python
-from resources.errors import PrerequisiteError
 from tiering_assets.ground.finding import Finding, fail, ok, warn
+from tiering_assets.resources.devstack.prerequisites import (
+    name_problem,
+    require_java,
+    require_python,
+)
+from tiering_assets.resources.errors import PrerequisiteError
 
 _PACKAGES = ("tierkeeper", "boto3", "kazoo", "protobuf", "pyarrow", "pyspark", "dagster")
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
-from resources.errors import FormatError, TierkeeperError
-from resources.metastore.topic_names import never_touched
-from resources.pulsar.offload_policies import merge_offload_policies
-from resources.pulsar.policies import PolicyReader
-from resources.settings import Settings
 from tiering_assets.ground.finding import Finding, fail, ok, skip
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.topic.publish_gate import Refuse, decide_publish
 from tiering_assets.look.topic.topic_evidence import publish_evidence, topic_of
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.errors import FormatError, TierkeeperError
+from tiering_assets.resources.metastore.topic_names import never_touched
+from tiering_assets.resources.pulsar.offload_policies import merge_offload_policies
+from tiering_assets.resources.pulsar.policies import PolicyReader
+from tiering_assets.resources.settings import Settings
 
 
 def check_policies(settings: Settings, topics: Iterable[str] | None) -> Iterator[Finding]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resources.settings import Settings
 from tiering_assets.copy.ask_first import recorded_proof
 from tiering_assets.copy.bucket_promises import PROMISES
 from tiering_assets.ground.finding import Finding, ok, skip
 from tiering_assets.ground.stack import open_stack
+from tiering_assets.resources.settings import Settings
 
 _CHECK = "bucket proofs"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resources.settings import Settings
 from tiering_assets.ground.finding import Finding, ok
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.models import Publication
+from tiering_assets.resources.settings import Settings
 
 _CHECK = "publications"
 _NAMED_MAX = 20

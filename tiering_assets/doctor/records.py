@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from resources.settings import Settings
 from tiering_assets.ground.finding import Finding, fail, ok, warn
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.records.key_kinds import FOLDERS, is_record_key, what_a_stray_may_be
+from tiering_assets.resources.settings import Settings
 
 _CHECK = "records"
 _NAMED_MAX = 5

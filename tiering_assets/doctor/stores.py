@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resources.errors import SettingsError, TierkeeperError
-from resources.metastore.identity import (
+from tiering_assets.ground.finding import Finding, asked, fail, ok, skip, warn
+from tiering_assets.resources.errors import SettingsError, TierkeeperError
+from tiering_assets.resources.metastore.identity import (
     ONE_ENSEMBLE,
     Identity,
     difference,
@@ -19,13 +20,12 @@ from resources.metastore.identity import (
     identity_at,
     identity_of,
 )
-from resources.metastore.store import MetadataStore
-from resources.metastore.store_uri import ZooKeeperAddress, parse_store_uri
-from resources.metastore.topic_names import MANAGED_LEDGERS_ROOT
-from resources.metastore.zookeeper import ZooKeeperStore
-from resources.pulsar.admin import BrokerAdmin
-from resources.settings import Settings
-from tiering_assets.ground.finding import Finding, asked, fail, ok, skip, warn
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.metastore.store_uri import ZooKeeperAddress, parse_store_uri
+from tiering_assets.resources.metastore.topic_names import MANAGED_LEDGERS_ROOT
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.pulsar.admin import BrokerAdmin
+from tiering_assets.resources.settings import Settings
 
 _BROKERS_PATH = "/loadbalance/brokers"
 _STORE_SETTINGS = ("metadataStoreUrl", "zookeeperServers")

@@ -13,14 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from resources.errors import TierkeeperError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import MetadataStore
-from resources.metastore.zookeeper import ZooKeeperStore
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import ObjectStore
-from resources.settings import Settings
-from resources.settings_sources import require_store
 from tiering_assets.doctor.worker_check import (
     Expected,
     Grade,
@@ -29,6 +21,14 @@ from tiering_assets.doctor.worker_check import (
     judge_workers,
 )
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.store import ObjectStore
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import require_store
 from tiering_assets.tasks.worker_rows import ProbeAnswers, WorkerOrder, WorkerRow
 
 Probe = Callable[[WorkerOrder], ProbeAnswers]

@@ -10,9 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary, StoredObject
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.object_store.store import (
+    ObjectHead,
+    ObjectStore,
+    ObjectSummary,
+    StoredObject,
+)
 
 T = TypeVar("T")
 _ASKING = frozenset({"get_range", "list_versions", "server_time", "bucket_facts"})

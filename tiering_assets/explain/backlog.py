@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from resources.metastore.topic_names import never_touched
 from tiering_assets.explain.asked_once import asking_once
 from tiering_assets.explain.backlog_counts import Explained, ReasonCount, count_reasons
 from tiering_assets.explain.backlog_evidence import BacklogLook, Failures
@@ -28,6 +27,7 @@ from tiering_assets.look.ledger.survey import LedgerView, SurveyedTopic, survey_
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.metastore.topic_names import never_touched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

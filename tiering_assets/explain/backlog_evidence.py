@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from resources.errors import FormatError, TierkeeperError
 from tiering_assets.change.disturb import pending_due_at
 from tiering_assets.explain.backlog_reason import (
     BacklogEvidence,
@@ -47,6 +46,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.release import recently_begun
+from tiering_assets.resources.errors import FormatError, TierkeeperError
 
 READS_MAX = 10_000
 _UNPROVEN = {LedgerState.SEALED, LedgerState.COPIED}

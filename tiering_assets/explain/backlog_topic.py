@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from resources.errors import TierkeeperError
-from resources.pulsar.policies import was_not_asked
 from tiering_assets.change.disturbance import Recent, over_budget
 from tiering_assets.change.topic_change import contexts_for
 from tiering_assets.change.topic_edit import Copy, TopicChange, apply_change
@@ -24,6 +22,8 @@ from tiering_assets.look.topic.topic_evidence import our_place
 from tiering_assets.policy.policies import TopicPolicy
 from tiering_assets.records import keys
 from tiering_assets.release.caps import Caps, DueLedger, apply_caps
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.pulsar.policies import was_not_asked
 
 _AN_HOUR = timedelta(hours=1)
 

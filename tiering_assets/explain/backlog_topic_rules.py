@@ -7,11 +7,11 @@ here, but a broker that could not be asked is unknown, and nothing is published 
 
 from __future__ import annotations
 
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.explain.backlog_reason import TopicBlockers
 from tiering_assets.look.topic.publish_gate import LAG_FACTOR, OurPlace, place_differences
 from tiering_assets.policy.policy import EffectivePolicy, Origin
 from tiering_assets.policy.policy_rules import refusals
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 MS_PER_SECOND = 1000
 

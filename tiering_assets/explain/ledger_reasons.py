@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from resources.errors import BrokerError, FormatError, MetadataError
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, decide_sight
@@ -26,6 +25,7 @@ from tiering_assets.look.topic.topic_evidence import (
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
+from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
 
 ReasonsAndStep = tuple[tuple[str, ...], str]
 

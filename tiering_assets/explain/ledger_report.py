@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from resources.errors import TierkeeperError
-from resources.object_store.store import ObjectHead
 from tiering_assets.explain.asked_once import asking_once
 from tiering_assets.explain.ledger_reasons import explain
 from tiering_assets.ground.stack import Stack
@@ -34,6 +32,8 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.object_store.store import ObjectHead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

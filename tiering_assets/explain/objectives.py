@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from resources.settings import ObjectiveSettings
 from tiering_assets.explain.lag_figures import Figures, FleetFigures
+from tiering_assets.resources.settings import ObjectiveSettings
 
 WORST_SHOWN: Final = 5
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 
 BY_US, BY_BROKER = "tierkeeper", "broker"
 

@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import RefusedError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.pulsar.policies import POLICIES_ROOT
 from tiering_assets.explain.topic_counts import TopicCounts, count_topic
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.scopes import namespace_scope
@@ -21,6 +18,9 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import read_topics, user_topic_names
 from tiering_assets.policy.policies import Policies, open_policies
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.pulsar.policies import POLICIES_ROOT
 
 _PROGRESS_S = 5.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resources.metastore.topic_names import parse_managed_ledger_name
+from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
 
 def next_step(ml_name: str | None) -> str:

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.metastore.topic_names import parse_managed_ledger_name
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
 POINTS: Final = (
     "offload.claimed",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from resources.errors import TierkeeperError
+from tiering_assets.resources.errors import TierkeeperError
 
 
 class Level(StrEnum):

@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from resources.errors import FormatError, SettingsError
-from resources.metastore.topic_names import parse_topic_name, with_scheme
 from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.resources.errors import FormatError, SettingsError
+from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 
 MIB = 1024 * 1024
 LONG_MAX = 2**63 - 1  # Pulsar's fields are Java longs

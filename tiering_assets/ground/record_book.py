@@ -14,9 +14,6 @@ from importlib.metadata import version
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
-from resources.object_store.records import RecordStore, StoredRecord, record_sha256
-from resources.object_store.store import ObjectStore, ObjectSummary
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.key_kinds import is_record_key
@@ -24,6 +21,9 @@ from tiering_assets.records.models import Record
 from tiering_assets.records.signature import digest_problem, with_digest
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.errors import FormatError, ObjectConflictError, ObjectExistsError
+from tiering_assets.resources.object_store.records import RecordStore, StoredRecord, record_sha256
+from tiering_assets.resources.object_store.store import ObjectStore, ObjectSummary
 
 
 def writer_of(run_id: str) -> Writer:

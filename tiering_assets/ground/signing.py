@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resources.errors import FormatError, SettingsError
-from resources.settings import Settings
 from tiering_assets.records.signature import PublicKeys, Signer
+from tiering_assets.resources.errors import FormatError, SettingsError
+from tiering_assets.resources.settings import Settings
 
 
 def load_signer(settings: Settings) -> Signer | None:

@@ -19,18 +19,6 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 from uuid import UUID, uuid4
 
-from resources.errors import SettingsError, StaleEvidenceError
-from resources.garbage import freeze_once
-from resources.metastore.identity import require_one_cluster
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.store import MetadataStore
-from resources.metastore.topics import TopicDirectory
-from resources.metastore.zookeeper import ZooKeeperStore
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import ObjectStore
-from resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
-from resources.settings import PolicySettings, Settings
-from resources.settings_sources import require_store
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
@@ -43,6 +31,18 @@ from tiering_assets.quality.user_suites import UserSuite, load_user_suites
 from tiering_assets.records import keys
 from tiering_assets.records.models import SuiteResult
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.errors import SettingsError, StaleEvidenceError
+from tiering_assets.resources.garbage import freeze_once
+from tiering_assets.resources.metastore.identity import require_one_cluster
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.store import MetadataStore
+from tiering_assets.resources.metastore.topics import TopicDirectory
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.store import ObjectStore
+from tiering_assets.resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
+from tiering_assets.resources.settings import PolicySettings, Settings
+from tiering_assets.resources.settings_sources import require_store
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
 from tiering_assets.tasks.rates import Budget, Rates, parts_of

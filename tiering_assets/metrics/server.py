@@ -17,10 +17,10 @@ from types import FrameType
 from prometheus_client import start_http_server
 from prometheus_client.registry import CollectorRegistry
 
-from resources.errors import SettingsError, TierkeeperError
 from tiering_assets.explain.lag_figures import FleetFigures
 from tiering_assets.explain.objectives import MissedObjective
 from tiering_assets.metrics.collector import FleetCollector
+from tiering_assets.resources.errors import SettingsError, TierkeeperError
 
 Survey = Callable[[], tuple[FleetFigures, Sequence[MissedObjective]]]
 Narrate = Callable[[str], None]

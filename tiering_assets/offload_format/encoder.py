@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
-from resources.errors import IntegrityError
 from tiering_assets.offload_format.block import (
     FRAME,
     FRAME_BYTES,
@@ -26,6 +25,7 @@ from tiering_assets.offload_format.block import (
     write_padding,
 )
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.errors import IntegrityError
 
 _INDEX_HEADER: Final = Struct(
     ">IiqqII"

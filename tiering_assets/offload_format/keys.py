@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 FORMAT_VERSION_KEY: Final = "s3managedledgeroffloaderformatversion"
 FORMAT_VERSION: Final = "1"

@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from resources.errors import IntegrityError, RefusedError
 from tiering_assets.offload_format.block import (
     BLOCK_BYTES_LIMIT,
     ENTRY_BYTES_MAX,
@@ -32,6 +31,7 @@ from tiering_assets.offload_format.block import (
     HEADER_BYTES,
     PARTS_MAX,
 )
+from tiering_assets.resources.errors import IntegrityError, RefusedError
 
 INDEX_BYTES_MAX = 1024 * 1024
 """More than any index object has: 1 MiB describes 50,000 blocks, and an object has 10,000 at most."""

@@ -16,7 +16,6 @@ from enum import Enum
 from struct import Struct
 from typing import Final
 
-from resources.errors import FormatError
 from tiering_assets.offload_format.block import (
     FRAME_BYTES,
     HEADER_BYTES,
@@ -24,6 +23,7 @@ from tiering_assets.offload_format.block import (
     PAD_PATTERN,
     STREAMING_MAGIC,
 )
+from tiering_assets.resources.errors import FormatError
 
 _HEADER: Final = Struct(">Iqqq")  # magic, header length, block length, first entry id
 _FRAME: Final = Struct(">iq")  # payload length, entry id

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import groupby
 
-from resources.settings import AutoSettings
+from tiering_assets.resources.settings import AutoSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

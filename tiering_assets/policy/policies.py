@@ -12,13 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.errors import TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from resources.metastore.store import Node
-from resources.metastore.topic_names import parse_topic_name
-from resources.pulsar.policies import PolicyReader
-from resources.settings import PolicySettings, ReleaseSettings
 from tiering_assets.ground.own_policy import OwnPolicies, PauseInForce, switched_off
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
@@ -29,6 +22,13 @@ from tiering_assets.look.topic.user_topics import readable_topics, user_topic_na
 from tiering_assets.policy.policy import EffectivePolicy, effective_policy
 from tiering_assets.policy.policy_rules import PolicyFinding, check_policy
 from tiering_assets.policy.selection import ListedLedger, Rules, Selection, select_ledgers
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from tiering_assets.resources.metastore.store import Node
+from tiering_assets.resources.metastore.topic_names import parse_topic_name
+from tiering_assets.resources.pulsar.policies import PolicyReader
+from tiering_assets.resources.settings import PolicySettings, ReleaseSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from resources.pulsar.offload_policies import merge_offload_policies
-from resources.pulsar.policy_levels import PolicyLevel, PulsarLevels
 from tiering_assets.ground.own_policy import (
     OwnPolicies,
     OwnPolicy,
@@ -30,6 +28,8 @@ from tiering_assets.ground.own_policy import (
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.look.topic.publish_gate import broker_seen
 from tiering_assets.policy.selection import Thresholds
+from tiering_assets.resources.pulsar.offload_policies import merge_offload_policies
+from tiering_assets.resources.pulsar.policy_levels import PolicyLevel, PulsarLevels
 
 T = TypeVar("T", int, float, str)
 

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from resources.errors import PrerequisiteError, SettingsError
-from resources.garbage import freeze_once, no_collection
+from tiering_assets.resources.errors import PrerequisiteError, SettingsError
+from tiering_assets.resources.garbage import freeze_once, no_collection
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
 from tiering_assets.offload_format.block import (
     FRAME_BYTES,
     HEADER_BYTES,
@@ -27,6 +26,7 @@ from tiering_assets.offload_format.block import (
     INDEX_HEADER_BYTES,
 )
 from tiering_assets.quality.facts import IndexFacts
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import LedgerMetadataFormat
 
 if TYPE_CHECKING:
     import pandas as pd

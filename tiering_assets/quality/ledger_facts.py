@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.offload_context import OffloadContext
-from resources.object_store.store import ObjectHead
 from tiering_assets.records.models import (
     Attempt,
     Certificate,
@@ -23,6 +20,9 @@ from tiering_assets.records.models import (
     PublishedLedger,
 )
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.offload_context import OffloadContext
+from tiering_assets.resources.object_store.store import ObjectHead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

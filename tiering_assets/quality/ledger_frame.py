@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from resources.metastore.ledger_info import LedgerInfo
-from resources.object_store.store import kept_version
 from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.records.models import Attempt, BlockFacts, Certificate, LedgerFacts, Outcome
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.object_store.store import kept_version
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from resources.errors import SettingsError
 from tiering_assets.quality.expectations_run import ExpectationOutcome, run_suite
 from tiering_assets.quality.ledger_frame import LedgerRow, ledger_frame
 from tiering_assets.quality.ledger_suites import distinct_ids
 from tiering_assets.quality.verdicts import failed_check, suite_result
 from tiering_assets.records.models import SuiteResult
+from tiering_assets.resources.errors import SettingsError
 
 SETTING: Final = "quality.suites"
 

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar, cast, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from resources.errors import FormatError
 from tiering_assets.records.models import Record
+from tiering_assets.resources.errors import FormatError
 
 R = TypeVar("R", bound=Record)
 

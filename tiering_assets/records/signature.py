@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from resources.errors import FormatError
-from resources.object_store.records import encode_record
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store.records import encode_record
 
 SIGNATURE: Final = "signature"
 DIGEST: Final = "digest"

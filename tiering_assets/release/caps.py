@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.settings import ReleaseSettings
+from tiering_assets.resources.settings import ReleaseSettings
 
 TRIPWIRE_ITEMS = 100  # below so many ledgers a share of the fleet says nothing
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from resources.metastore.ledgers import LedgerNode
 from tiering_assets.ground.evidence import Dated
 from tiering_assets.ground.stack import Stack
 from tiering_assets.quality.facts import IndexFacts
@@ -23,6 +22,7 @@ from tiering_assets.records.models import Certificate, Publication, SuiteResult
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.gate import ReleaseEvidence, SuitesSaid
 from tiering_assets.release.look import Look, TopicEvidence, look_at_ledger
+from tiering_assets.resources.metastore.ledgers import LedgerNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from resources.metastore.offload_context import OffloadContext
-from resources.object_store.store import ObjectHead
 from tiering_assets.ground.evidence import lag_elapsed
 from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.records.chain import is_intact
 from tiering_assets.records.models import ObjectFacts
+from tiering_assets.resources.metastore.offload_context import OffloadContext
+from tiering_assets.resources.object_store.store import ObjectHead
 
 CLOCKS_APART = timedelta(minutes=10)  # a large plan may take so long between its two looks
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
-from resources.errors import MetadataConflictError, MetadataUnknownError
-from resources.metastore.store import Node, VersionedPath
 from tiering_assets.change.confirm import require_confirmed
 from tiering_assets.change.topic_edit import is_marked
 from tiering_assets.ground.evidence import Dated, Effect, Kind
@@ -19,6 +17,8 @@ from tiering_assets.ground.stack import Stack, require_fresh
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.topic.topic_evidence import deleted, topic_of
 from tiering_assets.records.models import LedgerFacts
+from tiering_assets.resources.errors import MetadataConflictError, MetadataUnknownError
+from tiering_assets.resources.metastore.store import Node, VersionedPath
 
 
 def delete_ledgers(

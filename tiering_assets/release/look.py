@@ -13,12 +13,6 @@ from datetime import timedelta
 from hashlib import sha256
 from uuid import UUID
 
-from resources.errors import BrokerError, FormatError, MetadataError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.ledgers import LedgerNode
-from resources.metastore.topic_names import never_touched
-from resources.object_store.store import ObjectHead, StoredObject
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.change.disturb import Seen, must_wait
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.signing import load_public_keys
@@ -38,6 +32,12 @@ from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.records.signature import PublicKeys
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.reread import reread_wanted
+from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.metastore.topic_names import never_touched
+from tiering_assets.resources.object_store.store import ObjectHead, StoredObject
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.verify.reverify import IndexNow, look_at_index
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.errors import TierkeeperError
 from tiering_assets.change.disturb import see
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.publications import Publications
@@ -26,6 +25,7 @@ from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
 from tiering_assets.release.work import decide_now
+from tiering_assets.resources.errors import TierkeeperError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.errors import FormatError, RefusedError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.ledgers import LedgerNode
-from resources.metastore.store import Node
 from tiering_assets.change.change_topic import Half
 from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.disturb import Seen
@@ -46,6 +41,11 @@ from tiering_assets.release.work import (
     record_release,
     refuse_old_metadata,
 )
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.errors import FormatError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.metastore.store import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from resources.errors import IntegrityError, TierkeeperError
-from resources.metastore.ledgers import LedgerNode
-from resources.settings import Settings
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.signing import has_public_keys
@@ -37,6 +34,9 @@ from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.gate import NotYet
+from tiering_assets.resources.errors import IntegrityError, TierkeeperError
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.reverify import plan_of

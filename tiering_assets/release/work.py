@@ -11,9 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-from resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
-from resources.metastore.ledgers import LedgerNode
-from resources.metastore.store import Node
 from tiering_assets.change.change_topic import Half
 from tiering_assets.change.disturb import Seen
 from tiering_assets.change.topic_change import Confirmed, undo
@@ -30,6 +27,9 @@ from tiering_assets.release.evidence import Evidence, gather
 from tiering_assets.release.gate import MayRelease, NotYet, decide_release
 from tiering_assets.release.guarded_delete import delete_ledgers
 from tiering_assets.release.look import TopicEvidence, gather_topic
+from tiering_assets.resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.metastore.store import Node
 
 LATER = NotYet(("there was no time to look at it again: the next run goes on from here",))
 AT_ONCE = REQUESTS_AT_ONCE  # ledgers between two looks at the clock

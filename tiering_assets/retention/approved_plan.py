@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from resources.errors import ObjectNotFoundError, RefusedError
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.signature import record_digest
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ExpiredPlan, ForgetPlan
+from tiering_assets.resources.errors import ObjectNotFoundError, RefusedError
 
 P = TypeVar("P", ExpiredPlan, ForgetPlan)
 

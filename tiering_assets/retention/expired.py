@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from resources.errors import FormatError, ObjectStoreError, RefusedError, StaleEvidenceError
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.clean.expired_rules import Expired, ExpiredEvidence, decide_expired
 from tiering_assets.clean.gone import Whereabouts
@@ -33,6 +32,12 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
+from tiering_assets.resources.errors import (
+    FormatError,
+    ObjectStoreError,
+    RefusedError,
+    StaleEvidenceError,
+)
 from tiering_assets.retention.approved_plan import RecordedPlan, approved_plan, record_plan
 
 

@@ -10,18 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.errors import BrokerError, FormatError, ObjectStoreError, TierkeeperError
-from resources.metastore.cursors import CursorInfo
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from resources.metastore.topic_names import never_touched
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic import brokers_seen
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import Topic, read_topics
 from tiering_assets.policy.policies import Policies, open_policies
 from tiering_assets.policy.policy import EffectivePolicy
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.errors import (
+    BrokerError,
+    FormatError,
+    ObjectStoreError,
+    TierkeeperError,
+)
+from tiering_assets.resources.metastore.cursors import CursorInfo
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from tiering_assets.resources.metastore.topic_names import never_touched
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.retention.expiry_rules import (
     AgingLedger,
     DurableCursor,

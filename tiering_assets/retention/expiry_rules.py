@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from resources.metastore.ledger_info import Position
+from tiering_assets.resources.metastore.ledger_info import Position
 
 _MINUTE_MS = 60_000
 _SECOND_MS = 1000

@@ -16,8 +16,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from resources.errors import FormatError, ObjectStoreError, StaleEvidenceError
-from resources.object_store.deletion import delete_object
 from tiering_assets.clean.gone import Whereabouts
 from tiering_assets.clean.sweep import refuse_mass_delete, refuse_old_metadata
 from tiering_assets.ground.evidence import Dated, Effect
@@ -28,6 +26,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget, Swept
+from tiering_assets.resources.errors import FormatError, ObjectStoreError, StaleEvidenceError
+from tiering_assets.resources.object_store.deletion import delete_object
 from tiering_assets.retention.approved_plan import RecordedPlan, approved_plan, record_plan
 from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay
 

@@ -13,9 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from resources.errors import BrokerError, BrokerUnknownError, FormatError, TierkeeperError
-from resources.pulsar.admin import TopicLoad
-from resources.pulsar.retention import Inactivity
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.claims import read_claim
@@ -23,6 +20,14 @@ from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
+from tiering_assets.resources.errors import (
+    BrokerError,
+    BrokerUnknownError,
+    FormatError,
+    TierkeeperError,
+)
+from tiering_assets.resources.pulsar.admin import TopicLoad
+from tiering_assets.resources.pulsar.retention import Inactivity
 from tiering_assets.retention.expiry import UNKNOWN, AgingTopic, judge, locate, survey_expiry
 from tiering_assets.retention.retention_load import (
     LoadGuards,

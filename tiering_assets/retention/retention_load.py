@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from resources.pulsar.retention import Inactivity
+from tiering_assets.resources.pulsar.retention import Inactivity
 
 
 class LoadState(StrEnum):

@@ -12,10 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from resources.errors import ObjectNotFoundError
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.ledgers import LedgerNode
-from resources.object_store.store import ObjectHead
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.object_class import can_be_read
 from tiering_assets.look.ledger.plan import resolve_all
@@ -27,6 +23,10 @@ from tiering_assets.look.ledger.verification import (
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import Certificate, Scrub
+from tiering_assets.resources.errors import ObjectNotFoundError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.object_store.store import ObjectHead
 from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, DueLook
 from tiering_assets.tasks.descriptors import BlockRow, LedgerSource, TaskKind
 from tiering_assets.verify.object_check import (

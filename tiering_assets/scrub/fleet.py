@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import readable_topics, user_topic_names
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.scrub.plan import Candidate
 
 Pair = tuple[int, UUID]

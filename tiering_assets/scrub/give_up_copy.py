@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import LedgerNotFoundError, RefusedError
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import look_at
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

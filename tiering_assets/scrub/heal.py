@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.ask_first import require_proven
@@ -30,6 +29,7 @@ from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 OFFSETS_MOVED = (

@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
-from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.clean.removals import Removals, observe_removals
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import EntryRange, Scrub
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.scrub.check import Checked, check_copy
 from tiering_assets.scrub.fleet import Fleet, find_fleet
 from tiering_assets.scrub.heal import HealResult, finish_replacement, heal_topic

@@ -21,10 +21,10 @@ from pathlib import Path
 # Rooms whose modules reach workers; tests/unit/spark/test_build.py follows the imports.
 WORKER_ROOMS = (
     "resources",
-    "resources._proto",
-    "resources.bookkeeper",
-    "resources.devstack",
-    "resources.object_store",
+    "tiering_assets.resources._proto",
+    "tiering_assets.resources.bookkeeper",
+    "tiering_assets.resources.devstack",
+    "tiering_assets.resources.object_store",
     "tiering_assets",
     "tiering_assets.offload_format",
     "tiering_assets.records",
@@ -44,7 +44,7 @@ ONLY = {
         "settings_sources",
         "spark_master",
     ),
-    "resources.devstack": ("__init__", "prerequisites"),
+    "tiering_assets.resources.devstack": ("__init__", "prerequisites"),
     "tiering_assets": ("__init__",),
 }
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the first a zip can hold: the bytes must not tell the time

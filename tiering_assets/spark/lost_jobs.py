@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from resources.errors import PrerequisiteError, TierkeeperError
+from tiering_assets.resources.errors import PrerequisiteError, TierkeeperError
 
 _MESSAGE_MAX = 500  # characters of Spark's own words; stack traces are longer
 _OTHER_PYTHON = re.compile(

@@ -19,12 +19,12 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from resources.bookkeeper.address_map import AddressMap
-from resources.errors import TierkeeperError
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.s3_client import credential_source
-from resources.object_store.store import ObjectStore
-from resources.settings import BookieSettings, Settings
+from tiering_assets.resources.bookkeeper.address_map import AddressMap
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.s3_client import credential_source
+from tiering_assets.resources.object_store.store import ObjectStore
+from tiering_assets.resources.settings import BookieSettings, Settings
 from tiering_assets.spark.build import build_hash
 from tiering_assets.spark.worker_main import PlainSettings, worker_settings
 from tiering_assets.tasks.worker_rows import (

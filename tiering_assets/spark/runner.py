@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from resources.errors import PrerequisiteError, TierkeeperError
-from resources.settings import Settings
-from resources.spark_master import parse_master
-from resources.spark_session import interrupt_run
+from tiering_assets.resources.errors import PrerequisiteError, TierkeeperError
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.spark_master import parse_master
+from tiering_assets.resources.spark_session import interrupt_run
 from tiering_assets.spark.bootstrap import checked
 from tiering_assets.spark.lost_jobs import explain
 from tiering_assets.spark.schemas import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.errors import PrerequisiteError
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
 
 if TYPE_CHECKING:

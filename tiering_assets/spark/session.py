@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resources.errors import SettingsError
-from resources.settings import Settings
-from resources.spark_master import Way, parse_master, ships_code
-from resources.spark_session import spark_session
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.spark_master import Way, parse_master, ships_code
+from tiering_assets.resources.spark_session import spark_session
 from tiering_assets.spark.build import shipped_zip
 from tiering_assets.spark.worker_main import credentials
 

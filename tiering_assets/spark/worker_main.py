@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from resources.garbage import freeze_once
-from resources.settings import Settings
+from tiering_assets.resources.garbage import freeze_once
+from tiering_assets.resources.settings import Settings
 from tiering_assets.spark.schemas import rows_to_arrow
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, decode_task, failure_row
 from tiering_assets.tasks.worker import Worker, run_task
@@ -57,7 +57,7 @@ def credentials(settings: Settings) -> dict[str, str]:
 
 def worker_settings(plain: PlainSettings) -> Settings:
     """Return the driver's settings with this worker's own credentials. Raises SettingsError."""
-    from resources.settings_sources import load_settings
+    from tiering_assets.resources.settings_sources import load_settings
 
     own = load_settings().settings
     changed: dict[str, Any] = {

@@ -11,8 +11,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from resources.settings import Settings
-from resources.spark_master import parse_master
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.spark.bootstrap import checked
 from tiering_assets.spark.lost_jobs import explain
 from tiering_assets.spark.probe import answer_columns, this_software

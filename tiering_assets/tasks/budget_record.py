@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from resources.errors import FormatError
-from resources.object_store.records import decode_record as decode_json
-from resources.object_store.store import ObjectStore
 from tiering_assets.records.bucket_models import Budget
 from tiering_assets.records.codec import decode_record
 from tiering_assets.records.signature import digest_problem
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store.records import decode_record as decode_json
+from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.tasks.rate_budget import NAMES
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from hashlib import md5, sha256
 
-from resources.bookkeeper.reader import LedgerReader
-from resources.errors import IntegrityError, ObjectExistsError, TierkeeperError
-from resources.garbage import no_collection
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.errors import IntegrityError, ObjectExistsError, TierkeeperError
+from tiering_assets.resources.garbage import no_collection
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.worker import Worker
 

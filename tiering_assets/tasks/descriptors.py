@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-import resources.errors as errors
-from resources.bookkeeper.ledger import (
+import tiering_assets.resources.errors as errors
+from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.errors import IntegrityError, ObjectStoreError, TierkeeperError
-from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.errors import IntegrityError, ObjectStoreError, TierkeeperError
 
 
 class TaskKind(Enum):

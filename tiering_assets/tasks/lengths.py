@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from resources.bookkeeper.meter import ReadMeter
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.settings import BookieSettings
+from tiering_assets.resources.bookkeeper.meter import ReadMeter
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.settings import BookieSettings
 from tiering_assets.tasks.descriptors import LedgerSource
 
 CumulativeLength = Callable[[int], int]

@@ -17,8 +17,8 @@ from enum import Enum
 from math import ceil
 from typing import Final
 
-from resources.errors import SettingsError
-from resources.settings import BudgetSettings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import BudgetSettings
 
 WINDOW_S: Final = 10.0
 REREAD_S: Final = 10.0

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock, current_thread, get_ident, main_thread
 
-from resources import ending
-from resources.errors import ObjectStoreError
-from resources.settings import BudgetSettings, Settings
-from resources.spark_master import parse_master
+from tiering_assets.resources import ending
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.settings import BudgetSettings, Settings
+from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.tasks.rate_budget import (
     REREAD_REQUESTS,
     REREAD_S,

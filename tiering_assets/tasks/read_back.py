@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 
-from resources.bookkeeper.batch_body import Entry
-from resources.garbage import no_collection
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.bookkeeper.batch_body import Entry
+from tiering_assets.resources.garbage import no_collection
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.worker import Worker
 

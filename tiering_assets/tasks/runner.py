@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from resources.settings import Settings
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.worker import Worker, run_task
 

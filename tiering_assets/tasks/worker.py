@@ -13,12 +13,12 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
 
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.errors import TierkeeperError
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import ObjectStore
-from resources.settings import Settings
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.store import ObjectStore
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
 from tiering_assets.tasks.rates import Budget, Rates, parts_of

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import FormatError
 from tiering_assets.look.ledger.quarantine import Desk, quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Damage
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError
 
 _NAMED_MAX = 5  # findings in a record
 

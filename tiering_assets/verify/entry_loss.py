@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from resources.errors import FormatError
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import check_format_version
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.offload_format.salvage import look_into_block, ranges_of
 from tiering_assets.records.models import EntryRange
+from tiering_assets.resources.errors import FormatError
 from tiering_assets.verify.object_check import ObjectSight
 
 

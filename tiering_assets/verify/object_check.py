@@ -10,10 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.bookkeeper.ledger import LedgerMetadata
-from resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
-from resources.errors import FormatError, ObjectNotFoundError, RefusedError
-from resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import owner_of
 from tiering_assets.look.ledger.object_class import read_unless_archived
@@ -29,6 +25,10 @@ from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
+from tiering_assets.resources.errors import FormatError, ObjectNotFoundError, RefusedError
+from tiering_assets.resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.verify.reverify import block_findings, read_back, without_bookies
 

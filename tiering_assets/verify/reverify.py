@@ -12,15 +12,6 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from uuid import UUID
 
-from resources.errors import (
-    FormatError,
-    ObjectNotFoundError,
-    ObjectStoreError,
-    RefusedError,
-    TierkeeperError,
-)
-from resources.metastore.ledger_info import LedgerInfo
-from resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, facts_of, look_at, resolve_all
 from tiering_assets.look.ledger.resume import Certified, find_resumable
@@ -36,6 +27,15 @@ from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import (
+    FormatError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    RefusedError,
+    TierkeeperError,
+)
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.verify import read_headers

@@ -12,9 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from resources.bookkeeper.agreed_reads import replicas_wanted
-from resources.errors import ExpectationError, IntegrityError, ObjectNotFoundError, TierkeeperError
-from resources.object_store.store import ObjectHead
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.signing import load_signer
 from tiering_assets.ground.stack import Stack
@@ -44,6 +41,14 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.signature import Signer
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.bookkeeper.agreed_reads import replicas_wanted
+from tiering_assets.resources.errors import (
+    ExpectationError,
+    IntegrityError,
+    ObjectNotFoundError,
+    TierkeeperError,
+)
+from tiering_assets.resources.object_store.store import ObjectHead
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from resources.errors import TierkeeperError
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, look_at
+from tiering_assets.resources.errors import TierkeeperError
 from tiering_assets.verify.damage import Broken, record_damage
 from tiering_assets.verify.object_check import ObjectCheck, check_object, topic_spending
 from tiering_assets.verify.reverify import Reverified, reverify_ledgers

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import RefusedError
-from resources.object_store import records as stored_records
-from resources.settings import Settings
 from tests.support.audited_bucket import Chain, put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.two_checkers import kinds, of_block, of_index, of_record, places
@@ -18,6 +15,9 @@ from tiering_assets.audit.audit import audit_store, find_instance
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys, models
 from tiering_assets.records.signature import record_digest
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.object_store import records as stored_records
+from tiering_assets.resources.settings import Settings
 
 KINDS = (
     models.Attempt,

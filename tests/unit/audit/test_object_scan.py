@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import MetadataError, ObjectStoreError
 from tests.support.golden_objects import golden_ledgers
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
@@ -18,6 +17,7 @@ from tiering_assets.offload_format.keys import (
     ML_NAME_KEY,
 )
 from tiering_assets.records.models import EntryRange
+from tiering_assets.resources.errors import MetadataError, ObjectStoreError
 
 TOPIC = "t/ns/persistent/orders"
 META = {FORMAT_VERSION_KEY: FORMAT_VERSION, ML_NAME_KEY: TOPIC}

@@ -5,9 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.metastore.ledger_info import encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_scene import TAIL, TOPIC, scene_with_a_tail
 from tiering_assets.automation import admission
@@ -23,6 +20,9 @@ from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
+from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.settings import BrokerSettings
 
 DAY = 86400.0
 

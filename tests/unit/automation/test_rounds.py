@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import BrokerError, TierkeeperError
-from resources.metastore.store import Node
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.automation.rounds import walk
+from tiering_assets.resources.errors import BrokerError, TierkeeperError
+from tiering_assets.resources.metastore.store import Node
 
 
 def a_stack(topics):

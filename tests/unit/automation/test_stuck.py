@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, IdleTopics
 from tiering_assets.automation.stuck import StuckTopics
 from tiering_assets.automation.stuck_rules import StuckKind
 from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.policy.policies import open_policies
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 
 PATH = managed_ledger_path(ORDERS)
 HOUR_S = 3600

@@ -4,11 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import FormatError
 from tests.support.sim_scene import Scene
 from tiering_assets.automation import tick_memory
 from tiering_assets.automation.tick_memory import CertifiedAttempts, TickMemory
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import FormatError
 
 
 def pair(number):

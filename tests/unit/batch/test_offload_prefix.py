@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import IntegrityError, MetadataConflictError, RefusedError
-from resources.metastore.ledger_info import Position, decode_managed_ledger
 from tests.support.left_behind import PATH
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch import offload_prefix as prefixes
@@ -19,6 +17,8 @@ from tiering_assets.batch.offload_prefix import (
 from tiering_assets.batch.pipeline import LedgerOutcome
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.claims import claim_ledger
+from tiering_assets.resources.errors import IntegrityError, MetadataConflictError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import Position, decode_managed_ledger
 
 
 @pytest.fixture

@@ -6,9 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError, RefusedError
-from resources.metastore.ledger_info import LedgerInfo, Position
-from resources.metastore.offload_context import OffloadContext
 from tiering_assets.batch.offload_prefix_rules import (
     LONG_MAX,
     KeepBytes,
@@ -21,6 +18,9 @@ from tiering_assets.batch.offload_prefix_rules import (
     reached,
     require_position,
 )
+from tiering_assets.resources.errors import FormatError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, Position
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 TOPIC = "persistent://public/default/orders"
 UID = UUID(int=1)

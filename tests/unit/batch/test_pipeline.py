@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import IntegrityError, ObjectStoreError, PrerequisiteError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
@@ -16,6 +15,7 @@ from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.resume import find_certified, list_failures, read_failure
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import IntegrityError, ObjectStoreError, PrerequisiteError
 
 
 @pytest.fixture

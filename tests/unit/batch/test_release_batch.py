@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import LedgerNotFoundError
 from tests.support.rewritten_records import rewrite
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.batch import release_batch as steps
@@ -20,6 +19,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import LedgerNotFoundError
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from resources.errors import MetadataError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.batch import release_plan
 from tiering_assets.batch.release_plan import execute_plan, make_plan, planned_outcomes
@@ -18,6 +17,7 @@ from tiering_assets.release import preview as release_preview
 from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.preview import plan_release
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import MetadataError, RefusedError
 
 LOST = "t/ns/persistent/lost"
 

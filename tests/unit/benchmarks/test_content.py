@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.content import KINDS, Kind, content_of, iter_payloads, splitter
-from resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError
 
 # As the public client wrote them for "first" and for a batch of "a", "bc": magic and CRC-32C,
 # MessageMetadata (producer_name, sequence_id, publish_time), SingleMessageMetadata (payload_size,

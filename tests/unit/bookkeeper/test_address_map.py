@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper.address_map import AddressMap
-from resources.bookkeeper.pool import BookiePool
-from resources.errors import BookieUnreachableError, SettingsError
-from resources.settings import BookieSettings
-from resources.settings_sources import load_settings
+from tiering_assets.resources.bookkeeper.address_map import AddressMap
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.errors import BookieUnreachableError, SettingsError
+from tiering_assets.resources.settings import BookieSettings
+from tiering_assets.resources.settings_sources import load_settings
 
 MAP = "10.0.0.1:3181=127.0.0.1:13181, bookie-1.internal=127.0.0.1,[fd00::7]:3181=[::1]:4000,"
 

@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from resources.bookkeeper.admin import BookieState
-from resources.errors import BookieError
 from tests.support.bookie_admin import CollectingBookie, DiskInfo
+from tiering_assets.resources.bookkeeper.admin import BookieState
+from tiering_assets.resources.errors import BookieError
 
 
 class Server:

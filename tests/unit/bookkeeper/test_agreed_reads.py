@@ -6,11 +6,15 @@ import contextlib
 
 import pytest
 
-from resources.bookkeeper.agreed_reads import replicas_wanted
-from resources.bookkeeper.ledger import DigestType
-from resources.errors import BookieNotAuthorizedError, EntryUnavailableError, IntegrityError
 from tests.support.bookie_sim import NO_ENTRY, NO_LEDGER, UNAUTHORIZED
 from tests.unit.bookkeeper.test_reader import LEDGER, Cluster, expected
+from tiering_assets.resources.bookkeeper.agreed_reads import replicas_wanted
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.errors import (
+    BookieNotAuthorizedError,
+    EntryUnavailableError,
+    IntegrityError,
+)
 
 ENTRIES = 50
 

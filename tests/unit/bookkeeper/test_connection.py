@@ -8,20 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from resources.bookkeeper.connection import Connection, connect_plain
-from resources.bookkeeper.ledger import DigestType
-from resources.bookkeeper.pool import BatchSupport, BookiePool
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.bookkeeper.wire_v2 import BatchReadEntry, ReadEntry
-from resources.errors import (
+from tests.support.bookie_sim import BookieSim
+from tiering_assets.resources.bookkeeper.connection import Connection, connect_plain
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.bookkeeper.pool import BatchSupport, BookiePool
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.bookkeeper.wire_v2 import BatchReadEntry, ReadEntry
+from tiering_assets.resources.errors import (
     BookieError,
     BookieNotAuthorizedError,
     BookieUnreachableError,
     FormatError,
     LedgerNotOnBookieError,
 )
-from resources.settings import BookieSettings
-from tests.support.bookie_sim import BookieSim
+from tiering_assets.resources.settings import BookieSettings
 
 CODEC = EntryCodec(ledger_id=7, digest_type=DigestType.CRC32C, password=b"")
 

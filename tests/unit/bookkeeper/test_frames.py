@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper.frames import FrameBuffer
-from resources.errors import FormatError
+from tiering_assets.resources.bookkeeper.frames import FrameBuffer
+from tiering_assets.resources.errors import FormatError
 
 
 def feed(buffer, chunk):

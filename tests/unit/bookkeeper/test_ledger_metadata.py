@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper.ledger import (
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.ledger_metadata import (
+from tiering_assets.resources.bookkeeper.ledger_metadata import (
     decode_index_ledger_metadata,
     decode_ledger_metadata,
     encode_ledger_metadata,
     index_ledger_metadata,
 )
-from resources.errors import FormatError, IntegrityError
+from tiering_assets.resources.errors import FormatError, IntegrityError
 
 HEADER = b"BookieMetadataFormatVersion\t"
 # CLOSED, E3 W2 A2, one entry of 5 bytes, CRC32C, empty password; written by a BookKeeper client.

@@ -7,13 +7,13 @@ from itertools import count
 
 import pytest
 
-from resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
-from resources.bookkeeper.pool import BookiePool
-from resources.errors import BookieError, BookieNotAuthorizedError
-from resources.settings import BookieSettings
 from tests.support import bookie_contract
 from tests.support.bookie_sim import BookieSim
 from tests.support.ledger_writer import LedgerWriter
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, DigestType, LedgerMetadata
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.errors import BookieError, BookieNotAuthorizedError
+from tiering_assets.resources.settings import BookieSettings
 
 SETTINGS = BookieSettings(batch_bytes_max=20_000, window=16)
 

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
-from resources.bookkeeper.placement import (
+from tiering_assets.resources.bookkeeper.ledger import (
+    BookKeeperState,
+    EnsembleFragment,
+    LedgerMetadata,
+)
+from tiering_assets.resources.bookkeeper.placement import (
     batch_reads_allowed,
     fragment_end,
     write_set,
 )
-from resources.errors import IntegrityError
+from tiering_assets.resources.errors import IntegrityError
 
 
 def ledger(*fragments, last=99, ensemble=3, write_quorum=2):

@@ -8,17 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from resources.bookkeeper.ledger import (
+from tests.support.bookie_proxy import BookieProxy
+from tests.support.bookie_sim import BookieSim
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.placement import write_set
-from resources.bookkeeper.pool import BatchSupport, BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.errors import (
+from tiering_assets.resources.bookkeeper.placement import write_set
+from tiering_assets.resources.bookkeeper.pool import BatchSupport, BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.errors import (
     BookieNotAuthorizedError,
     BookieUnreachableError,
     EntryUnavailableError,
@@ -27,9 +29,7 @@ from resources.errors import (
     LedgerNotOnBookieError,
     RefusedError,
 )
-from resources.settings import BookieSettings
-from tests.support.bookie_proxy import BookieProxy
-from tests.support.bookie_sim import BookieSim
+from tiering_assets.resources.settings import BookieSettings
 
 LEDGER = 9  # a multiple of three: the first bookie of the ensemble is asked first
 IDS = ("bk0", "bk1", "bk2")

@@ -6,9 +6,9 @@ import contextlib
 
 import pytest
 
-from resources.bookkeeper.reader import LedgerReader
-from resources.errors import EntryUnavailableError
 from tests.unit.bookkeeper.test_reader import SETTINGS, Cluster, expected, read_all
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.errors import EntryUnavailableError
 
 
 class Taken:

@@ -6,17 +6,17 @@ import tracemalloc
 
 import pytest
 
-from resources.bookkeeper.ledger import (
+from tests.support.bookie_sim import BookieSim
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.pool import BookiePool
-from resources.bookkeeper.reader import LedgerReader
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.settings import BookieSettings
-from tests.support.bookie_sim import BookieSim
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.settings import BookieSettings
 
 MIB = 1024 * 1024
 BATCH = 1 * MIB

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper.batch_body import find_records, verify_records
-from resources.bookkeeper.digest import DIGEST_BYTES, mac_key, master_key
-from resources.bookkeeper.ledger import DigestType
-from resources.bookkeeper.stored_entry import EntryCodec
-from resources.errors import FormatError, IntegrityError
+from tiering_assets.resources.bookkeeper.batch_body import find_records, verify_records
+from tiering_assets.resources.bookkeeper.digest import DIGEST_BYTES, mac_key, master_key
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
+from tiering_assets.resources.errors import FormatError, IntegrityError
 
 HEADER = "00000000000000010000000000000000ffffffffffffffff0000000000000005"
 VECTORS = {

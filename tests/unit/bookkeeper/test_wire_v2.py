@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.bookkeeper import wire_v2
-from resources.bookkeeper.digest import master_key
-from resources.bookkeeper.wire_v2 import (
+from tiering_assets.resources.bookkeeper import wire_v2
+from tiering_assets.resources.bookkeeper.digest import master_key
+from tiering_assets.resources.bookkeeper.wire_v2 import (
     AddEntry,
     AddReply,
     BatchReadEntry,
@@ -22,7 +22,7 @@ from resources.bookkeeper.wire_v2 import (
     encode_request,
     error_for_status,
 )
-from resources.errors import (
+from tiering_assets.resources.errors import (
     BookieError,
     BookieNotAuthorizedError,
     FormatError,

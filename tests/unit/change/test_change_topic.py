@@ -2,7 +2,6 @@
 
 import pytest
 
-from resources.errors import MetadataError, RefusedError, StaleEvidenceError
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.change import change_topic as module
@@ -14,6 +13,7 @@ from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
 from tiering_assets.release.release import ToRelease
+from tiering_assets.resources.errors import MetadataError, RefusedError, StaleEvidenceError
 
 
 @pytest.fixture

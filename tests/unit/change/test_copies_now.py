@@ -2,11 +2,11 @@
 
 import pytest
 
-from resources.errors import CopyChangedError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change import copies_now
 from tiering_assets.change.copies_now import look_at_copies, quarantine_changed
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
+from tiering_assets.resources.errors import CopyChangedError, RefusedError
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.pulsar.activity import TopicActivity
-from resources.settings import DisturbSettings
 from tiering_assets.change.disturbance import (
     Patience,
     Pending,
@@ -16,6 +14,8 @@ from tiering_assets.change.disturbance import (
     why_left_alone,
 )
 from tiering_assets.ground.reasons import Reason
+from tiering_assets.resources.pulsar.activity import TopicActivity
+from tiering_assets.resources.settings import DisturbSettings
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)

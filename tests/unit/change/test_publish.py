@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.topic_halves import publish_topic
@@ -19,6 +18,7 @@ from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
+from tiering_assets.resources.errors import MetadataConflictError, MetadataError, RefusedError
 from tiering_assets.scrub import heal
 from tiering_assets.scrub.heal import heal_topic
 

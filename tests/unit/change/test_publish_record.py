@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.topic_halves import publication_work
 from tiering_assets.batch import withdrawn
@@ -14,6 +13,7 @@ from tiering_assets.change.topic_change import Confirmed, make_change
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.release.gate import NotYet
 from tiering_assets.release.reread import Reread
+from tiering_assets.resources.errors import ObjectStoreError, RefusedError
 
 
 @pytest.fixture

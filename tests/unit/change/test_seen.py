@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from resources.metastore.cas import EditResult
-from resources.metastore.ledger_info import encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.sim_broker_memory import NAME
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change.disturb import Seen, must_wait, record_disturbance, see
 from tiering_assets.ground.reasons import Reason
+from tiering_assets.resources.metastore.cas import EditResult
+from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 
 PATH = managed_ledger_path(TOPIC)
 HOUR = 3600.0

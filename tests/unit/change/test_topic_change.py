@@ -2,10 +2,6 @@
 
 import pytest
 
-from resources.errors import RefusedError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.offload_context import mark_bookkeeper_deleted
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.topic_halves import publication_work, publish_topic
 from tiering_assets.change import topic_change
@@ -20,6 +16,13 @@ from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.offload_context import mark_bookkeeper_deleted
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 PATH = managed_ledger_path(TOPIC)
 CANARY = "t/ns/persistent/canary"

@@ -6,10 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import MetadataConflictError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.offload_context import OffloadContext
 from tiering_assets.change.topic_edit import (
     Copy,
     TopicChange,
@@ -18,6 +14,13 @@ from tiering_assets.change.topic_edit import (
     is_marked,
     undo_change,
 )
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import MetadataConflictError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 OURS = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
 THEIRS = UUID("317fad33-457f-4d7d-8c56-29d2d4e6f21e")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from resources.errors import BrokerError, ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change.confirm import list_unconfirmed, reload_topic, require_confirmed
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.reasons import Reason
+from tiering_assets.resources.errors import BrokerError, ObjectStoreError, RefusedError
 
 
 @pytest.fixture

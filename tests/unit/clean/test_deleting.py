@@ -4,7 +4,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import ObjectStoreError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.ground.evidence import Effect, Kind
@@ -12,6 +11,7 @@ from tiering_assets.ground.stack import asking
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
+from tiering_assets.resources.errors import ObjectStoreError
 
 UID = UUID(int=9)
 DATA, INDEX = data_key(UID, 7), index_key(UID, 7)  # of a ledger that nothing knows

@@ -5,9 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.metastore.ledger_info import decode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.metastore.topics import TopicDirectory
 from tests.support.sim_broker_memory import complete, halves
 from tests.support.sim_scene import Scene
 from tiering_assets.clean.expired_rules import Expired
@@ -15,6 +12,9 @@ from tiering_assets.clean.orphans import Keep
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
+from tiering_assets.resources.metastore.ledger_info import decode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.metastore.topics import TopicDirectory
 from tiering_assets.retention.expired import plan_expired
 
 OTHER = "t/ns/persistent/other"

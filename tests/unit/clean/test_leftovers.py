@@ -6,16 +6,19 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import BrokerError
-from resources.metastore.ledger_info import encode_managed_ledger
-from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
-from resources.pulsar.activity import TopicActivity
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.leftovers_rules import Collect, Leave
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import (
+    SHADOW_SOURCE_PROPERTY,
+    managed_ledger_path,
+)
+from tiering_assets.resources.pulsar.activity import TopicActivity
 
 PATH = managed_ledger_path(TOPIC)
 

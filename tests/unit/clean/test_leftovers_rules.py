@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.metastore.ledger_info import decode_managed_ledger
 from tiering_assets.clean.leftovers_rules import (
     Collect,
     Leave,
@@ -18,6 +16,8 @@ from tiering_assets.clean.leftovers_rules import (
     take_out_unfinished,
 )
 from tiering_assets.clean.orphans import REPLACED_KEPT
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.metastore.ledger_info import decode_managed_ledger
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 GUARD = timedelta(hours=24)

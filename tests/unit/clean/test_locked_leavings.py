@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectStoreError
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import Scene
 from tiering_assets.clean.locked_leavings import named_versions, retry_locked_leavings
@@ -12,6 +11,7 @@ from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.sweep import sweep
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
+from tiering_assets.resources.errors import ObjectStoreError
 
 
 class Locked:

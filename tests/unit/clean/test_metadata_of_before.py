@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import RefusedError
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.sweep import refuse_old_metadata
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 PATH = managed_ledger_path(TOPIC)
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import RefusedError
 from tests.support.at_effect import at_effect
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
@@ -18,6 +17,7 @@ from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.records.sweep_models import Swept
+from tiering_assets.resources.errors import RefusedError
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources.settings import BrokerSettings
 
 TOPIC = "t/ns/persistent/orders"
 

@@ -11,12 +11,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import resources.errors as errors
-from resources.errors import BookieError, IntegrityError, MetadataConflictError, TierkeeperError
+import tiering_assets.resources.errors as errors
 from tests.support.reading_commands import TOUR, reading_commands
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.batch.ledger_release_cmd import with_plan
 from tiering_assets.cli.shared.exit_codes import exit_codes, worst
+from tiering_assets.resources.errors import (
+    BookieError,
+    IntegrityError,
+    MetadataConflictError,
+    TierkeeperError,
+)
 
 HEAVY = ("pyspark", "dagster", "great_expectations", "boto3", "pandas", "kazoo")
 CLASSES = [
@@ -164,7 +169,7 @@ def test_an_unexpected_error_keeps_its_traceback(capsys, monkeypatch):
     def broken(*_values, **_more):
         raise ZeroDivisionError("by surprise")
 
-    monkeypatch.setattr("resources.settings_sources.load_settings", broken)
+    monkeypatch.setattr("tiering_assets.resources.settings_sources.load_settings", broken)
     assert cli.run(["config", "show"]) == TierkeeperError.exit_code == 10
     said = capsys.readouterr().err
     assert "Traceback" in said
@@ -175,7 +180,7 @@ def test_a_library_that_ends_the_process_is_no_success(capsys, monkeypatch):
     def ended(*_values, **_more):
         raise SystemExit(0)  # PySpark does so when it takes the process for a doctest
 
-    monkeypatch.setattr("resources.settings_sources.load_settings", ended)
+    monkeypatch.setattr("tiering_assets.resources.settings_sources.load_settings", ended)
     assert cli.run(["config", "show"]) == TierkeeperError.exit_code
     assert "SystemExit" in capsys.readouterr().err
 
@@ -184,7 +189,7 @@ def test_ctrl_c_has_its_own_code(capsys, monkeypatch):
     def interrupted(*_values, **_more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("resources.settings_sources.load_settings", interrupted)
+    monkeypatch.setattr("tiering_assets.resources.settings_sources.load_settings", interrupted)
     assert cli.run(["config", "show"]) == 130
     assert "interrupted" in capsys.readouterr().err
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from resources.settings import SECTIONS, Settings
 from tiering_assets.cli import main as cli
+from tiering_assets.resources.settings import SECTIONS, Settings
 
 SECRETS = ("store.access_key", "store.secret_key", "broker.token", "bookies.password")
 

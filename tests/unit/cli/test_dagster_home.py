@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import SettingsError
 from tiering_assets.cli.automation.dagster_cmd import _age
 from tiering_assets.cli.main import run
+from tiering_assets.resources.errors import SettingsError
 
 REFUSED = 11
 

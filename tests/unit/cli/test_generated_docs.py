@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import resources.errors as errors
+import tiering_assets.resources.errors as errors
 from tiering_assets.cli import docs
 from tiering_assets.cli.state_diagram import transitions
 from tiering_assets.look.ledger.states import LedgerState

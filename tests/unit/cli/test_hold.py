@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from resources.errors import LedgerNotFoundError
-from resources.pulsar.retention import Retention
 from tests.support.sim_scene import Scene
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift
+from tiering_assets.resources.errors import LedgerNotFoundError
+from tiering_assets.resources.pulsar.retention import Retention
 
 NAME, ML_NAME = "t/ns/orders", "t/ns/persistent/orders"
 WHO = ("--reason", "audit", "--author", "ops")

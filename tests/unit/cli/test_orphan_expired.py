@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support import trimmed_cluster as orphans
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, WRONG_PLANS, TrimmedCluster
 from tiering_assets.clean.sweep import sweep
@@ -14,6 +13,7 @@ from tiering_assets.look.brakes.scopes import Scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.records.sweep_models import ExpiredPlan, Swept
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 
 class Cluster(TrimmedCluster):

@@ -4,9 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import IntegrityError, ObjectStoreError
-from resources.metastore.topic_names import managed_ledger_path
-from resources.object_store.deletion import delete_object
 from tests.support import trimmed_cluster as orphans
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, WRONG_PLANS, TrimmedCluster
 from tests.support.two_checkers import kinds, second_opinion
@@ -17,6 +14,9 @@ from tiering_assets.look.brakes.scopes import Scope
 from tiering_assets.look.ledger.resume import Failed, settle_failures
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import ForgetPlan
+from tiering_assets.resources.errors import IntegrityError, ObjectStoreError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.object_store.deletion import delete_object
 
 
 class Cluster(TrimmedCluster):

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import ObjectStoreError
 from tiering_assets.cli.shared.output import (
     human_age,
     human_bytes,
@@ -17,6 +16,7 @@ from tiering_assets.cli.shared.output import (
     print_table,
     to_json,
 )
+from tiering_assets.resources.errors import ObjectStoreError
 
 
 class Colour(Enum):

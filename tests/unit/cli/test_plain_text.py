@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.plain_text import plain
 from tiering_assets.cli.shared.output import print_error, print_facts, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources.plain_text import plain
 
 NAME = "persistent://t/ns/a\nb\x1b[2Jc\u202ed"
 SHOWN = r"persistent://t/ns/a\nb\x1b[2Jc\u202ed"

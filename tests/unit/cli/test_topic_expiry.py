@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import BrokerError, BrokerUnknownError
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.cli.main import run
@@ -16,6 +14,8 @@ from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import Scope, ledger_scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Disturbance
+from tiering_assets.resources.errors import BrokerError, BrokerUnknownError
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 
 ORDERS_TOPIC = "persistent://t/ns/orders"
 

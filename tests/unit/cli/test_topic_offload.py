@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import BrokerError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.cli.main import run
@@ -14,6 +13,7 @@ from tiering_assets.cli.shared.session import Session
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
+from tiering_assets.resources.errors import BrokerError
 
 TOPIC = "t/ns/persistent/orders"
 NAME = "t/ns/orders"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from resources.errors import BrokerError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.explain.ledger_report import report_ledger
 from tiering_assets.records.models import Attempt
+from tiering_assets.resources.errors import BrokerError, RefusedError
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy.ask_first import prove, require_proven
@@ -13,6 +12,7 @@ from tiering_assets.ground.finding import Level
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import BucketProof
+from tiering_assets.resources.errors import RefusedError
 from tiering_assets.scrub.scrub import scrub
 
 

@@ -4,11 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import (
-    IntegrityError,
-    ObjectNotFoundError,
-    ObjectStoreError,
-)
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.copy import offload
@@ -18,6 +13,11 @@ from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.offload_format.keys import ROLE_KEY
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome
+from tiering_assets.resources.errors import (
+    IntegrityError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+)
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind, revive
 
 

@@ -6,14 +6,6 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from resources.metastore import zookeeper_watches
-from resources.settings import (
-    AutoSettings,
-    BrokerSettings,
-    DagsterSettings,
-    ObjectiveSettings,
-    Settings,
-)
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.rooms import IMPORTS, WRITTEN, inside, tree_of
 from tests.support.sim_clients import Process
@@ -22,6 +14,14 @@ from tests.support.sim_world import World
 from tiering_assets.definitions import build_definitions
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
+from tiering_assets.resources.metastore import zookeeper_watches
+from tiering_assets.resources.settings import (
+    AutoSettings,
+    BrokerSettings,
+    DagsterSettings,
+    ObjectiveSettings,
+    Settings,
+)
 
 TOPIC = "t/ns/persistent/orders"
 EAST = Settings(
@@ -214,7 +214,7 @@ def test_what_sensors_of_one_remember_is_not_the_others(built, sites, instance, 
     assert request.tags["tierkeeper/batch"].startswith("offload_threshold_west-")
 
 
-LOADERS = {"resources.settings_sources", "resources.settings_file"}
+LOADERS = {"tiering_assets.resources.settings_sources", "tiering_assets.resources.settings_file"}
 
 
 def test_dagsters_rooms_are_given_their_settings():

@@ -14,12 +14,12 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from prometheus_client.parser import text_string_to_metric_families
 
-from resources.settings import ObjectiveSettings
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.explain.lag_figures import Counted, count_figures
 from tiering_assets.explain.objectives import FIGURES, decide_objectives
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.metrics.collector import FleetCollector, exposition, make_registry
+from tiering_assets.resources.settings import ObjectiveSettings
 
 ROOT = Path(__file__).parents[3]
 ALERTS = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text(encoding="utf-8"))

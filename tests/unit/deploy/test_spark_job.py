@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from dagster_pipes import encode_param
 
-from resources.errors import EntryUnavailableError
-from resources.spark_master import MIB, memory_overhead_mib
 from tiering_assets.batch.pipeline import LedgerOutcome
 from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.resources.errors import EntryUnavailableError
+from tiering_assets.resources.spark_master import MIB, memory_overhead_mib
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "spark"
 OUTCOMES = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.devstack.config import (
+from tiering_assets.resources.devstack.config import (
     bookie_changes,
     broker_changes,
     rewrite_properties,
@@ -16,8 +16,8 @@ from resources.devstack.config import (
     s3_security,
     zookeeper_conf,
 )
-from resources.devstack.options import StackOptions
-from resources.errors import SettingsError
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.errors import SettingsError
 
 SHIPPED = """\
 # zkServers=commented:2181

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from resources.devstack.endpoints import environment_of, environment_script
-from resources.devstack.options import StackOptions
-from resources.devstack.ports import choose_ports
-from resources.devstack.processes import ProcessRef
-from resources.devstack.servers import Credentials, Plan
-from resources.devstack.state import STATE_FILE, StackState, read_state, write_state
-from resources.errors import FormatError, PrerequisiteError
-from resources.settings import Settings, StoreSettings
+from tiering_assets.resources.devstack.endpoints import environment_of, environment_script
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.ports import choose_ports
+from tiering_assets.resources.devstack.processes import ProcessRef
+from tiering_assets.resources.devstack.servers import Credentials, Plan
+from tiering_assets.resources.devstack.state import STATE_FILE, StackState, read_state, write_state
+from tiering_assets.resources.errors import FormatError, PrerequisiteError
+from tiering_assets.resources.settings import Settings, StoreSettings
 
 
 def plan_in(directory: Path) -> Plan:

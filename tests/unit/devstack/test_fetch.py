@@ -4,10 +4,19 @@ from xml.etree import ElementTree
 
 import pytest
 
-from resources.devstack import fetch
-from resources.devstack.artifacts import DISTRIBUTIONS, OFFLOADERS, SERVER, ivy_module_xml
-from resources.devstack.fetch import distribution_dir, fetch_distribution, require_pinned
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.devstack import fetch
+from tiering_assets.resources.devstack.artifacts import (
+    DISTRIBUTIONS,
+    OFFLOADERS,
+    SERVER,
+    ivy_module_xml,
+)
+from tiering_assets.resources.devstack.fetch import (
+    distribution_dir,
+    fetch_distribution,
+    require_pinned,
+)
+from tiering_assets.resources.errors import PrerequisiteError
 
 MAVEN = "{http://ant.apache.org/ivy/maven}"
 

@@ -2,9 +2,9 @@ import socket
 
 import pytest
 
-from resources.devstack.options import S3_PORT_NAMES, StackOptions
-from resources.devstack.ports import GRPC_OFFSET, choose_ports
-from resources.errors import PrerequisiteError, SettingsError
+from tiering_assets.resources.devstack.options import S3_PORT_NAMES, StackOptions
+from tiering_assets.resources.devstack.ports import GRPC_OFFSET, choose_ports
+from tiering_assets.resources.errors import PrerequisiteError, SettingsError
 
 
 def test_servers_start_in_the_order_in_which_they_need_each_other():

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from resources.devstack.prerequisites import (
+from tiering_assets.resources.devstack.prerequisites import (
     PYTHON_BELOW,
     PYTHON_MIN,
     find_java,
@@ -13,7 +13,7 @@ from resources.devstack.prerequisites import (
     require_java_major,
     require_python,
 )
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.errors import PrerequisiteError
 
 
 @pytest.mark.parametrize(

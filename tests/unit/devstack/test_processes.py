@@ -10,15 +10,21 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from resources.devstack.processes import ProcessRef, Supervisor, end_group, is_alive, rss_bytes
 from tests.support.leftovers import wait_for_processes, wait_until_none
+from tiering_assets.resources.devstack.processes import (
+    ProcessRef,
+    Supervisor,
+    end_group,
+    is_alive,
+    rss_bytes,
+)
 
 # A shell with a child of its own, deaf to SIGTERM, as bin/pulsar's chain of programs might be.
 STUBBORN = ["/bin/sh", "-c", "trap '' TERM; sleep 300 & wait; sleep 300"]
 OWNER = f"""
 import os, sys, time
 from pathlib import Path
-from resources.devstack.processes import Supervisor
+from tiering_assets.resources.devstack.processes import Supervisor
 supervisor = Supervisor(sys.argv[1])
 for _ in range(2):
     supervisor.spawn({STUBBORN!r}, environment=os.environ, cwd=Path("."), log=Path(os.devnull))

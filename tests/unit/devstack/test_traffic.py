@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.devstack.traffic import Message, TopicSpec, content_of, iter_messages
-from resources.errors import SettingsError
 from tests.support.standard_topics import standard_topics
+from tiering_assets.resources.devstack.traffic import Message, TopicSpec, content_of, iter_messages
+from tiering_assets.resources.errors import SettingsError
 
 messages = st.builds(
     Message,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from resources.metastore.ledgers import LedgerDirectory
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_world import World
 from tiering_assets.doctor.cluster import check_absent
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 
 TOPIC = "t/ns/persistent/orders"
 OTHER = "10.0.0.2:3181"

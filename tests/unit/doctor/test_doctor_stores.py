@@ -5,14 +5,14 @@ from typing import Any, cast
 
 import pytest
 
-from resources.errors import MetadataError
-from resources.metastore.identity import Identity, identity_of
-from resources.pulsar.admin import BrokerAdmin
-from resources.settings import MetadataSettings, Settings
 from tests.support.metastore_sim import Cluster
 from tiering_assets.doctor import stores as doctor_stores
 from tiering_assets.doctor.stores import check_stores
 from tiering_assets.ground.finding import Level
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.identity import Identity, identity_of
+from tiering_assets.resources.pulsar.admin import BrokerAdmin
+from tiering_assets.resources.settings import MetadataSettings, Settings
 
 BROKER = "b1:8080"
 OURS = "zk:z1:2181,z2:2181"

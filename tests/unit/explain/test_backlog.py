@@ -10,13 +10,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.errors import BrokerError, LedgerNotFoundError
-from resources.metastore.ledger_info import encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import HttpBrokerAdmin
-from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
@@ -38,6 +31,13 @@ from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Outcome, Quarantine
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.errors import BrokerError, LedgerNotFoundError
+from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin
+from tiering_assets.resources.settings import AutoSettings, BrokerSettings
 
 TOPIC = "t/ns/persistent/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"

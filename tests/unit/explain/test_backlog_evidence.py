@@ -4,11 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import FormatError, LedgerNotFoundError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.topic_names import managed_ledger_path
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.left_behind import PATH, leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
@@ -19,6 +14,14 @@ from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
+from tiering_assets.resources.errors import FormatError, LedgerNotFoundError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.settings import BrokerSettings
 
 R = BacklogReason
 DIED = "its run ended without certificate and recorded no error"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from resources.pulsar.policy_levels import PolicyLevel, PulsarLevels, parse_broker
 from tiering_assets.explain.backlog_topic_rules import facts_of_policy
 from tiering_assets.ground.own_policy import OwnPolicies
 from tiering_assets.look.topic.publish_gate import OurPlace
 from tiering_assets.policy.policy import Origin, Value, effective_policy
+from tiering_assets.resources.pulsar.policy_levels import PolicyLevel, PulsarLevels, parse_broker
 
 OURS = OurPlace(driver="aws-s3", bucket="cold", region="eu", endpoint="")
 CONFIG = {

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.settings import ObjectiveSettings
 from tiering_assets.explain.backlog_reason import BacklogReason as R
 from tiering_assets.explain.lag_figures import Counted, count_figures
 from tiering_assets.explain.objectives import ObjectiveLevel, decide_objectives, worst_level
 from tiering_assets.look.ledger.states import LedgerState as S
+from tiering_assets.resources.settings import ObjectiveSettings
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

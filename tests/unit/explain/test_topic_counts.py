@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.metastore.ledger_info import decode_managed_ledger
 from tiering_assets.explain.topic_counts import Amount, count_topic
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.metastore.ledger_info import decode_managed_ledger
 
 OURS, THEIRS, BEGUN = UUID(int=1), UUID(int=2), UUID(int=3)
 

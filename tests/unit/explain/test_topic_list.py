@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import MetadataError, RefusedError
-from resources.metastore.topics import TopicDirectory
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.explain.topic_list import list_topics
+from tiering_assets.resources.errors import MetadataError, RefusedError
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 TOPIC = "t/ns/persistent/orders"
 MANY = 10_000

@@ -2,11 +2,11 @@
 
 import pytest
 
-from resources.errors import RefusedError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.explain.ledger_report import report_ledger
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.plan import plan_ledger
+from tiering_assets.resources.errors import RefusedError
 
 
 @pytest.fixture

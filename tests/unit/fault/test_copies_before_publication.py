@@ -2,7 +2,6 @@
 
 import pytest
 
-from resources.errors import CopyChangedError, MetadataError
 from tests.support.sim_scene import TOPIC
 from tests.support.topic_halves import publish_topic
 from tiering_assets.batch.pipeline import offload_batch
@@ -11,6 +10,7 @@ from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
+from tiering_assets.resources.errors import CopyChangedError, MetadataError
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectStoreError
 from tests.support.sim_scene import TOPIC, Scene, flip_reads, reasons_of
 from tiering_assets.audit.audit import audit_store
 from tiering_assets.audit.audit_damage import record_audited
@@ -15,6 +14,7 @@ from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, Quarantine
+from tiering_assets.resources.errors import ObjectStoreError
 from tiering_assets.scrub.fleet import find_fleet
 from tiering_assets.scrub.scrub import scrub
 from tiering_assets.verify.verify_again import verify_again, verify_object

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import FormatError
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.automation.choices import due_by_topic, sealed_ledgers
 from tiering_assets.automation.rounds import walk
@@ -31,6 +29,8 @@ from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records import keys
 from tiering_assets.records.key_kinds import FOLDERS
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.retention.expired import find_expired
 from tiering_assets.retention.forget import find_gone
 from tiering_assets.scrub.scrub import scrub

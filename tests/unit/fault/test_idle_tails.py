@@ -2,10 +2,10 @@
 
 import pytest
 
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TAIL, TOPIC, scene_with_a_tail
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 HOUR = 3600.0
 DAY = 24 * HOUR

@@ -2,10 +2,10 @@
 
 import json
 
-from resources.errors import FormatError
 from tests.support.sim_scene import TOPIC, is_released
 from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import FormatError
 
 
 def test_a_publication_is_read_again_before_its_ledger_is_released(scene):

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from resources.metastore.store import READS_AT_ONCE
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import Scene
 from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.release.work import Released
+from tiering_assets.resources.metastore.store import READS_AT_ONCE
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 TOPICS = 100_000
 ANSWER_S = 0.02  # a ZooKeeper behind a busy network

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import StaleEvidenceError
 from tests.support.sim_scene import TOPIC, is_released, reasons_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.change import change_topic, topic_change
@@ -16,6 +15,7 @@ from tiering_assets.release import release
 from tiering_assets.release import reread as release_reread
 from tiering_assets.release import work as release_work
 from tiering_assets.release.reread import Reread
+from tiering_assets.resources.errors import StaleEvidenceError
 
 
 @pytest.fixture

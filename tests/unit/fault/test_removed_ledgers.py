@@ -4,9 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import MetadataError
-from resources.metastore.ledger_info import encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.two_checkers import kinds, second_opinion
 from tiering_assets.audit.audit import audit_store
@@ -17,6 +14,9 @@ from tiering_assets.look.topic.contexts import read_contexts
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Removal
+from tiering_assets.resources.errors import MetadataError
+from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.scrub.scrub import scrub
 
 PATH = managed_ledger_path(TOPIC)

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.clean.clean_up import clean_up
@@ -12,6 +11,7 @@ from tiering_assets.clean.leftovers_rules import Collect, Leave
 from tiering_assets.clean.orphans import REPLACED_KEPT
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.scrub.heal import Healed
 from tiering_assets.scrub.scrub import scrub
 

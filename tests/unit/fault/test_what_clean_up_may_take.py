@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectStoreError
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.at_effect import at_effect
 from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_operator import restore
@@ -15,6 +13,8 @@ from tiering_assets.clean.leftovers_rules import Leave
 from tiering_assets.clean.orphans import Keep, Sweep
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Swept
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.retention.expired import execute_expired, plan_expired
 
 
@@ -135,8 +135,8 @@ def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
 
         found = scene.stack.topics.read(TOPIC)
         context = contexts_for(scene.stack, {0: record.uid})
-        from resources.metastore.ledger_info import encode_managed_ledger
-        from resources.metastore.offload_context import publish_contexts
+        from tiering_assets.resources.metastore.ledger_info import encode_managed_ledger
+        from tiering_assets.resources.metastore.offload_context import publish_contexts
 
         scene.cluster.metadata.put(path, encode_managed_ledger(publish_contexts(found[0], context)))
         scene.broker.restart()

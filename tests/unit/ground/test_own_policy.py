@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import SettingsError
 from tiering_assets.ground.own_policy import (
     OwnPolicies,
     OwnPolicy,
@@ -10,6 +9,7 @@ from tiering_assets.ground.own_policy import (
     parse_own_policies,
     switched_off,
 )
+from tiering_assets.resources.errors import SettingsError
 
 FILE = """
 [default]

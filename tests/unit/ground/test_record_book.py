@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
+from tiering_assets.resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 
 OURS = Claim(ledger_id=7, run_id="r1", attempt=None, expires_at=datetime(2026, 1, 2, tzinfo=UTC))
 LATER = replace(OURS, expires_at=datetime(2026, 1, 3, tzinfo=UTC))

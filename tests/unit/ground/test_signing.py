@@ -7,12 +7,12 @@ import pytest
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from resources.errors import SettingsError
-from resources.settings import Settings
 from tiering_assets.ground.signing import has_public_keys, load_public_keys, load_signer
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import Hold
 from tiering_assets.release.reread import reread_wanted
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import Settings
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 

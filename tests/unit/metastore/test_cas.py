@@ -1,8 +1,12 @@
 import pytest
 
-from resources.errors import MetadataConflictError, MetadataError, MetadataUnknownError
-from resources.metastore.cas import NodeEdit, Pace, edit_node
 from tests.support.metastore_sim import Cluster
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataError,
+    MetadataUnknownError,
+)
+from tiering_assets.resources.metastore.cas import NodeEdit, Pace, edit_node
 
 PATH = "/managed-ledgers/a"
 

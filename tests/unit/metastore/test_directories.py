@@ -2,15 +2,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
-from resources._proto.MLDataFormats_pb2 import ManagedCursorInfo, ManagedLedgerInfo
-from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.errors import BookieError, FormatError, MetadataError
-from resources.metastore.bookie_registration import decode_registration
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.topics import TopicDirectory
 from tests.support.metastore_sim import Cluster
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
+from tiering_assets.resources._proto.MLDataFormats_pb2 import ManagedCursorInfo, ManagedLedgerInfo
+from tiering_assets.resources.bookkeeper.ledger import (
+    BookKeeperState,
+    EnsembleFragment,
+    LedgerMetadata,
+)
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.errors import BookieError, FormatError, MetadataError
+from tiering_assets.resources.metastore.bookie_registration import decode_registration
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 # {bookie, 3181, bk1.example, bookie-rpc}, as a bookie registers itself.
 REGISTRATION = bytes.fromhex(

@@ -6,8 +6,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.metastore.envelope import (
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.envelope import (
     MAGIC,
     UNCOMPRESSED_BYTES_MAX,
     Compression,

@@ -4,12 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources._proto import MLDataFormats_pb2 as ml_pb2
-from resources.errors import FormatError, MetadataConflictError, RefusedError, SettingsError
-from resources.metastore.cursors import decode_cursor
-from resources.metastore.envelope import Compression, encode_enveloped
-from resources.metastore.ledger_info import Position, decode_managed_ledger, encode_managed_ledger
-from resources.metastore.offload_context import (
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.errors import (
+    FormatError,
+    MetadataConflictError,
+    RefusedError,
+    SettingsError,
+)
+from tiering_assets.resources.metastore.cursors import decode_cursor
+from tiering_assets.resources.metastore.envelope import Compression, encode_enveloped
+from tiering_assets.resources.metastore.ledger_info import (
+    Position,
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.offload_context import (
     OffloadContext,
     driver_properties,
     mark_bookkeeper_deleted,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.metastore.ledger_paths import (
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.ledger_paths import (
     LEDGER_ID_MAX,
     LedgerLayout,
     decode_layout,

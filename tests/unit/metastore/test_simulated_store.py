@@ -1,8 +1,8 @@
 import pytest
 
-from resources.errors import MetadataConflictError, MetadataUnknownError
 from tests.support.metastore_contract import MetadataStoreContract
 from tests.support.metastore_sim import Cluster
+from tiering_assets.resources.errors import MetadataConflictError, MetadataUnknownError
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
-from resources.errors import MetadataError, SettingsError
-from resources.metastore.store_uri import ZooKeeperAddress, parse_store_uri
-from resources.metastore.zookeeper import ZooKeeperStore
+from tiering_assets.resources.errors import MetadataError, SettingsError
+from tiering_assets.resources.metastore.store_uri import ZooKeeperAddress, parse_store_uri
+from tiering_assets.resources.metastore.zookeeper import ZooKeeperStore
 
 
 @pytest.mark.parametrize(

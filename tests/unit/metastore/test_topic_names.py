@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.metastore.topic_names import (
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.topic_names import (
     TopicName,
     decode_name,
     encode_name,

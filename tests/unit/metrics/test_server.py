@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from resources.errors import MetadataError, SettingsError
 from tiering_assets.explain.lag_figures import count_figures
 from tiering_assets.metrics.collector import FleetCollector, make_registry
 from tiering_assets.metrics.server import serve, survey_once
+from tiering_assets.resources.errors import MetadataError, SettingsError
 
 HOST = "127.0.0.1"
 EMPTY = count_figures([], disturbances_last_hour=0, now=datetime(2026, 3, 1, tzinfo=UTC))

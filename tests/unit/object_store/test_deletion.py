@@ -1,9 +1,9 @@
 import pytest
 
-from resources.errors import ObjectStoreError
-from resources.object_store.deletion import Deleted, delete_object, delete_versions
-from resources.object_store.store import ObjectVersion
 from tests.support.object_store_sim import SimulatedObjectStore
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.object_store.deletion import Deleted, delete_object, delete_versions
+from tiering_assets.resources.object_store.store import ObjectVersion
 
 
 class Locked(SimulatedObjectStore):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.object_store.meter import MeteredBody
+from tiering_assets.resources.object_store.meter import MeteredBody
 
 
 class Allowance:

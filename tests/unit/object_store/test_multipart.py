@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import IntegrityError
-from resources.object_store.multipart import ExpectedPart, accept_parts
-from resources.object_store.store import Part
+from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.object_store.multipart import ExpectedPart, accept_parts
+from tiering_assets.resources.object_store.store import Part
 
 BODIES = st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=8)
 DAMAGE = st.sampled_from(["none", "missing", "size", "sha256", "etag"])

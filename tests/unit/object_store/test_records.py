@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import (
+from tests.support.object_store_sim import SimulatedObjectStore
+from tiering_assets.resources.errors import (
     FormatError,
     ObjectConflictError,
     ObjectExistsError,
     ObjectStoreError,
 )
-from resources.object_store.records import (
+from tiering_assets.resources.object_store.records import (
     RECORD_BYTES_MAX,
     RecordStore,
     decode_record,
     encode_record,
 )
-from tests.support.object_store_sim import SimulatedObjectStore
 
 CLAIM = {"schema": "claim/1", "run_id": "r1", "ledger_id": 7}
 VALUES = st.recursive(

@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from resources.errors import ObjectStoreError, SettingsError
-from resources.object_store.s3 import S3ObjectStore
-from resources.object_store.store import Part
-from resources.settings import StoreSettings
+from tiering_assets.resources.errors import ObjectStoreError, SettingsError
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.object_store.store import Part
+from tiering_assets.resources.settings import StoreSettings
 
 
 class Meter:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import SettingsError
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import StoreSettings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import StoreSettings
 
 SETTINGS = StoreSettings(bucket="b", endpoint="http://127.0.0.1:9")
 

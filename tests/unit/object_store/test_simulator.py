@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import ObjectStoreError
 from tests.support.object_store_contract import ObjectStoreContract
 from tests.support.object_store_sim import SimulatedObjectStore
+from tiering_assets.resources.errors import ObjectStoreError
 
 
 class TestSimulator(ObjectStoreContract):

@@ -3,7 +3,7 @@
 import botocore.session
 import pytest
 
-from resources.object_store.storage_class import CLASSES, class_reads
+from tiering_assets.resources.object_store.storage_class import CLASSES, class_reads
 
 # No class that a rule moves an object of ours to: unknown, so asked by reading.
 ELSEWHERE = {

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
 from tiering_assets.offload_format.decoder import (
     BlockRange,
     BlockWalker,
@@ -15,6 +14,7 @@ from tiering_assets.offload_format.decoder import (
     decode_index,
     iter_block_entries,
 )
+from tiering_assets.resources.errors import FormatError
 
 PAD = bytes.fromhex("fedcdead")
 

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import IntegrityError
 from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format.block import encode_block_header
 from tiering_assets.offload_format.decoder import iter_block_entries
 from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.errors import IntegrityError
 
 ENTRIES = [b"first", b"", b"third entry"]
 PLAN = BlockPlan(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
 from tiering_assets.offload_format import keys
+from tiering_assets.resources.errors import FormatError
 
 UID = UUID("da861b42-3d30-4158-babd-f8a73e5850b7")
 KEY = "da861b42-3d30-4158-babd-f8a73e5850b7-ledger-7"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resources.errors import IntegrityError, RefusedError
 from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.offload_format.layout import BlockPlan, block_bytes_for, plan_layout
+from tiering_assets.resources.errors import IntegrityError, RefusedError
 
 MIB = 1024 * 1024
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.settings import AutoSettings
 from tiering_assets.policy.admission_rules import History, Ready, pack, retry_after, worth_asking
+from tiering_assets.resources.settings import AutoSettings
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOPICS = st.lists(

@@ -9,12 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from resources.errors import BrokerError, SettingsError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import HttpBrokerAdmin
-from resources.pulsar.policy_levels import PolicyLevel, PulsarLevels
-from resources.settings import BrokerSettings, PolicySettings, ReleaseSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.selected import select_from_topic, selected_ids
 from tests.support.sim_clients import Process
@@ -27,6 +21,15 @@ from tiering_assets.policy.policies import check_policies, user_topics
 from tiering_assets.policy.policy import Origin, effective_policy
 from tiering_assets.policy.selection import NotSelected
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import BrokerError, SettingsError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin
+from tiering_assets.resources.pulsar.policy_levels import PolicyLevel, PulsarLevels
+from tiering_assets.resources.settings import BrokerSettings, PolicySettings, ReleaseSettings
 
 TOPIC = "t/ns/persistent/orders"
 GOLDEN = Path(__file__).parents[2] / "golden" / "terminated"

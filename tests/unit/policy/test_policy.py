@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.pulsar.offload_policies import merge_offload_policies
-from resources.pulsar.policy_levels import (
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.policy.policy import Origin, Value, effective_policy, rows
+from tiering_assets.policy.policy_rules import check_policy, refusals
+from tiering_assets.resources.pulsar.offload_policies import merge_offload_policies
+from tiering_assets.resources.pulsar.policy_levels import (
     PolicyLevel,
     PulsarLevels,
     RetentionLimits,
     parse_broker,
     parse_namespace,
 )
-from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
-from tiering_assets.policy.policy import Origin, Value, effective_policy, rows
-from tiering_assets.policy.policy_rules import check_policy, refusals
 
 TOPIC = "persistent://public/default/orders"
 BYTES = "managedLedgerOffloadThresholdInBytes"

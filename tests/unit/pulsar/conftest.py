@@ -2,9 +2,9 @@
 
 import pytest
 
-from resources.pulsar.admin import HttpBrokerAdmin
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin
+from tiering_assets.resources.settings import BrokerSettings
 
 TOKEN = "tok-5f1c2a"
 

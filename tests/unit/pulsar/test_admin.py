@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 import requests
 
-from resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
-from resources.pulsar.activity import TopicActivity
-from resources.pulsar.admin import HttpBrokerAdmin, TopicLoad, TopicPlace
-from resources.pulsar.http import AdminHttp
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
+from tiering_assets.resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
+from tiering_assets.resources.pulsar.activity import TopicActivity
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin, TopicLoad, TopicPlace
+from tiering_assets.resources.pulsar.http import AdminHttp
+from tiering_assets.resources.settings import BrokerSettings
 
 TOPIC = "persistent://public/default/orders"
 NS = "/namespaces/public/default"

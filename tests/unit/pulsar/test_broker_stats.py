@@ -2,9 +2,9 @@
 
 import pytest
 
-from resources.pulsar.admin import HttpBrokerAdmin, TopicLoad, TopicPlace
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
+from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin, TopicLoad, TopicPlace
+from tiering_assets.resources.settings import BrokerSettings
 
 TOPIC = "persistent://public/default/orders"
 TOKEN = "tok-5f1c2a"

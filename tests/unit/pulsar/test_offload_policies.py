@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import BrokerError
-from resources.pulsar.offload_policies import PolicyAnswers, merge_offload_policies
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.pulsar.offload_policies import PolicyAnswers, merge_offload_policies
 
 TOPIC = "persistent://public/default/x"
 BROKER = {

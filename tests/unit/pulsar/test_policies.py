@@ -5,12 +5,17 @@ from urllib.parse import quote
 
 import pytest
 
-from resources.errors import BrokerError, BrokerNotFoundError, FormatError, MetadataError
-from resources.pulsar.policies import PolicyReader
-from resources.pulsar.policy_levels import PolicyLevel, RetentionLimits
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.metastore_sim import Cluster
+from tiering_assets.resources.errors import (
+    BrokerError,
+    BrokerNotFoundError,
+    FormatError,
+    MetadataError,
+)
+from tiering_assets.resources.pulsar.policies import PolicyReader
+from tiering_assets.resources.pulsar.policy_levels import PolicyLevel, RetentionLimits
+from tiering_assets.resources.settings import BrokerSettings
 
 TOPIC = "persistent://public/default/orders"
 NODE = "/admin/policies/public/default"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.pulsar.policy_levels import (
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.pulsar.policy_levels import (
     PolicyLevel,
     RetentionLimits,
     load_json,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.pulsar.topic import FullTopicName, bundle_holds, parse_topic
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.pulsar.topic import FullTopicName, bundle_holds, parse_topic
 
 
 def test_a_name_is_encoded_as_one_path_segment():

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.metastore.offload_context import OffloadContext
 from tests.support.ledger_damage import in_copy, published_again
 from tests.support.ledger_facts import (
     CERTIFICATE,
@@ -19,6 +18,7 @@ from tests.support.ledger_facts import (
 )
 from tiering_assets.quality.ledger_frame import ledger_rows
 from tiering_assets.records.models import SuiteResult
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 
 def row(*, ledgers=None, certificate=CERTIFICATE, **copy):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from resources.errors import SettingsError
 from tests.support.ledger_facts import SOUND
 from tiering_assets.quality.expectations_run import run_suite
 from tiering_assets.quality.ledger_frame import ledger_frame
@@ -13,6 +12,7 @@ from tiering_assets.quality.user_suites import (
     user_findings,
     validate_user_suites,
 )
+from tiering_assets.resources.errors import SettingsError
 
 ROWS = [SOUND.row(20), SOUND.row(21)._replace(listed_entries=90)]
 

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from resources.errors import SettingsError
 from tests.support.ledger_facts import SOUND
 from tiering_assets.quality import expectations_run, user_suites
 from tiering_assets.quality.expectations_run import ExpectationOutcome, run_suite
@@ -14,6 +13,7 @@ from tiering_assets.quality.findings import FailedCheck
 from tiering_assets.quality.ledger_suites import distinct_ids
 from tiering_assets.quality.user_suites import UserSuite, validate_user_suites
 from tiering_assets.quality.verdicts import failed_check
+from tiering_assets.resources.errors import SettingsError
 
 SUITE = {"name": "a suite", "expectations": [{"type": "a kind", "kwargs": {}}]}
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.object_store import records as stored
 from tests.unit.records.examples import AT, EXAMPLES, UID
 from tiering_assets.records.codec import RECORD_TYPES, decode_record, encode_record
 from tiering_assets.records.models import Certificate, Claim, Hold, Outcome
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store import records as stored
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KEY = "outcomes/42/x.json"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.object_store.records import RecordStore
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
+from tiering_assets.resources.object_store.records import RecordStore
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
 OTHER = UUID("317fad33-457f-4d7d-8c56-29d2d4e6f21e")

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import FormatError
-from resources.object_store import records as stored
 from tests.unit.records.examples import EXAMPLES
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.models import Certificate
@@ -24,6 +22,8 @@ from tiering_assets.records.signature import (
     record_digest,
     with_digest,
 )
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.object_store import records as stored
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CERTIFICATE = next(e for e in EXAMPLES if isinstance(e, Certificate))

@@ -5,14 +5,21 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import MetadataConflictError, MetadataUnknownError, RefusedError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.ledgers import LedgerDirectory
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.records.models import LedgerFacts
 from tiering_assets.release import work as release_finish
 from tiering_assets.release.guarded_delete import delete_ledgers
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataUnknownError,
+    RefusedError,
+)
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 PATH = managed_ledger_path(TOPIC)
 

@@ -4,9 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import RefusedError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tests.support.topic_halves import release_topic
@@ -22,6 +19,12 @@ from tiering_assets.release import release
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 PATH = managed_ledger_path(TOPIC)
 

@@ -6,10 +6,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import BrokerError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.activity import TopicActivity
 from tests.support.ledger_damage import changed
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch.pipeline import offload_batch
@@ -21,6 +17,13 @@ from tiering_assets.release import look as release_look
 from tiering_assets.release.evidence import UnjudgedLedgers, gather, judge_all, look_at_ledgers
 from tiering_assets.release.gate import decide_release
 from tiering_assets.release.look import gather_topic
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.activity import TopicActivity
 
 PATH = managed_ledger_path(TOPIC)
 OTHER = UUID(int=7)

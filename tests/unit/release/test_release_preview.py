@@ -2,12 +2,12 @@
 
 import pytest
 
-from resources.errors import MetadataError
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.look.topic.topic_evidence import UnknownShadows, find_shadows
 from tiering_assets.release.gate import MayRelease, NotYet
 from tiering_assets.release.preview import plan_release, plan_releases
+from tiering_assets.resources.errors import MetadataError
 
 GONE = "t/ns/persistent/gone"
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import MetadataError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.release import reread as release_reread
 from tiering_assets.release.reread import reread_before_release
+from tiering_assets.resources.errors import MetadataError
 from tiering_assets.tasks.descriptors import TaskKind
 
 BACK, SOURCE = TaskKind.READ_BACK, TaskKind.READ_SOURCE

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from resources.errors import BrokerError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.change.disturb import see
 from tiering_assets.look.topic.topic_evidence import find_shadows
 from tiering_assets.release.look import gather_topic
+from tiering_assets.resources.errors import BrokerError
 
 
 @pytest.fixture

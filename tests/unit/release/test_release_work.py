@@ -5,13 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import (
-    MetadataConflictError,
-    MetadataUnknownError,
-    RefusedError,
-    StaleEvidenceError,
-)
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tests.support.topic_halves import release_topic, release_work
 from tiering_assets.change import change_topic, topic_change
@@ -23,6 +16,13 @@ from tiering_assets.release import look as release_surroundings
 from tiering_assets.release import work as release_finish
 from tiering_assets.release.reread import Reread
 from tiering_assets.release.work import gate_again, refuse_old_metadata
+from tiering_assets.resources.errors import (
+    MetadataConflictError,
+    MetadataUnknownError,
+    RefusedError,
+    StaleEvidenceError,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 PATH = managed_ledger_path(TOPIC)
 

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from resources.bookkeeper.ledger import BookKeeperState
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.retention.expiry import AgingTopic, judge_by, read_node, survey_expiry
 from tiering_assets.retention.expiry_rules import Kept
 

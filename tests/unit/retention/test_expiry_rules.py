@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.metastore.ledger_info import Position
+from tiering_assets.resources.metastore.ledger_info import Position
 from tiering_assets.retention.expiry_rules import (
     AgingLedger,
     DurableCursor,

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectStoreError
-from resources.metastore.topic_names import managed_ledger_path
-from resources.pulsar.admin import TopicLoad, TopicPlace
-from resources.pulsar.retention import Inactivity
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.idle_topics import ORDERS, PLAIN, IdleTopics
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim, Disturbance
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
+from tiering_assets.resources.pulsar.retention import Inactivity
 from tiering_assets.retention import load_overdue as loading
 from tiering_assets.retention.load_overdue import load_overdue
 from tiering_assets.retention.retention_load import LoadState

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import BrokerError
-from resources.pulsar.retention import Inactivity, parse_inactivity
+from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.pulsar.retention import Inactivity, parse_inactivity
 from tiering_assets.retention.retention_load import (
     LoadGuards,
     over_load_budget,

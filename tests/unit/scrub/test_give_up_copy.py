@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import LedgerNotFoundError, RefusedError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from tests.support.copies import BROKERS, OURS, Copy
 from tests.support.left_behind import PATH
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine
+from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
 from tiering_assets.scrub.give_up_copy import GivenUp, give_up_copy
 
 

@@ -5,8 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import IntegrityError, LedgerNotFoundError, MetadataError, TierkeeperError
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from tests.support.copies import BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_broker_memory import halves
@@ -19,6 +17,16 @@ from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import (
+    IntegrityError,
+    LedgerNotFoundError,
+    MetadataError,
+    TierkeeperError,
+)
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
 from tiering_assets.scrub import heal
 from tiering_assets.scrub.heal import OFFSETS_MOVED, Healed, finish_replacement, heal_topic
 

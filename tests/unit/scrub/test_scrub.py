@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_broker_memory import halves
@@ -14,6 +13,10 @@ from tiering_assets.change import publish
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage, EntryRange, Scrub
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
 from tiering_assets.scrub import scrub as scrubbing
 from tiering_assets.scrub.check import check_copy
 from tiering_assets.scrub.fleet import find_fleet

@@ -5,11 +5,14 @@ from uuid import UUID
 
 import pytest
 
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
 from tests.support.copies import BLOCK_BYTES, BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_scene import TOPIC
 from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
 from tiering_assets.scrub.fleet import find_fleet
 from tiering_assets.scrub.heal import Healed, heal_topic
 from tiering_assets.scrub.scrub import scrub

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from resources.errors import BrokerError
 from tests.support.broker_contract import BrokerContract, BrokerLab
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.resources.errors import BrokerError
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from resources.errors import MetadataUnknownError
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.reasons import Reason
+from tiering_assets.resources.errors import MetadataUnknownError
 
 TOPIC = "t/ns/persistent/orders"
 

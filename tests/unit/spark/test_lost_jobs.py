@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkImportError, PySparkRuntimeError
 
-from resources.errors import PrerequisiteError
+from tiering_assets.resources.errors import PrerequisiteError
 from tiering_assets.spark.lost_jobs import explain
 from tiering_assets.spark.runner import attempt_tag
 

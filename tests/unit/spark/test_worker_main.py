@@ -8,9 +8,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from resources.settings import BookieSettings, BrokerSettings, OffloadSettings, Settings
-from resources.settings import StoreSettings as Store
 from tests.support.sim_ledger import SimBookies, SimLedger
+from tiering_assets.resources.settings import (
+    BookieSettings,
+    BrokerSettings,
+    OffloadSettings,
+    Settings,
+)
+from tiering_assets.resources.settings import StoreSettings as Store
 from tiering_assets.spark.schemas import block_row
 from tiering_assets.spark.worker_main import (
     credentials,

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
-from resources.bookkeeper.ledger import DigestType
-from resources.bookkeeper.pool import BookiePool
-from resources.errors import ObjectStoreError
-from resources.settings import BookieSettings, OffloadSettings, Settings
 from tests.support.bookie_sim import NO_LEDGER
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import PASSWORD, SimBookies, SimLedger
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.settings import BookieSettings, OffloadSettings, Settings
 from tiering_assets.tasks.descriptors import (
     BlockRow,
     ListedPart,

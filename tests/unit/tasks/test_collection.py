@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.errors import BookieNotAuthorizedError
-from resources.spark_master import MIB, memory_overhead_mib
 from tests.support.made_ledger import MadeLedger, MadeWorker
+from tiering_assets.resources.errors import BookieNotAuthorizedError
+from tiering_assets.resources.spark_master import MIB, memory_overhead_mib
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tasks.worker import run_task
 

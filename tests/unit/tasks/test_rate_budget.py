@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from resources.errors import SettingsError
-from resources.settings import BudgetSettings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import BudgetSettings
 from tiering_assets.tasks.rate_budget import (
     NAMES,
     REREAD_REQUESTS,

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from resources import ending
-from resources.errors import FormatError, ObjectStoreError, SettingsError
-from resources.settings import BudgetSettings, Settings, SparkSettings
+from tiering_assets.resources import ending
+from tiering_assets.resources.errors import FormatError, ObjectStoreError, SettingsError
+from tiering_assets.resources.settings import BudgetSettings, Settings, SparkSettings
 from tiering_assets.tasks.rate_budget import REREAD_S, WINDOW_S
 from tiering_assets.tasks.rates import Rates, parts_of
 

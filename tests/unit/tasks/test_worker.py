@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from resources.object_store.s3 import S3ObjectStore
-from resources.settings import BookieSettings, Settings, StoreSettings
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import SimBookies, SimLedger
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
+from tiering_assets.resources.settings import BookieSettings, Settings, StoreSettings
 from tiering_assets.tasks.descriptors import ListedPart
 from tiering_assets.tasks.rates import Rates
 from tiering_assets.tasks.runner import LocalRunner

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectNotFoundError, RefusedError
 from tests.support.copies import BROKERS, OURS, PAYLOADS, Copy
 from tests.support.sim_scene import TOPIC
 from tiering_assets.look.ledger import object_class
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import ObjectNotFoundError, RefusedError
 from tiering_assets.verify import object_check
 from tiering_assets.verify.object_check import (
     check_object,

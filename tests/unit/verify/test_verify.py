@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from resources.bookkeeper.ledger import DigestType
-from resources.errors import IntegrityError, ObjectNotFoundError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.batch import pipeline
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.bookkeeper.ledger import DigestType
+from tiering_assets.resources.errors import IntegrityError, ObjectNotFoundError
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.verify import verify
 from tiering_assets.verify.verify import verify_attempts

@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from resources.errors import ObjectNotFoundError, ObjectStoreError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import ObjectNotFoundError, ObjectStoreError, RefusedError
 from tiering_assets.verify.reverify import Reverified, certified_copy
 from tiering_assets.verify.verify_again import verify_again, verify_object
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resources.errors import IntegrityError
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
 from tiering_assets.cli.shared.selection import LedgerIds, require_one_choice
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources.errors import IntegrityError
 
 if TYPE_CHECKING:
     from tiering_assets.audit.audit_findings import AuditReport
@@ -92,8 +92,8 @@ def verify(
 def _record(
     session: Session, report: AuditReport, look_again: Callable[[list[int]], AuditReport]
 ) -> int:
-    from resources.object_store.s3 import S3ObjectStore
     from tiering_assets.audit.audit_damage import record_audited
+    from tiering_assets.resources.object_store.s3 import S3ObjectStore
 
     objects = S3ObjectStore(session.settings.store)
     return record_audited(objects, report, look_again, narrate=session.progress)

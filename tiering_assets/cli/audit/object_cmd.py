@@ -19,8 +19,8 @@ from tiering_assets.cli.shared.output import (
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from resources.object_store.store import ObjectHead
     from tiering_assets.records.models import EntryRange
+    from tiering_assets.resources.object_store.store import ObjectHead
     from tiering_assets.verify.object_check import ObjectSight
 
 app = typer.Typer(

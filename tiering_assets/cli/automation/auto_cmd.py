@@ -73,8 +73,8 @@ def status(session: Session) -> None:
 
 
 def _write(session: Session, *, value: bool) -> str:
-    from resources.errors import SettingsError
-    from resources.settings_file import write_switch
+    from tiering_assets.resources.errors import SettingsError
+    from tiering_assets.resources.settings_file import write_switch
 
     if "auto.enabled" in session.flags:
         raise SettingsError("auto.enabled is what this command writes: leave --set out")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from resources.settings import Settings
+    from tiering_assets.resources.settings import Settings
 
 
 def loaded_settings() -> Settings:
     """SettingsError names the setting and its origin."""
-    from resources.settings_sources import load_settings
+    from tiering_assets.resources.settings_sources import load_settings
 
     return load_settings().settings

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resources.errors import SettingsError
 from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import print_document, print_error, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources.errors import SettingsError
 
 if TYPE_CHECKING:
     from tiering_assets.defs.rebuild import Rebuilt

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.cli.batch.estimate_output import requests_document
 from tiering_assets.cli.batch.offload_output import (
     RunnerOption,
@@ -26,6 +25,7 @@ from tiering_assets.cli.shared.selection import (
     require_one_choice,
 )
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
 
 if TYPE_CHECKING:
     from tiering_assets.ground.reasons import Wait

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resources.errors import TierkeeperError
 from tiering_assets.cli.explain.ledger_cmd import app
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import worst
@@ -31,6 +30,7 @@ from tiering_assets.cli.shared.selection import (
     require_one_choice,
 )
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tiering_assets.batch.release_batch import ReleaseOutcome

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resources.errors import TierkeeperError
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import human_bytes, print_error
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tiering_assets.batch.pipeline import LedgerOutcome

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resources.errors import FormatError
 from tiering_assets.cli.batch.estimate_output import estimate_document, print_estimate
 from tiering_assets.cli.batch.offload_output import (
     RunnerOption,
@@ -25,6 +24,7 @@ from tiering_assets.cli.shared.output import (
 )
 from tiering_assets.cli.shared.selection import managed_ledgers
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.resources.errors import FormatError
 
 if TYPE_CHECKING:
     from tiering_assets.batch.offload_prefix import PrefixPlan, PrefixProgress

@@ -140,8 +140,8 @@ def _scope(ledger: int | None, topic: str | None, namespace: str | None, everyth
 
 
 def _topic(topic: str) -> Scope:
-    from resources.errors import FormatError
     from tiering_assets.look.brakes.scopes import topic_scope
+    from tiering_assets.resources.errors import FormatError
 
     try:
         return topic_scope(topic)

@@ -134,8 +134,8 @@ def list_pauses(session: Session) -> None:
 
 
 def _scope(topic: str | None, namespace: str | None, everything: bool) -> Scope:
-    from resources.errors import FormatError
     from tiering_assets.look.brakes.scopes import namespace_scope, topic_scope
+    from tiering_assets.resources.errors import FormatError
 
     try:
         return chosen_scope(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from resources.object_store.store import ObjectHead
 from tiering_assets.cli.shared.output import (
     NOTHING,
     human_bytes,
@@ -15,6 +14,7 @@ from tiering_assets.cli.shared.output import (
 )
 from tiering_assets.explain.ledger_report import AttemptReport, LedgerReport
 from tiering_assets.records.models import Publication, Quarantine
+from tiering_assets.resources.object_store.store import ObjectHead
 
 
 def page_document(report: LedgerReport) -> dict[str, Any]:

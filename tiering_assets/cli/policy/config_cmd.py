@@ -39,7 +39,7 @@ def show(
 
     Flags (--set) beat the environment, the environment beats the file, the file beats the default.
     """
-    from resources.settings_sources import DEFAULT_ORIGIN, describe
+    from tiering_assets.resources.settings_sources import DEFAULT_ORIGIN, describe
 
     rows = [
         row for row in describe(session.loaded()) if not changed or row.origin != DEFAULT_ORIGIN

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resources.errors import TierkeeperError
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS, worst
 from tiering_assets.cli.shared.output import (
@@ -19,6 +18,7 @@ from tiering_assets.cli.shared.output import (
 )
 from tiering_assets.cli.shared.selection import Topic, managed_ledgers
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack

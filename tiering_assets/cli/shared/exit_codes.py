@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import resources.errors as errors
-from resources.ending import INTERRUPTED
-from resources.errors import TierkeeperError
+import tiering_assets.resources.errors as errors
+from tiering_assets.resources.ending import INTERRUPTED
+from tiering_assets.resources.errors import TierkeeperError
 
 DONE = 0
 FINDINGS = 1

@@ -52,8 +52,8 @@ def require_one_choice(**choices: object) -> None:
 
 def managed_ledgers(stack: Stack, topic: str) -> list[str]:
     """Managed ledgers of a topic, or of each partition. Usage error when metadata has none."""
-    from resources.errors import FormatError
-    from resources.metastore.topic_names import parse_topic_name, with_scheme
+    from tiering_assets.resources.errors import FormatError
+    from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 
     full = with_scheme(topic)
     try:
@@ -78,8 +78,8 @@ def managed_ledgers(stack: Stack, topic: str) -> list[str]:
 
 def by_topic(stack: Stack, ledger_ids: Sequence[int]) -> dict[str, list[int]]:
     """Ledgers grouped by their managed ledger. LedgerNotFoundError for one that nobody knows."""
-    from resources.errors import LedgerNotFoundError
     from tiering_assets.look.ledger.survey import ml_names_of
+    from tiering_assets.resources.errors import LedgerNotFoundError
 
     names = ml_names_of(stack, ledger_ids)
     unknown = sorted(set(ledger_ids) - set(names))

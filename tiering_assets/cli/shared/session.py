@@ -19,12 +19,12 @@ from uuid import uuid4
 
 import typer
 
-from resources.plain_text import plain
+from tiering_assets.resources.plain_text import plain
 
 if TYPE_CHECKING:
-    from resources.settings import Settings
-    from resources.settings_sources import LoadedSettings
     from tiering_assets.ground.stack import Stack
+    from tiering_assets.resources.settings import Settings
+    from tiering_assets.resources.settings_sources import LoadedSettings
 
 
 class LogFormat(StrEnum):
@@ -53,7 +53,7 @@ class Session:
     def loaded(self) -> LoadedSettings:
         """Settings and where each came from. SettingsError for anything wrong with them."""
         if self._loaded is None:
-            from resources.settings_sources import load_settings
+            from tiering_assets.resources.settings_sources import load_settings
 
             self._loaded = load_settings(self.flags, file=self.config)
         return self._loaded

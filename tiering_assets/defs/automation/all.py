@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dagster as dg
 
-from resources.settings import Settings
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.periodic import backlog_due, verify_due
 from tiering_assets.defs.automation.retire import retire_partitions
@@ -16,6 +15,7 @@ from tiering_assets.defs.automation.tick import automatic
 from tiering_assets.defs.jobs import define_jobs
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
+from tiering_assets.resources.settings import Settings
 
 _MINUTES_5 = 300.0
 

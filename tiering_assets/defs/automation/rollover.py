@@ -17,8 +17,8 @@ from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
 from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
-    from resources.metastore.ledger_info import LedgerInfo
     from tiering_assets.look.topic.user_topics import Topic
+    from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 
 OVERLAP_MS = 120_000
 _TOLD_MAX = 5000

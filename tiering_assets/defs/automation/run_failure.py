@@ -30,7 +30,7 @@ def run_failure_sensor(cluster: ClusterNames, jobs: list[AssetJob]) -> dg.Sensor
     def run_failure(
         context: dg.RunFailureSensorContext, tiering_stack: TieringStack
     ) -> dg.SkipReason | None:
-        from resources.webhook import post_webhook
+        from tiering_assets.resources.webhook import post_webhook
 
         auto = tiering_stack.load().auto
         if not auto.enabled or not auto.webhook_url:

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from resources.metastore.store import MetadataStore, Node
-from resources.metastore.topic_names import managed_ledger_path
-from resources.metastore.topics import TopicDirectory
 from tiering_assets.defs.automation.wake import TICK_S, Wake
+from tiering_assets.resources.metastore.store import MetadataStore, Node
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 KEPT_S = 60.0
 KEPT_BYTES = 64 * 1024**2  # of nodes: 30,000 topics of 2 KiB; beyond, the oldest are read again

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.errors import PrerequisiteError
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
 from tiering_assets.defs.shared.batches import markdown_cell
 from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.resources.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     from tiering_assets.automation.stuck_rules import Stuck
@@ -26,10 +26,10 @@ SCHEMA = "tierkeeper/stuck/1"
 
 def stuck(tick: Tick) -> Result:
     """Look for dead claims, ledgers open too long and topics whose retention nobody applies."""
-    from resources.webhook import post_webhook
     from tiering_assets.automation.rounds import walk
     from tiering_assets.automation.stuck import StuckTopics, dead_claims
     from tiering_assets.policy.policies import open_policies
+    from tiering_assets.resources.webhook import post_webhook
 
     with open_policies(tick.stack) as policies:
         looked = walk(

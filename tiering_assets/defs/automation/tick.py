@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from resources.errors import TierkeeperError
-from resources.metastore.topic_names import managed_ledger_path
-from resources.settings import AutoSettings, Settings
 from tiering_assets.defs.automation.cursor import Read, read_cursor, write_cursor
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.wake import TICK_S
@@ -25,6 +22,9 @@ from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import read_history
 from tiering_assets.policy.admission_rules import History
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.settings import AutoSettings, Settings
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack

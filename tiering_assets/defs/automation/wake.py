@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from resources.errors import TierkeeperError
-from resources.settings import MetadataSettings
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.settings import MetadataSettings
 
 TICK_S = 5.0  # how often a sensor asks whether anything changed
 
@@ -34,7 +34,7 @@ class _Last:
 
 
 def _connect(settings: MetadataSettings) -> Watches:
-    from resources.metastore.zookeeper_watches import ZooKeeperWatches
+    from tiering_assets.resources.metastore.zookeeper_watches import ZooKeeperWatches
 
     return ZooKeeperWatches(
         settings.store,

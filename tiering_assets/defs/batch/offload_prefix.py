@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.errors import TierkeeperError
-from resources.metastore.topic_names import parse_topic_name, with_scheme
 from tiering_assets.defs.shared.batches import OffloadBatch
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.resources import narrate
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 
 if TYPE_CHECKING:
     from tiering_assets.batch.offload_prefix import PrefixPlan

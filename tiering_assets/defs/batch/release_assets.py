@@ -164,10 +164,10 @@ def _plan(
     stack: "Stack", ledger_ids: Sequence[int], acknowledged: str | None
 ) -> "tuple[Written, list[ReleaseOutcome]]":
     """The plan, and an error for each ledger that nobody knows."""
-    from resources.errors import LedgerNotFoundError
     from tiering_assets.batch.release_batch import ReleaseOutcome
     from tiering_assets.batch.release_plan import make_plan
     from tiering_assets.look.ledger.survey import ml_names_of
+    from tiering_assets.resources.errors import LedgerNotFoundError
 
     owners = ml_names_of(stack, ledger_ids)
     topics: dict[str, list[int]] = {}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.errors import TierkeeperError
 from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import log_evaluation
@@ -26,12 +25,13 @@ from tiering_assets.explain.objectives import (
     decide_objectives,
     worst_level,
 )
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
-    from resources.settings import ObjectiveSettings
     from tiering_assets.explain.backlog import ExplainedLedger
     from tiering_assets.explain.lag_figures import Figures, FleetFigures
     from tiering_assets.ground.stack import Stack
+    from tiering_assets.resources.settings import ObjectiveSettings
 
 _NAMESPACES_SHOWN = 50
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import dagster as dg
 from pydantic import Field
 
-from resources.metastore.topic_names import parse_topic_name
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import Context
+from tiering_assets.resources.metastore.topic_names import parse_topic_name
 
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
 

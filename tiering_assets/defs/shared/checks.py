@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.errors import ExpectationError, FormatError, IntegrityError
 from tiering_assets.defs.shared.batches import reasons_table
 from tiering_assets.defs.shared.metadata import Metadata, suite_metadata
 from tiering_assets.defs.shared.names import ClusterNames
@@ -23,6 +22,7 @@ from tiering_assets.defs.shared.preview_api import (
     partitioned_check,
     tell_evaluation,
 )
+from tiering_assets.resources.errors import ExpectationError, FormatError, IntegrityError
 
 if TYPE_CHECKING:
     from tiering_assets.records.models import SuiteResult

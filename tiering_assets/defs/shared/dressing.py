@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from resources.errors import SettingsError
-from resources.settings import DagsterSettings
 from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import DagsterSettings
 
 _OWNER = re.compile(r"team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+", re.ASCII)
 

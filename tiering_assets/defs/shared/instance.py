@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from resources.errors import SettingsError
+from tiering_assets.resources.errors import SettingsError
 
 _ADVICE = "give the folder that dagster-webserver and dagster-daemon run with"
 

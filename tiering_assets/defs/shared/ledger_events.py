@@ -25,12 +25,12 @@ from tiering_assets.defs.shared.metadata import (
 from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
-    from resources.metastore.ledgers import LedgerNode
     from tiering_assets.batch.release_batch import ReleaseRecords
     from tiering_assets.defs.shared.preview_api import Evaluation
     from tiering_assets.look.ledger.survey import LedgerView
     from tiering_assets.records.models import Certificate, Publication
     from tiering_assets.records.stored import Stored
+    from tiering_assets.resources.metastore.ledgers import LedgerNode
 
 
 def sealed_event(cluster: ClusterNames, view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:

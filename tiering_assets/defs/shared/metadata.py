@@ -14,8 +14,8 @@ import dagster as dg
 from tiering_assets.defs.shared.partitions import partition_key
 
 if TYPE_CHECKING:
-    from resources.bookkeeper.ledger import EnsembleFragment
     from tiering_assets.records.models import Certificate, ObjectFacts, Publication, SuiteResult
+    from tiering_assets.resources.bookkeeper.ledger import EnsembleFragment
 
 Metadata = Mapping[str, dg.MetadataValue]
 _MB = 1_000_000
@@ -170,7 +170,7 @@ def _ledger(certificate: Certificate) -> Metadata:
 
 def topic_text(ml_name: str) -> str:
     """`persistent://…` of a managed-ledger name, as people know it."""
-    from resources.metastore.topic_names import parse_managed_ledger_name
+    from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
     return str(parse_managed_ledger_name(ml_name))
 

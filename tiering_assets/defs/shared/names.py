@@ -14,8 +14,8 @@ from functools import cached_property
 
 import dagster as dg
 
-from resources.errors import SettingsError
-from resources.settings import DagsterSettings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.settings import DagsterSettings
 
 CLUSTER_TAG = "tierkeeper/cluster"
 _CLUSTER = re.compile(r"[A-Za-z0-9_]+", re.ASCII)

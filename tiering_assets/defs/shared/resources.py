@@ -11,12 +11,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from resources.dagster_resources import TierkeeperSettings
-from resources.errors import SettingsError
-from resources.plain_text import plain
-from resources.settings import Settings
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import Context
+from tiering_assets.resources.dagster_resources import TierkeeperSettings
+from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.plain_text import plain
+from tiering_assets.resources.settings import Settings
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Narrate, Stack

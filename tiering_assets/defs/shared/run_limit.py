@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.errors import SettingsError
 from tiering_assets.look.brakes.budget import read_wanted
+from tiering_assets.resources.errors import SettingsError
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.errors import FormatError
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.scopes import EVERYTHING, Scope, ledger_scope, scopes_of
@@ -19,6 +18,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, ScopeHold
 from tiering_assets.records.pause_models import Pause
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError
 
 BrakeRecord = Hold | ScopeHold | Pause
 

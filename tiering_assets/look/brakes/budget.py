@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
-from resources.settings import Settings
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import Budget
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError, ObjectConflictError, ObjectExistsError
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.budget_record import rates_of
 from tiering_assets.tasks.rate_budget import NAMES, limit_of, smallest_rate, wanted_rates
 from tiering_assets.tasks.rates import parts_of

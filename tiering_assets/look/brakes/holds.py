@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import uuid4
 
-from resources.errors import LedgerNotFoundError, RefusedError
-from resources.pulsar.retention import Retention
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
@@ -19,6 +17,8 @@ from tiering_assets.look.brakes.scopes import Scope, still_braked
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold, HoldLift, ScopeHold
+from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
+from tiering_assets.resources.pulsar.retention import Retention
 
 
 def still_held(stack: Stack, ml_names: Iterable[str]) -> dict[str, str]:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from enum import Enum
 from hashlib import sha256
 
-from resources.errors import ObjectNotFoundError
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.errors import ObjectNotFoundError
 
 
 class Taken(Enum):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from resources.errors import FormatError
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.own_policy import PauseInForce, TieringMode, switched_off
 from tiering_assets.ground.reasons import Wait
@@ -28,6 +27,7 @@ from tiering_assets.look.brakes.scopes import Scope, still_braked, topics_covere
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.pause_models import Pause, PauseLift
+from tiering_assets.resources.errors import FormatError
 
 
 def pauses_on(pauses: Brakes, ml_name: str) -> tuple[PauseInForce, ...]:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from resources.errors import FormatError, RefusedError
-from resources.metastore.topic_names import (
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.records import keys
+from tiering_assets.resources.errors import FormatError, RefusedError
+from tiering_assets.resources.metastore.topic_names import (
     parse_managed_ledger_name,
     parse_topic_name,
     with_scheme,
 )
-from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.topic_evidence import topic_of
-from tiering_assets.records import keys
 
 
 @dataclass(frozen=True, slots=True)

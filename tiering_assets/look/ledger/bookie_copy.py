@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from resources.errors import TierkeeperError
-from resources.metastore.ledgers import LedgerNode
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import resolve_all
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 
 # How a claim is dropped, so that it is never taken for a dead one; far more than a claim lives.
 _DATED_BACK = timedelta(days=1)

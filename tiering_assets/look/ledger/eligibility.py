@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
-from resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,15 @@ because of its class is a no; any other failure says nothing and is an error.
 
 from __future__ import annotations
 
-from resources.errors import ObjectArchivedError, ObjectStoreError, ObjectTooLargeError
-from resources.object_store.storage_class import class_reads
-from resources.object_store.store import ObjectHead, StoredObject
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
+from tiering_assets.resources.errors import (
+    ObjectArchivedError,
+    ObjectStoreError,
+    ObjectTooLargeError,
+)
+from tiering_assets.resources.object_store.storage_class import class_reads
+from tiering_assets.resources.object_store.store import ObjectHead, StoredObject
 
 
 def can_be_read(stack: Stack, head: ObjectHead) -> bool:

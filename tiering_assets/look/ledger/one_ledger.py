@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.errors import FormatError, LedgerNotFoundError
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.topics import decode_topic
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
 from tiering_assets.look.ledger.claims import read_claim
@@ -25,6 +22,9 @@ from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Claim
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError, LedgerNotFoundError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.topics import decode_topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from resources.bookkeeper.ledger_metadata import index_ledger_metadata
-from resources.errors import BookieError, FormatError, IntegrityError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from resources.metastore.ledgers import LedgerNode
-from resources.metastore.store import Node
-from resources.metastore.topic_names import never_touched
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import (
@@ -25,6 +19,12 @@ from tiering_assets.look.ledger.eligibility import (
 )
 from tiering_assets.offload_format.layout import BlockPlan, block_bytes_for, plan_layout
 from tiering_assets.records.models import LedgerFacts
+from tiering_assets.resources.bookkeeper.ledger_metadata import index_ledger_metadata
+from tiering_assets.resources.errors import BookieError, FormatError, IntegrityError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.metastore.store import Node
+from tiering_assets.resources.metastore.topic_names import never_touched
 from tiering_assets.tasks.descriptors import LedgerSource
 
 

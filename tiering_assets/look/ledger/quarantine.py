@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
-from resources.errors import FormatError
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Quarantine
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources.errors import FormatError
 
 
 class HasBook(Protocol):

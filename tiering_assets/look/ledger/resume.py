@@ -17,14 +17,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from resources.errors import FormatError, ObjectConflictError, ObjectExistsError, TierkeeperError
-from resources.object_store.store import Part
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import is_quarantined
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, Outcome
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import (
+    FormatError,
+    ObjectConflictError,
+    ObjectExistsError,
+    TierkeeperError,
+)
+from tiering_assets.resources.object_store.store import Part
 
 
 @dataclass(frozen=True, slots=True)

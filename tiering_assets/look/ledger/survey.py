@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from resources.metastore.store import Node
 from tiering_assets.ground.evidence import lag_elapsed
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
@@ -34,6 +31,9 @@ from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
+from tiering_assets.resources.metastore.store import Node
 
 UNFINISHED = frozenset(
     {LedgerState.SEALED, LedgerState.COPIED, LedgerState.VERIFIED, LedgerState.QUARANTINED}

@@ -16,13 +16,13 @@ from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
-from resources.errors import IntegrityError, SettingsError
-from resources.object_store.store import ObjectHead, StoredObject, kept_version
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
+from tiering_assets.resources.errors import IntegrityError, SettingsError
+from tiering_assets.resources.object_store.store import ObjectHead, StoredObject, kept_version
 from tiering_assets.tasks.descriptors import BlockRow
 
 SAMPLED_EVERY: Final = 10  # of a ledger's blocks, with verify.second_replica = sample

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import TypeVar
 
-from resources.errors import BrokerError, FormatError
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bookie_room import (
@@ -24,6 +23,7 @@ from tiering_assets.look.topic.bookie_room import (
 )
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.errors import BrokerError, FormatError
 
 SETTINGS_AGE_S = 300.0
 LOCAL_POLICIES = "/admin/local-policies"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from resources.errors import RefusedError
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.brokers_seen import KnownBrokers, look_at_brokers
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokerGone
+from tiering_assets.resources.errors import RefusedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from resources.errors import ObjectStoreError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.store import Node
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.broker_memory import remember, to_ask
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokerGone, BrokersSeen, SeenBroker
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import ObjectStoreError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.store import Node
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 
 LOOK_EVERY_S = 60.0  # at what is registered, for the record; locate itself asks anew
 REFRESH = timedelta(hours=1)

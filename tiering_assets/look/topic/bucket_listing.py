@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from resources.object_store.store import ObjectSummary, Upload
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.resources.object_store.store import ObjectSummary, Upload
 
 Pair = tuple[int, UUID]
 

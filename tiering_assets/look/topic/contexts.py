@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from resources.errors import FormatError
-from resources.metastore.topics import decode_topic
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bucket_listing import Pair
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.topics import decode_topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from resources.errors import FormatError
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.offload_context import OffloadContext
 from tiering_assets.ground.evidence import counts_for
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication, PublishedLedger
 from tiering_assets.records.stored import Stored
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 Pair = tuple[int, UUID]
 PublicationKeys = Mapping[str, Sequence[str]]

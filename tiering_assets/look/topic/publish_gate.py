@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from resources.errors import BrokerError, FormatError, RefusedError
-from resources.metastore.envelope import is_compressed
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.topic_names import (
-    SHADOW_SOURCE_PROPERTY,
-    never_touched,
-    parse_managed_ledger_name,
-)
-from resources.metastore.topics import decode_topic
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.topic.publish_gate import (
@@ -29,6 +20,15 @@ from tiering_assets.look.topic.publish_gate import (
     broker_seen,
 )
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.errors import BrokerError, FormatError, RefusedError
+from tiering_assets.resources.metastore.envelope import is_compressed
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.topic_names import (
+    SHADOW_SOURCE_PROPERTY,
+    never_touched,
+    parse_managed_ledger_name,
+)
+from tiering_assets.resources.metastore.topics import decode_topic
 
 
 class Shadows:

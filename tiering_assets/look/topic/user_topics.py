@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from resources.errors import FormatError, TierkeeperError
-from resources.metastore.ledger_info import ManagedLedger
-from resources.metastore.store import Node
-from resources.metastore.topic_names import never_touched
-from resources.metastore.topics import decode_topic
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.errors import FormatError, TierkeeperError
+from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.store import Node
+from tiering_assets.resources.metastore.topic_names import never_touched
+from tiering_assets.resources.metastore.topics import decode_topic
 
 _AHEAD = 256  # nodes that are read before the first of them is given out
 

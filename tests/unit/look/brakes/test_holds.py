@@ -2,12 +2,12 @@
 
 import pytest
 
-from resources.errors import LedgerNotFoundError, ObjectNotFoundError
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.brakes.holds import hold, lift_hold, still_held
 from tiering_assets.look.brakes.scopes import EVERYTHING, Scope, namespace_scope, scopes_of
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import LedgerNotFoundError, ObjectNotFoundError
 
 WHO = {"reason": "court", "author": "ops"}
 WHOLE = "t/ns/persistent/orders"

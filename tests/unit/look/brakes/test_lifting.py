@@ -4,9 +4,9 @@ from hashlib import sha256
 
 import pytest
 
-from resources.errors import ObjectNotFoundError
 from tests.support.sim_scene import Scene
 from tiering_assets.look.brakes.lifting import Taken, take_away
+from tiering_assets.resources.errors import ObjectNotFoundError
 
 KEY = "holds/7.json"
 

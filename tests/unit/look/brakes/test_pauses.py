@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import FormatError, ObjectStoreError, RefusedError
-from resources.settings import BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
@@ -30,6 +28,8 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.pause_models import Pause, PauseLift
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import FormatError, ObjectStoreError, RefusedError
+from tiering_assets.resources.settings import BrokerSettings
 from tiering_assets.verify.verify import verify_attempts
 
 TOPIC = "t/ns/persistent/orders"

@@ -2,7 +2,6 @@
 
 import pytest
 
-from resources.errors import FormatError, RefusedError
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.look.brakes.scopes import (
     EVERYTHING,
@@ -15,6 +14,7 @@ from tiering_assets.look.brakes.scopes import (
     topic_scope,
     topics_covered,
 )
+from tiering_assets.resources.errors import FormatError, RefusedError
 
 WHOLE = "t/ns/persistent/parts"
 PARTITION = f"{WHOLE}-partition-3"

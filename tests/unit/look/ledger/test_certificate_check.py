@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from resources.object_store.store import StoredObject
 from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tiering_assets.ground.record_book import RecordBook
@@ -14,6 +13,7 @@ from tiering_assets.look.ledger.verification import (
     head_differences,
     object_differences,
 )
+from tiering_assets.resources.object_store.store import StoredObject
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 
 STORE = SimulatedObjectStore()

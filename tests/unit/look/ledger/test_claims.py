@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import ObjectExistsError
 from tests.support.sim_scene import Scene
 from tiering_assets.look.ledger.claims import claim_ledger, drop_claim, read_claim
 from tiering_assets.records import keys
+from tiering_assets.resources.errors import ObjectExistsError
 
 
 @pytest.fixture

@@ -3,9 +3,6 @@ from uuid import UUID
 
 import pytest
 
-from resources.bookkeeper.ledger import BookKeeperState, EnsembleFragment, LedgerMetadata
-from resources.metastore.ledger_info import LedgerInfo
-from resources.metastore.offload_context import OffloadContext
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.eligibility import (
     MayCopy,
@@ -13,6 +10,13 @@ from tiering_assets.look.ledger.eligibility import (
     decide_offload,
     owner_of,
 )
+from tiering_assets.resources.bookkeeper.ledger import (
+    BookKeeperState,
+    EnsembleFragment,
+    LedgerMetadata,
+)
+from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 ML_NAME = "public/default/persistent/orders"
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")

@@ -9,14 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from resources.errors import (
-    EntryUnavailableError,
-    IntegrityError,
-    MetadataError,
-    ObjectStoreError,
-    PrerequisiteError,
-)
-from resources.settings import AutoSettings, BrokerSettings
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_faults import Fate
@@ -33,6 +25,14 @@ from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.policy.admission_rules import retry_after
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
+from tiering_assets.resources.errors import (
+    EntryUnavailableError,
+    IntegrityError,
+    MetadataError,
+    ObjectStoreError,
+    PrerequisiteError,
+)
+from tiering_assets.resources.settings import AutoSettings, BrokerSettings
 from tiering_assets.spark.runner import open_spark_runner
 
 TOPIC = "t/ns/persistent/orders"

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from resources.errors import IntegrityError
 from tests.support.sim_scene import Scene
 from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
@@ -14,6 +13,7 @@ from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.claims import claim_ledger, live_claims
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.resume import list_failures, read_failure
+from tiering_assets.resources.errors import IntegrityError
 
 OTHER = "t/ns/persistent/others"
 

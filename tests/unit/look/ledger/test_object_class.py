@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import ObjectStoreError
 from tests.support.copies import Copy
 from tiering_assets.look.ledger.object_class import can_be_read, read_unless_archived
+from tiering_assets.resources.errors import ObjectStoreError
 
 
 @pytest.fixture

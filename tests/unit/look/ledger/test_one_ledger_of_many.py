@@ -4,8 +4,6 @@ from collections import Counter
 
 import pytest
 
-from resources.errors import LedgerNotFoundError, TierkeeperError
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.explain.backlog import explain_ledger
 from tiering_assets.explain.ledger_report import report_ledger
@@ -14,6 +12,8 @@ from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import survey
+from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 CALLS_MAX = 15
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topic_names import SHADOW_SOURCE_PROPERTY, managed_ledger_path
 from tests.support.sim_cluster import SimCluster
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.explain.ledger_report import report_ledger
@@ -14,6 +12,14 @@ from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger import plan
 from tiering_assets.look.ledger.eligibility import MayCopy
 from tiering_assets.look.ledger.plan import decide_sight, look_at, plan_ledger
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topic_names import (
+    SHADOW_SOURCE_PROPERTY,
+    managed_ledger_path,
+)
 
 PATH = managed_ledger_path(TOPIC)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import SettingsError
 from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.look.ledger.verification import second_read_differences, second_read_parts
+from tiering_assets.resources.errors import SettingsError
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 
 

@@ -4,8 +4,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from resources.metastore.ledger_info import decode_managed_ledger, encode_managed_ledger
-from resources.metastore.topics import TopicDirectory
 from tests.support.left_behind import PATH, leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.look.brakes.holds import hold
@@ -18,6 +16,11 @@ from tiering_assets.look.ledger.states import LedgerState, StateEvidence
 from tiering_assets.look.ledger.survey import ml_names_of, survey_topics
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
+from tiering_assets.resources.metastore.ledger_info import (
+    decode_managed_ledger,
+    encode_managed_ledger,
+)
+from tiering_assets.resources.metastore.topics import TopicDirectory
 from tiering_assets.verify.damage import Broken, record_damage
 
 S = LedgerState

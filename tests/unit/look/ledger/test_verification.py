@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.errors import IntegrityError
 from tiering_assets.look.ledger.verification import find_differences, rows_by_part
 from tiering_assets.offload_format.digests import object_digest
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 
 PLAN = (

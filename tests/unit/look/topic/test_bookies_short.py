@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from resources.errors import RefusedError
-from resources.metastore.topic_names import managed_ledger_path
 from tests.support.at_effect import at_effect
 from tests.support.sim_clients import Process
 from tests.support.sim_cluster import BOOKIE
@@ -23,6 +21,8 @@ from tiering_assets.records.models import Attempt
 from tiering_assets.release.guarded_delete import delete_ledgers
 from tiering_assets.release.preview import plan_release
 from tiering_assets.release.work import Released
+from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 TOPIC = "t/ns/persistent/orders"
 CANARY = "t/ns/persistent/canary"

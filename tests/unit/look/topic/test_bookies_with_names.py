@@ -4,21 +4,21 @@ from contextlib import ExitStack
 
 import pytest
 
-from resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
-from resources.bookkeeper.ledger import (
+from tests.support.metastore_sim import Cluster
+from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.sim_ledger import IDS, PASSWORD, SimBookies, SimLedger
+from tiering_assets.look.ledger.plan import lay_out, resolve_all
+from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
+from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
-from resources.bookkeeper.ledger_metadata import encode_ledger_metadata
-from resources.errors import EntryUnavailableError, MetadataError
-from resources.metastore.ledgers import LedgerDirectory
-from resources.settings import BookieSettings, Settings
-from tests.support.metastore_sim import Cluster
-from tests.support.object_store_sim import SimulatedObjectStore
-from tests.support.sim_ledger import IDS, PASSWORD, SimBookies, SimLedger
-from tiering_assets.look.ledger.plan import lay_out, resolve_all
+from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
+from tiering_assets.resources.errors import EntryUnavailableError, MetadataError
+from tiering_assets.resources.metastore.ledgers import LedgerDirectory
+from tiering_assets.resources.settings import BookieSettings, Settings
 from tiering_assets.tasks.descriptors import LedgerSource, TaskKind, decode_task, encode_task
 from tiering_assets.tasks.lengths import stored_lengths
 from tiering_assets.tasks.runner import LocalRunner

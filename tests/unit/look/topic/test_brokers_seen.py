@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from resources.errors import ObjectStoreError, RefusedError
-from resources.pulsar.admin import TopicLoad, TopicPlace
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.change.confirm import NOT_LOADED, reload_topic
@@ -19,6 +17,8 @@ from tiering_assets.look.topic import brokers_seen
 from tiering_assets.look.topic.broker_list import list_brokers, say_gone
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokersSeen
+from tiering_assets.resources.errors import ObjectStoreError, RefusedError
+from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 
 TOPIC = "t/ns/persistent/orders"
 FIRST, SECOND = "10.0.0.1:8080", "10.0.0.2:8080"

@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from resources.metastore.topics import TopicDirectory
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.look.topic.bucket_listing import list_bucket
 from tiering_assets.look.topic.contexts import read_contexts
 from tiering_assets.offload_format.keys import data_key, index_key
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 PAIR = 7, UUID(int=9)
 DATA, INDEX = data_key(PAIR[1], PAIR[0]), index_key(PAIR[1], PAIR[0])

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.pulsar.offload_policies import EffectiveOffloadPolicies
 from tiering_assets.look.topic.publish_gate import (
     BrokerSeen,
     OurPlace,
@@ -16,6 +15,7 @@ from tiering_assets.look.topic.publish_gate import (
     decide_publish,
     place_digest,
 )
+from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 TOPIC = "persistent://public/default/orders"
 POLICY = EffectiveOffloadPolicies(

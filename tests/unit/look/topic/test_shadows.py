@@ -1,8 +1,8 @@
 """Every topic is looked at for the source that it shadows; one that goes meanwhile shadows nothing."""
 
-from resources.metastore.topics import TopicDirectory
 from tests.support.sim_scene import Scene
 from tiering_assets.look.topic.topic_evidence import find_shadows
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 
 def test_a_topic_that_goes_while_all_are_read_shadows_nothing(monkeypatch):

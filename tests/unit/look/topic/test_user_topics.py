@@ -5,9 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from resources.errors import FormatError, MetadataError
-from resources.metastore.topic_names import managed_ledger_path
-from resources.metastore.topics import TopicDirectory
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.automation.choices import due_by_topic
 from tiering_assets.look.topic.user_topics import (
@@ -16,6 +13,9 @@ from tiering_assets.look.topic.user_topics import (
     readable_topics,
     user_topic_names,
 )
+from tiering_assets.resources.errors import FormatError, MetadataError
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.metastore.topics import TopicDirectory
 
 OTHER, GONE = "t/ns/persistent/other", "t/ns/persistent/gone"
 
