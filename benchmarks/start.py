@@ -75,7 +75,12 @@ _batch_definition()
 """
 WORKER = """
 import pyarrow, pyspark.worker
-import tiering_assets.spark.worker_main, tiering_assets.spark.bootstrap, tiering_assets.resources.settings_sources
+import importlib, importlib.util
+import tiering_assets.spark.worker_main, tiering_assets.spark.bootstrap
+room = "resources"  # older trees import it by its folder's name alone
+if importlib.util.find_spec(f"tiering_assets.{room}") is not None:
+    room = f"tiering_assets.{room}"
+importlib.import_module(f"{room}.settings_sources")
 import tiering_assets.tasks.copy, tiering_assets.tasks.read_back
 """
 

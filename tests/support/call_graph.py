@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.support.rooms import FOLDERS, ROOT, name_of
+
 Key = tuple[str, str]  # module, name within it
 
 # What changes something that others see, by the name that the receiver has everywhere.
@@ -163,7 +164,7 @@ def read_graph(root: Path = ROOT) -> CallGraph:
     imports: dict[str, dict[str, tuple[str, str]]] = {}
     methods: defaultdict[str, list[Key]] = defaultdict(list)
     for path in source_files(root):
-        module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        module = name_of(path, root)
         tree = ast.parse(path.read_text())
         imports[module] = {
             alias.asname or alias.name: (node.module, alias.name)
@@ -181,7 +182,7 @@ def read_graph(root: Path = ROOT) -> CallGraph:
 def source_files(root: Path = ROOT) -> list[Path]:
     return sorted(
         path
-        for package in ("resources", "tiering_assets")
+        for package in FOLDERS
         for path in (root / package).rglob("*.py")
         if not _EDGES & set(path.relative_to(root).parts)
     )

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.call_graph import ROOT
+from tests.support.rooms import PACKAGE, ROOT
 
-_OURS = tuple(str(ROOT / package) + os.sep for package in ("resources", "tiering_assets"))
+_OURS = str(ROOT / PACKAGE) + os.sep
 
 _called: set[CodeType] = set()
 _tests: defaultdict[str, dict[str, float]] = defaultdict(dict)

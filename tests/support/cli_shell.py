@@ -106,12 +106,11 @@ class Shell:
 @contextmanager
 def _logging_put_back() -> Iterator[None]:
     """A command sends our logs to its standard error; later tests read them where pytest does."""
-    loggers = [logging.getLogger(name) for name in ("resources", "tiering_assets")]
-    before = [(one.handlers[:], one.level, one.propagate) for one in loggers]
+    logger = logging.getLogger("tiering_assets")
+    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
     try:
         yield
     finally:
-        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
-            logger.handlers[:] = handlers
-            logger.setLevel(level)
-            logger.propagate = propagate
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.propagate = propagate

@@ -41,7 +41,7 @@ def import_everything() -> None:
     """All that guards and their killers need; what is imported later is imported in each process."""
     for name in ("hypothesis", "pytest_timeout"):
         importlib.import_module(name)
-    for package in ("resources", "tiering_assets", "tests.support"):
+    for package in ("tiering_assets", "tests.support"):
         found = importlib.import_module(package)
         for module in pkgutil.walk_packages(found.__path__, f"{package}."):
             if not _NOT_NEEDED & set(module.name.split(".")):

@@ -2,7 +2,7 @@
 
 Owns the rule, by shape and by what a function reaches, not by file. Looked at are the functions that
 reach a remote effect (call_graph.py) and all that they ask; of the clients of the outside world
-(`resources`) those that reach one, and those that answer with a verdict: true or false, a reason, an
+(`resources/`) those that reach one, and those that answer with a verdict: true or false, a reason, an
 exception. In them a guard is
   - the condition of an early way out (raise, return, continue, break), taken away;
   - the condition before something that is done or told, taken for met;
@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.support.call_graph import ROOT, Function, last_name, read_graph, walk
+from tests.support.call_graph import Function, last_name, read_graph, walk
+from tests.support.rooms import RESOURCES, ROOT
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _ASKS = ("decide_", "guard_", "has_", "is_", "may_", "require_", "still_", "why_")
@@ -48,7 +49,7 @@ def find_guards(root: Path = ROOT) -> tuple[Guard, ...]:
     for key in sorted(graph.asked):
         function = graph.functions[key]
         verdict = key not in graph.doers
-        if verdict and key[0].startswith("resources.") and not _is_verdict(function):
+        if verdict and key[0].startswith(f"{RESOURCES}.") and not _is_verdict(function):
             continue
         changes = {
             (node.lineno, node.col_offset, node.end_col_offset, forced): node

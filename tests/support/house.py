@@ -22,8 +22,10 @@ from tests.support.rooms import (
     FEATURES,
     GROUND,
     PACKAGE,
+    RESOURCES,
     ROOT,
     feature_pairs,
+    inside,
     modules_by_folder,
     tree_of,
 )
@@ -74,7 +76,7 @@ def _traced(seen: list[str]) -> Iterator[None]:
         name = frame.f_globals.get("__name__", "")
         if event != "call" or name in known or frame.f_code.co_name == "<module>":
             return
-        if name.startswith(f"{PACKAGE}."):
+        if inside(name, PACKAGE) and not inside(name, RESOURCES):  # what it is done with
             known.add(name)
             seen.append(name)
 

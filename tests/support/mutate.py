@@ -23,12 +23,12 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from tests.support.call_graph import ROOT
 from tests.support.guard_hunt import SEED, Mistake, hunt_all, import_everything
 from tests.support.guard_mutant import break_guard
 from tests.support.guards import find_guards
 from tests.support.killers import Killers
 from tests.support.mutants import MUTANTS, mutate
+from tests.support.rooms import ROOT
 
 CALLERS = ROOT / "build" / "callers"
 SCHEMA = "tierkeeper/mutants/2"

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "tiering_assets"
+RESOURCES = f"{PACKAGE}.resources"
+# Where our source lies. resources/ is a part of the package, by a link there which nobody follows here.
+FOLDERS = ("resources", PACKAGE)
 
 # What one ledger's way is made of: a rule and its doer together, by what they do to a ledger.
 FEATURES = tuple(
@@ -40,15 +43,14 @@ class Import(NamedTuple):
     lazy: bool
 
 
-def name_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+def name_of(path: Path, root: Path = ROOT) -> str:
+    """By which the module is imported."""
+    folder, *parts = path.relative_to(root).with_suffix("").parts
+    package = PACKAGE if folder == PACKAGE else f"{PACKAGE}.{folder}"
+    return ".".join((package, *parts)).removesuffix(".__init__")
 
 
-MODULES = {
-    name_of(path): path
-    for room in ("resources", "tiering_assets")
-    for path in sorted((ROOT / room).rglob("*.py"))
-}
+MODULES = {name_of(path): path for room in FOLDERS for path in sorted((ROOT / room).rglob("*.py"))}
 WRITTEN = {name: path for name, path in MODULES.items() if "_pb2" not in name}
 
 

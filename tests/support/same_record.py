@@ -13,6 +13,8 @@ import argparse
 import dataclasses
 import gc
 import hashlib
+import importlib
+import importlib.util
 import io
 import json
 import os
@@ -26,8 +28,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-
-from tiering_assets.resources.pulsar.retention import Retention
 
 Lines = list[str]
 CHUNK = 10
@@ -158,6 +158,14 @@ STORIES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def outside(name: str) -> Any:
+    """A module of resources/, which older trees import by its folder's name alone."""
+    room = "resources"
+    if importlib.util.find_spec(f"tiering_assets.{room}") is not None:
+        room = f"tiering_assets.{room}"
+    return importlib.import_module(f"{room}.{name}")
+
+
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
@@ -261,8 +269,9 @@ def told_by(lines: tuple[str, ...], form: tuple[str, ...]) -> Lines:
     from tests.support.trimmed_cluster import TrimmedCluster
     from tiering_assets.cli import main
 
+    retention = outside("pulsar.retention").Retention
     cluster = TrimmedCluster()
-    cluster.broker.retention = lambda _topic: Retention(minutes=None, megabytes=None)  # type: ignore[attr-defined]
+    cluster.broker.retention = lambda _topic: retention(minutes=None, megabytes=None)  # type: ignore[attr-defined]
     given = {"topic": TOPIC, "sealed": cluster.broker.load(ML_NAME).open_id}
     cluster.broker.produce(ML_NAME, [b"first", b"last"])
     cluster.broker.roll_over(ML_NAME)
@@ -314,7 +323,8 @@ def names() -> dict[str, Lines]:
     from tiering_assets.definitions import defs
     from tiering_assets.records import schemas
     from tiering_assets.records.codec import RECORD_TYPES
-    from tiering_assets.resources import settings
+
+    settings = outside("settings")
 
     repository = RepositorySnap.from_def(defs.get_repository_def())
     told = json.loads(serialize_value(repository))
@@ -350,12 +360,11 @@ def golden() -> dict[str, Lines]:
     """Digests of the blocks and indexes that we write of ledgers that a broker has written."""
     from tests.golden.test_format_golden import LEDGERS, planned, walked
     from tiering_assets.offload_format.encoder import BlockEncoder, encode_index
-    from tiering_assets.resources.bookkeeper.ledger_metadata import index_ledger_metadata
 
     found: dict[str, Lines] = {}
     for ledger in LEDGERS:
         plans = planned(ledger)
-        metadata = index_ledger_metadata(
+        metadata = outside("bookkeeper.ledger_metadata").index_ledger_metadata(
             ledger.znode(),
             ledger_id=ledger.ledger_id,
             ctime_ms=ledger.facts["bk_znode_stat"]["ctime"],

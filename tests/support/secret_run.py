@@ -34,8 +34,7 @@ def _say(what: str, value: object) -> None:
 
 def _main() -> None:
     logging.basicConfig(level=logging.INFO)
-    for name in ("resources", "tiering_assets"):
-        logging.getLogger(name).setLevel(logging.DEBUG)
+    logging.getLogger("tiering_assets").setLevel(logging.DEBUG)
     request = json.load(sys.stdin)
     loaded = load_settings()
     settings = loaded.settings

@@ -174,11 +174,9 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
 
 
 def copy_code(folder: Path) -> None:
-    """Put both packages there, as an installation has them."""
-    for package in ("resources", "tiering_assets"):
-        shutil.copytree(
-            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
-        )
+    """Put our package there, as an installation has it: without a link."""
+    name, bytecode = "tiering_assets", shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / name, folder / name, ignore=bytecode)
 
 
 def make_python(folder: Path, *paths: Path, packages: Path | None = None, line: str = "") -> str:

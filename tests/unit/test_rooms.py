@@ -13,9 +13,12 @@ import pytest
 
 from tests.support.rooms import (
     FEATURES,
+    FOLDERS,
     GROUND,
     IMPORTS,
     MODULES,
+    PACKAGE,
+    RESOURCES,
     ROOT,
     WRITTEN,
     feature_pairs,
@@ -62,7 +65,7 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 # Values in, values out.
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
-    "resources": "errors plain_text proto_text settings settings_bounds settings_protocol",
+    RESOURCES: "errors plain_text proto_text settings settings_bounds settings_protocol",
     "tiering_assets.resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
     "placement stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
@@ -113,8 +116,11 @@ EDGES = (
     "tiering_assets.definitions",
     "tiering_assets.demo",
 )
+OF_TIERING = tuple(  # all that is not the outside world
+    name for name in MODULES if name.count(".") == 1 and name != RESOURCES
+)
 NEVER = {
-    "resources": ("tiering_assets",),
+    RESOURCES: OF_TIERING,
     "tiering_assets.tasks": (*EDGES, *FEATURES, *GROUND, "tiering_assets.spark"),
     "tiering_assets.quality": (*EDGES, *FEATURES, *GROUND, "tiering_assets.spark"),
     "tiering_assets.spark": (*EDGES, *FEATURES, *GROUND),
@@ -195,9 +201,8 @@ def test_a_framework_stays_in_its_room(framework):
 
 
 def test_pure_modules_import_pure_modules_alone():
-    ours = ("resources", "tiering_assets")
     pure = [i for i in IMPORTS if is_pure(i.importer)]
-    impure = [i for i in pure if inside(i.module, *ours) and not is_pure(i.module)]
+    impure = [i for i in pure if inside(i.module, PACKAGE) and not is_pure(i.module)]
     assert len(pure) > 100
     assert said(i for i in impure if i.module != "tiering_assets.resources._proto") == []
     assert said(i for i in pure if inside(i.module, *OUTSIDE)) == []
@@ -227,7 +232,7 @@ def test_imports_inside_functions_have_a_reason():
 
 
 def room_of(name):
-    """The package of a module; `resources` and `tiering_assets` hold single modules, too."""
+    """The package of a module; ours and its `resources` hold single modules, too."""
     return name.rpartition(".")[0] if "." in name else name
 
 
@@ -235,8 +240,7 @@ def test_no_room_imports_itself_by_way_of_others():
     graph: dict[str, set[str]] = {}
     for i in IMPORTS:
         ours, theirs = (
-            n if room_of(n) in {"resources", "tiering_assets"} else room_of(n)
-            for n in (i.importer, i.module)
+            n if room_of(n) in {RESOURCES, PACKAGE} else room_of(n) for n in (i.importer, i.module)
         )
         if i.module in MODULES and ours != theirs:
             graph.setdefault(ours, set()).add(theirs)
@@ -251,11 +255,10 @@ def test_features_know_few_others_and_none_that_knows_them():
 
 def test_a_feature_shows_which_of_its_modules_are_pure():
     """What stands in no list of pure modules imports something that is not."""
-    ours = ("resources", "tiering_assets")
     impure = {
         i.importer
         for i in IMPORTS
-        if inside(i.module, *OUTSIDE) or (inside(i.module, *ours) and not is_pure(i.module))
+        if inside(i.module, *OUTSIDE) or (inside(i.module, PACKAGE) and not is_pure(i.module))
     }
     modules = {n for n in WRITTEN if inside(n, *FEATURES, *GROUND) and "." in room_of(n)}
     unlisted = {n for n in modules if not is_pure(n) and MODULES[n].name != "__init__.py"}
@@ -330,8 +333,7 @@ def test_checks_that_protect_data_are_no_asserts():
 
 def texts():
     folders = (
-        "resources",
-        "tiering_assets",
+        *FOLDERS,
         "tests",
         "docs",
         "proto",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 # Rooms whose modules reach workers; tests/unit/spark/test_build.py follows the imports.
 WORKER_ROOMS = (
-    "resources",
+    "tiering_assets.resources",
     "tiering_assets.resources._proto",
     "tiering_assets.resources.bookkeeper",
     "tiering_assets.resources.devstack",
@@ -33,7 +33,7 @@ WORKER_ROOMS = (
 )
 # Of these, a few modules only; the rest is for other processes.
 ONLY = {
-    "resources": (
+    "tiering_assets.resources": (
         "__init__",
         "ending",
         "errors",

@@ -33,7 +33,7 @@ def test_everything_that_is_printed_is_one_line_each(capsys):
     session = Session()
     session.progress(NAME)
     session.start_logging()
-    logging.getLogger("resources").warning("%s", NAME)
+    logging.getLogger("tiering_assets.resources").warning("%s", NAME)
     said = capsys.readouterr()
     lines = [*said.out.splitlines(), *said.err.splitlines()]
     assert len([line for line in lines if SHOWN in line]) == 6

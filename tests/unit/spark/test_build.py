@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rooms import MODULES
 from tests.support.spark_cluster import copy_code
 from tiering_assets.spark.build import build_hash, shipped_zip, worker_files, zipped
 
@@ -24,24 +25,25 @@ HASH = "from tiering_assets.spark.build import build_hash; print(build_hash())"
 
 def modules_reached():
     """Modules of ours that the entries import, at any depth."""
-    paths = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for room in ("resources", "tiering_assets")
-        for path in (ROOT / room).rglob("*.py")
-    }
     reached: set[str] = set()
     todo = [*ENTRIES]
     while todo:
         name = todo.pop()
-        if name in reached or name not in paths or name in IN_DRIVER:
+        if name in reached or name not in MODULES or name in IN_DRIVER:
             continue
         reached.add(name)
-        for node in ast.walk(ast.parse(paths[name].read_text())):
+        for node in ast.walk(ast.parse(MODULES[name].read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 todo += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             elif isinstance(node, ast.Import):
                 todo += [alias.name for alias in node.names]
-    return {str(paths[name].relative_to(ROOT)) for name in reached}
+    return {_in_archive(name) for name in reached}
+
+
+def _in_archive(name):
+    """The path of a module where it is imported from: without the link of a checkout."""
+    as_package = "/__init__" if MODULES[name].name == "__init__.py" else ""
+    return f"{name.replace('.', '/')}{as_package}.py"
 
 
 def hash_of(folder, *command):

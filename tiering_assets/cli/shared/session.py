@@ -96,11 +96,10 @@ class Session:
         else:
             handler.setFormatter(_PlainFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(self.verbosity, 2)]
-        for name in ("resources", "tiering_assets"):
-            logger = logging.getLogger(name)
-            logger.handlers[:] = [handler]
-            logger.setLevel(level)
-            logger.propagate = False
+        logger = logging.getLogger("tiering_assets")
+        logger.handlers[:] = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
 
 
 class _PlainFormatter(logging.Formatter):
