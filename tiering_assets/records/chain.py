@@ -4,7 +4,7 @@ Owns: attempt -> certificate -> outcome -> publication -> release intent -> rele
 digest of the one before it and repeating its facts. The release gate asks whether the first four
 hold, who releases or audits is told which does not. A record that is not there is for them to judge.
 `tools/check_bucket.py` and the expectation suites judge the same by code of their own, on purpose
-(docs/decisions/0015). Pure.
+(docs/decisions/0017). Pure.
 """
 
 from __future__ import annotations
