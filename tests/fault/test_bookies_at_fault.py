@@ -13,8 +13,8 @@ from tests.support.tiered_cluster import wait_until
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.doctor.cluster import check_bookies
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records.models import Certificate
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 
@@ -126,7 +126,7 @@ def test_a_loaded_topic_is_not_reloaded_while_bookies_are_short(lab, namespace):
                 assert "bookies short: 1 writable bookies" in said
                 assert "a reload needs 2" in said
                 assert all(bookie in said for bookie in away)
-            assert isinstance(kept_back, NotYet)
+            assert isinstance(kept_back, NotNow)
             found = {f.check: f for f in check_bookies(stack.settings, stack.ledgers)}
             assert {b: found[f"bookie {b}"].level for b in away} == dict.fromkeys(away, "fail")
             lab.readable(waiting)  # loaded as it was

@@ -16,9 +16,9 @@ from tests.support.rewritten_records import raw, record_bytes, restored, rewrite
 from tests.support.topic_halves import release_topic
 from tests.support.two_checkers import tool
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import SettingsError
 
@@ -44,7 +44,7 @@ def key_of(stack, certificate):
 def assert_waits(stack, topic, uid, reason):
     """Not released, for this reason; the bookie copy is there, unmarked."""
     result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-    assert isinstance(result, NotYet), result
+    assert isinstance(result, NotNow), result
     assert reason in str(result)
     assert stack.ledgers.read(topic.ledger_id) is not None
     assert (

@@ -14,10 +14,10 @@ from tests.support.rewritten_records import record_bytes, restored, rewrite
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_batch import release_batch
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 from tiering_assets.records.models import Quarantine, Release
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.devstack.bucket import s3_client
 from tiering_assets.resources.errors import FormatError, MetadataConflictError, RefusedError
@@ -45,7 +45,7 @@ def published(lab, namespace):
 
 
 def result_of(stack, topic):
-    """NotYet or the error that a run of everything shows for this ledger."""
+    """NotNow or the error that a run of everything shows for this ledger."""
     [outcome] = release_batch(stack, [topic.ledger_id]).outcomes
     assert not isinstance(outcome.result, Released)
     assert stack.ledgers.read(topic.ledger_id) is not None
@@ -57,7 +57,7 @@ def result_of(stack, topic):
 
 def assert_waits(stack, topic, *reasons):
     result = result_of(stack, topic)
-    assert isinstance(result, NotYet), result
+    assert isinstance(result, NotNow), result
     for reason in reasons:
         assert reason in result.reasons
 
@@ -184,7 +184,7 @@ def test_a_future_record_that_may_forbid_a_release_forbids_it(published, kind):
         assert FUTURE[kind] in str(result_of(stack, topic))
         # Its ledger's own trouble: the topic's other ledgers are released all the same.
         results = release_topic(stack, topic.ml_name, [topic.ledger_id])
-        assert isinstance(results[topic.ledger_id], NotYet | FormatError)
+        assert isinstance(results[topic.ledger_id], NotNow | FormatError)
     finally:
         stack.objects.delete(key)
 

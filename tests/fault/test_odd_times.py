@@ -13,9 +13,9 @@ from tests.support.fault_lab import certificate_of, error_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.doctor.bucket import check_bucket
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Release
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
@@ -67,7 +67,7 @@ def store_off_by(lab, by, settings):
 def assert_kept(stack, topic, uid, *reasons):
     """A run and a dry run both say why, and the bookie copy is there, unmarked."""
     result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-    assert isinstance(result, NotYet), result
+    assert isinstance(result, NotNow), result
     [planned] = plan_release(stack, topic.ml_name, [topic.ledger_id])
     for reason in reasons:
         assert reason in str(result)

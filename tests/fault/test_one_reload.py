@@ -15,10 +15,9 @@ from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.change.disturb import see
 from tiering_assets.change.publish import ToPublish, prepare_publication
 from tiering_assets.change.topic_change import Confirmed, make_change
-from tiering_assets.ground.reasons import Reason
+from tiering_assets.ground.reasons import NotNow, Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance, Publication
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.devstack.traffic import produce
 
@@ -128,7 +127,7 @@ def test_a_topic_with_too_many_consumers_is_neither_published_nor_released(lab, 
             lab.older(stack)
             wait_until(lambda: stack.broker.activity(topic.name).consumers == 1, "reconnected")
             result = release_topic(strict, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-            assert isinstance(result, NotYet)
+            assert isinstance(result, NotNow)
             assert "disturb.consumers_max is 0" in str(result)
             assert stack.ledgers.read(topic.ledger_id) is not None
     lab.readable(topic, reloaded=True)

@@ -14,11 +14,11 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan, write_plan
 from tiering_assets.change.topic_edit import is_marked
 from tiering_assets.clean.sweep import sweep
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.brakes import holds
 from tiering_assets.look.brakes.scopes import EVERYTHING, Scope, ledger_scope
 from tiering_assets.records import keys
 from tiering_assets.records.models import HoldLift, Quarantine, ReleaseIntent, ReleasePlan
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import FormatError, RefusedError
 
@@ -79,7 +79,7 @@ def test_a_written_plan_is_carried_out_exactly_and_again(lab, namespace, tmp_pat
 
         outcomes = execute_plan(stack, read_plan(file)).outcomes
         assert isinstance(result_of(outcomes, planned), Released)
-        assert isinstance(result_of(outcomes, early), NotYet)
+        assert isinstance(result_of(outcomes, early), NotNow)
         assert stack.ledgers.read(planned.ledger_id) is None
         assert stack.ledgers.read(other.ledger_id) is not None  # due, and not in the plan
         digest = body["digest"]
@@ -123,7 +123,7 @@ def test_what_moved_since_it_was_planned_is_skipped_with_the_reason(lab, namespa
         swapped = replace(mine, certificate_sha256=theirs.certificate_sha256)
         forged = replace(written, plan=replace(written.plan, release=(swapped,)))
         result = result_of(execute_plan(stack, forged).outcomes, topic)
-        assert isinstance(result, NotYet)
+        assert isinstance(result, NotNow)
         assert "it moved since it was planned" in str(result)
         assert_kept(lab, stack, topic)
 
@@ -201,7 +201,7 @@ def test_a_hold_set_between_plan_and_execution_keeps_the_ledger(lab, scope):
         assert len(written.plan.release) == 1
         with held(stack, scope, topic):
             result = result_of(execute_plan(stack, written).outcomes, topic)
-            assert isinstance(result, NotYet)
+            assert isinstance(result, NotNow)
             assert "under a release hold" in str(result)
             assert "audit 17 (ops)" in str(result)
             assert_kept(lab, stack, topic)
@@ -222,7 +222,7 @@ def test_a_hold_set_after_the_gate_looked_takes_the_marks_back(lab, namespace):
 
         late = replace(stack, narrate=hold_when_marked)
         result = release_topic(late, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-        assert isinstance(result, NotYet)
+        assert isinstance(result, NotNow)
         assert "since it was begun: under a release hold" in str(result)
         assert_kept(lab, stack, topic)
         holds.lift_hold(stack, Scope("topic", topic.ml_name), reason="done", author="ops")
@@ -250,7 +250,7 @@ def test_a_copy_given_up_after_the_gate_looked_is_not_released(lab, namespace):
         uid = lab.context_uid(stack, topic)
         late = replace(stack, narrate=give_up_when_marked)
         result = release_topic(late, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-        assert isinstance(result, NotYet)
+        assert isinstance(result, NotNow)
         assert "since it was begun: a check of this attempt failed" in str(result)
         assert_kept(lab, stack, topic)
         found = stack.topics.read(topic.ml_name)
@@ -264,7 +264,7 @@ def test_an_unreadable_hold_holds(lab, namespace):
         key = stack.book.prefix + keys.hold(topic.ledger_id)
         stack.objects.put(key, b"{", if_absent=True)
         result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-        assert isinstance(result, NotYet)
+        assert isinstance(result, NotNow)
         assert "a hold record that cannot be read" in str(result)
         stack.objects.delete(key)
         assert_kept(lab, stack, topic)

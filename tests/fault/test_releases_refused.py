@@ -7,9 +7,9 @@ import pytest
 from tests.support.fault_lab import certificate_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import RefusedError
 
@@ -67,7 +67,7 @@ def test_an_object_that_is_not_the_certified_one_any_more_waits(lab, part):
         bad[-1] ^= 1
         stack.objects.put(key, bytes(bad), metadata=good.head.metadata)
         result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
-        assert isinstance(result, NotYet)
+        assert isinstance(result, NotNow)
         assert f"the {part} object is not the certified version" in str(result)
         assert f"suite certificates/2: {part}_etag: " in str(result)
         assert f"expected {getattr(certificate, part).etag!r}" in str(result)

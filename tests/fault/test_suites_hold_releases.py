@@ -10,9 +10,9 @@ import pytest
 from tests.support.fault_lab import certificate_of
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import SettingsError
 
@@ -41,7 +41,7 @@ def test_a_users_suite_holds_a_ledger_and_never_lets_one_go(lab, tmp_path):
         lab.older(stack)
     with lab.open(lab.with_section("quality", suites=f"{passes},{holds},{breaks}")) as stack:
         held = release(stack)
-        assert isinstance(held, NotYet)
+        assert isinstance(held, NotNow)
         failed, broken = held.reasons
         assert failed == (
             "held by suite user/large-only: expect_column_values_to_be_between:certified_entries"
@@ -53,7 +53,7 @@ def test_a_users_suite_holds_a_ledger_and_never_lets_one_go(lab, tmp_path):
     lag = replace(settings.release, deletion_lag_s=3600.0)
     with lab.open(replace(settings, release=lag)) as stack:
         refused = release(stack)  # it passes, and changes nothing
-        assert isinstance(refused, NotYet)
+        assert isinstance(refused, NotNow)
         assert [reason.partition(":")[0] for reason in refused.reasons] == [
             "deletion lag has not elapsed"
         ]

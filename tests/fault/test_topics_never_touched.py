@@ -9,10 +9,9 @@ import pytest
 from tests.support.fault_lab import Topic, ml_name_of, wait_of
 from tests.support.topic_halves import publication_work
 from tiering_assets.batch.pipeline import offload_batch
-from tiering_assets.ground.reasons import Reason
+from tiering_assets.ground.reasons import NotNow, Reason
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce
 from tiering_assets.resources.errors import RefusedError
@@ -43,7 +42,7 @@ def test_a_shadow_topic_is_neither_published_nor_released(lab, namespace):
             publication_work(stack, ml_name, {}, ml_czxid=before[1].stat.czxid)
         assert shadow in str(refused.value)
         [item] = plan_release(stack, ml_name, [source.ledger_id])
-        assert isinstance(item.decision, NotYet)
+        assert isinstance(item.decision, NotNow)
         assert stack.topics.read(ml_name)[1].stat == before[1].stat
 
 

@@ -12,8 +12,8 @@ from tests.support.live_topic import client_of
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.automation.stuck import StuckTopics
 from tiering_assets.automation.stuck_rules import StuckKind
-from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.sweep import sweep
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.policy.policies import open_policies
@@ -177,7 +177,7 @@ def test_what_the_broker_could_not_delete_of_a_trimmed_ledger_goes_by_plan(
     [early] = [
         one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
     ]
-    assert isinstance(early.decision, Keep)
+    assert isinstance(early.decision, NotNow)
     monkeypatch.setattr("tiering_assets.clean.expired_rules.KEPT", timedelta(seconds=-1))
     [done] = [
         one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.tiered_cluster import LAG_S, ml_names, tiered_cluster
 from tests.support.topic_halves import release_topic
-from tiering_assets.release.gate import NotYet
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, consume_all
 
 pytestmark = pytest.mark.stack
@@ -46,7 +46,7 @@ def test_a_source_with_a_shadow_is_published_but_its_bookie_copy_stays(cluster):
     time.sleep(2 * LAG_S)
 
     [result] = release_topic(cluster.steps, ml_name, ledger_ids).values()
-    assert isinstance(result, NotYet)
+    assert isinstance(result, NotNow)
     assert "shadow topics" in str(result)
     assert "public/default/persistent/shadowed-by" in str(result)
     assert cluster.steps.ledgers.read(ledger_ids[0]) is not None

@@ -12,12 +12,12 @@ from tests.support.sim_cluster import ROOT
 from tests.support.sim_world import World
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo
 from tiering_assets.records.models import Canary, Publication, Quarantine
 from tiering_assets.records.stored import Stored
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released, ReleaseResult
 from tiering_assets.resources.metastore.ledger_info import (
     decode_managed_ledger,
@@ -209,7 +209,7 @@ def flip_reads(scene: Scene, monkeypatch: Any, times: int) -> list[int]:
 
 
 def reasons_of(result: ReleaseResult) -> str:
-    assert isinstance(result, NotYet), result
+    assert isinstance(result, NotNow), result
     return str(result)
 
 

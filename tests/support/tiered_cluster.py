@@ -20,12 +20,12 @@ from tests.support.bookie_admin import CollectingBookie
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.copy.ask_first import require_proven
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.offload_format.decoder import Index, block_lengths, decode_index
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.offload_format.walker import iter_block_entries
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
 from tiering_assets.resources.bookkeeper.pool import BookiePool
@@ -160,11 +160,11 @@ class TieredCluster:
             while waiting:
                 results = release_topic(self.steps, ml_name, waiting)
                 for ledger_id, result in results.items():
-                    if isinstance(result, NotYet):
+                    if isinstance(result, NotNow):
                         assert "lag has not elapsed" in str(result), (ledger_id, str(result))
                     else:
                         assert isinstance(result, Released), (ledger_id, result)
-                waiting = [i for i in waiting if isinstance(results[i], NotYet)]
+                waiting = [i for i in waiting if isinstance(results[i], NotNow)]
                 assert not waiting or time.monotonic() < deadline, f"never due: {waiting}"
                 time.sleep(0.3 if waiting else 0)
         for ledger_id in ledger_ids:

@@ -24,7 +24,7 @@ from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
 from tests.support.topic_halves import release_topic
-from tiering_assets.release.gate import NotYet
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from tiering_assets.resources.bookkeeper.pool import BookiePool
@@ -163,7 +163,7 @@ def why_not_released(
     [ml_name] = ml_names(spec)
     results = release_topic(cluster.steps, ml_name, ledger_ids)
     for ledger_id, result in results.items():
-        assert isinstance(result, NotYet), result
+        assert isinstance(result, NotNow), result
         assert cluster.steps.ledgers.read(ledger_id) is not None
     return {str(result) for result in results.values()}
 

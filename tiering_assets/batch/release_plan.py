@@ -17,6 +17,7 @@ from pathlib import Path
 from tiering_assets.automation.choices import count_closed
 from tiering_assets.batch.release_batch import ReleaseOutcome, ReleaseResults, release_batch
 from tiering_assets.ground.effects import reach
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
 from tiering_assets.records import keys
@@ -25,7 +26,7 @@ from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePl
 from tiering_assets.records.signature import digest_problem, record_digest, with_digest
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
-from tiering_assets.release.gate import MayRelease, NotYet
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
 from tiering_assets.resources.errors import (
@@ -101,7 +102,7 @@ def make_plan(
 
 
 def _unknown(ml_name: str, ledger_id: int, error: TierkeeperError) -> ReleasePlanItem:
-    reason = NotYet((f"could not be looked at: {error}",))
+    reason = NotNow((f"could not be looked at: {error}",))
     return ReleasePlanItem(ledger_id=ledger_id, ml_name=ml_name, decision=reason, bytes=0)
 
 
@@ -183,7 +184,7 @@ def _left(written: Written, done: Collection[int]) -> list[ReleaseOutcome]:
         ReleaseOutcome(
             ledger_id=one.ledger_id,
             ml_name=one.ml_name,
-            result=written.errors.get(one.ledger_id) or NotYet(one.reasons),
+            result=written.errors.get(one.ledger_id) or NotNow(one.reasons),
         )
         for one in written.plan.not_released
         if one.ledger_id not in done
@@ -246,7 +247,7 @@ def _planned(stack: Stack, item: ReleasePlanItem) -> PlannedRelease:
 
 def _not_released(item: ReleasePlanItem, capped: Mapping[int, str]) -> NotReleased:
     decision = item.decision
-    reasons = decision.reasons if isinstance(decision, NotYet) else (capped[item.ledger_id],)
+    reasons = decision.reasons if isinstance(decision, NotNow) else (capped[item.ledger_id],)
     return NotReleased(
         ledger_id=item.ledger_id, ml_name=item.ml_name, bytes=item.bytes, reasons=reasons
     )

@@ -25,17 +25,12 @@ from tiering_assets.change.topic_change import Confirmed, withdraw_standing
 from tiering_assets.change.topic_edit import Copy, TopicChange, plan_publication
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
-from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.ground.reasons import NotNow, Reason, Wait
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.pauses import why_off
 from tiering_assets.look.ledger.quarantine import Won, win_outcome
 from tiering_assets.look.topic.publications import recorded_publications
-from tiering_assets.look.topic.publish_gate import (
-    Refuse,
-    decide_publish,
-    not_skipping,
-    place_digest,
-)
+from tiering_assets.look.topic.publish_gate import decide_publish, not_skipping, place_digest
 from tiering_assets.look.topic.topic_evidence import deleted, publish_evidence, topic_of
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.records.stored import Stored
@@ -219,7 +214,7 @@ def _gate(
             brokers=not_skipping(evidence.brokers),
         )
     decision = decide_publish(evidence)
-    if isinstance(decision, Refuse):
+    if isinstance(decision, NotNow):
         raise RefusedError(str(decision))
     return place_digest(evidence.policy), dated
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from tiering_assets.clean.orphans import Keep
+from tiering_assets.ground.reasons import NotNow, not_now
 
 KEPT = timedelta(hours=1)  # a broker that opened the object may still be reading it
 
@@ -61,11 +61,11 @@ class ExpiredEvidence:
     planned_at: datetime | None
 
 
-def decide_expired(evidence: ExpiredEvidence, *, guard_age: timedelta) -> Expired | Keep:
+def decide_expired(evidence: ExpiredEvidence, *, guard_age: timedelta) -> Expired | NotNow[str]:
     """Return Expired only when all conditions hold; ages are by the store's clock alone."""
     reason = _reason_to_keep(evidence, guard_age)
     if reason is not None:
-        return Keep(evidence.ledger_id, evidence.uid, reason)
+        return not_now(reason)
     return Expired(
         evidence.ledger_id, evidence.uid, fate_of(evidence.node_czxid, evidence.published_czxid)
     )

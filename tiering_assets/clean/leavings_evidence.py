@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.change.copies_now import copy_differences
-from tiering_assets.clean.orphans import Keep, LeavingsEvidence, Sweep, decide_sweep
+from tiering_assets.clean.orphans import LeavingsEvidence, Sweep, decide_sweep
 from tiering_assets.ground.evidence import Dated, Kind
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
 from tiering_assets.look.ledger.claims import read_claim
@@ -26,31 +27,32 @@ from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 
-def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:
+def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | NotNow[str], Dated]:
     """The decision about an attempt, and how old what it stands on is. Ages are by the store's clock."""
     dated = asking(stack, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
     try:
         evidence = _gather(stack, attempt, stack.objects.server_time())
     except FormatError as error:  # a record or a node of this one, which forbids nothing to others
-        record = attempt.record
-        return Keep(record.ledger.ledger_id, record.uid, f"cannot be judged: {error}"), dated
+        return not_now(f"cannot be judged: {error}"), dated
     guard_age = timedelta(seconds=stack.settings.release.guard_age_s)
     return decide_sweep(evidence, guard_age=guard_age), dated
 
 
-def decide_after_reading(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Keep, Dated]:
+def decide_after_reading(
+    stack: Stack, attempt: Stored[Attempt]
+) -> tuple[Sweep | NotNow[str], Dated]:
     """The same for an attempt whose data object is there: the bookies give the whole ledger first.
 
     Where its topic lists the ledger and reads no sound copy from the store, metadata that names it
     may be a backup's. Reads as many bytes from bookies as the ledger has, then decides again.
     """
     decision, dated = decide_leavings(stack, attempt)
-    if isinstance(decision, Keep) or not decision.unserved:
+    if isinstance(decision, NotNow) or not decision.unserved:
         return decision, dated
     record = attempt.record
     why = why_only_copy(stack, decision.ledger_id, ml_name=record.ml_name, uid=record.uid)
     if why is not None:
-        return Keep(decision.ledger_id, decision.uid, why), dated
+        return not_now(why), dated
     return decide_leavings(stack, attempt)
 
 

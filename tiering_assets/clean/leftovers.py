@@ -18,7 +18,6 @@ from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import is_served
 from tiering_assets.clean.leftovers_rules import (
     Collect,
-    Leave,
     LeftoverDecision,
     LeftoverEvidence,
     Note,
@@ -27,7 +26,7 @@ from tiering_assets.clean.leftovers_rules import (
 )
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Effect, Kind
-from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.reasons import Wait, not_now
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
@@ -217,7 +216,7 @@ def _note(stack: Stack, leaving: BrokerLeaving) -> None:
 
 def _collect(stack: Stack, ml_name: str, dead: list[BrokerLeaving]) -> list[BrokerLeaving]:
     why_kept = {leaving.pair: _why_kept(stack, leaving) for leaving in dead}
-    kept = [replace(one, decision=Leave(why)) for one in dead if (why := why_kept[one.pair])]
+    kept = [replace(one, decision=not_now(why)) for one in dead if (why := why_kept[one.pair])]
     given = [leaving for leaving in dead if why_kept[leaving.pair] is None]
     return kept + _collect_given(stack, ml_name, given)
 
@@ -229,12 +228,12 @@ def _collect_given(stack: Stack, ml_name: str, going: list[BrokerLeaving]) -> li
     seen = see(stack, ml_name) if reload else None
     wait = must_wait(stack, ml_name, seen) if seen is not None else None
     if wait is not None:
-        return [replace(leaving, decision=Leave(str(wait))) for leaving in going]
+        return [replace(leaving, decision=not_now(str(wait))) for leaving in going]
     intents = {leaving.pair: _intend(stack, leaving) for leaving in going}
     if seen is not None:
         found = stack.topics.read(ml_name)
         if found is None:
-            return [replace(leaving, decision=Leave("its topic is gone")) for leaving in going]
+            return [replace(leaving, decision=not_now("its topic is gone")) for leaving in going]
         edited = edit_topic(
             stack,
             ml_name,
@@ -247,7 +246,7 @@ def _collect_given(stack: Stack, ml_name: str, going: list[BrokerLeaving]) -> li
             why = "what a broker's offloader left was taken out"
             confirmed_by = reload_topic(stack, ml_name, why=why)
             if isinstance(confirmed_by, Wait):
-                return [replace(x, decision=Leave(str(confirmed_by))) for x in going]
+                return [replace(x, decision=not_now(str(confirmed_by))) for x in going]
         reach("sweep.reloaded", topic=ml_name)
     return [_delete(stack, leaving, intents[leaving.pair]) for leaving in going]
 
@@ -280,13 +279,13 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
     found = stack.topics.read(leaving.ml_name)
     listed = None if found is None else found[0].ledger(ledger_id)
     if listed is None or (listed.offload is not None and listed.offload.uid == uid):
-        return replace(leaving, decision=Leave("its topic changed meanwhile"))
+        return replace(leaving, decision=not_now("its topic changed meanwhile"))
     node = stack.ledgers.read(ledger_id)
     in_bookkeeper = node is not None and node.metadata.state is BookKeeperState.CLOSED
     if not in_bookkeeper and not leaving.served:
-        return replace(leaving, decision=Leave("BookKeeper has lost the ledger meanwhile"))
+        return replace(leaving, decision=not_now("BookKeeper has lost the ledger meanwhile"))
     if leaving.served and not is_served(stack, ledger_id, listed.offload):
-        return replace(leaving, decision=Leave("what took its place is not sound any more"))
+        return replace(leaving, decision=not_now("what took its place is not sound any more"))
     going = Going(
         ledger_id=ledger_id,
         uid=uid,

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.clean.orphans import REPLACED_KEPT
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.offload_context import remove_contexts
 
@@ -61,59 +62,54 @@ class Collect:
     take_out: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
-    reason: str
-
-
-LeftoverDecision = Note | Collect | Leave
+LeftoverDecision = Note | Collect | NotNow[str]
 
 
 def decide_leftover(evidence: LeftoverEvidence, *, guard_age: timedelta) -> LeftoverDecision:
     """Collect only when all conditions hold; whoever is not known to be dead is alive."""
     if evidence.named_complete:
-        return Leave("the broker finished it: the topic is read from it")
+        return not_now("the broker finished it: the topic is read from it")
     if evidence.never_touched is not None:
-        return Leave(evidence.never_touched)
+        return not_now(evidence.never_touched)
     if not evidence.listed:
-        return Leave("its topic does not list the ledger as closed: it may be the only copy")
+        return not_now("its topic does not list the ledger as closed: it may be the only copy")
     if evidence.damaged and not evidence.named_unfinished:
         return _decide_replaced(evidence, guard_age=guard_age)
     if not evidence.in_bookkeeper:
-        return Leave("BookKeeper does not have the closed ledger: it may be the only copy")
+        return not_now("BookKeeper does not have the closed ledger: it may be the only copy")
     if evidence.noted_at is None:
         return Note()
     known_for = evidence.store_now - evidence.noted_at
     if known_for <= guard_age:
-        return Leave(f"the broker may be at work: known for {known_for} of {guard_age}")
+        return not_now(f"the broker may be at work: known for {known_for} of {guard_age}")
     return _quiet(evidence, guard_age) or Collect(take_out=evidence.named_unfinished)
 
 
 def _decide_replaced(evidence: LeftoverEvidence, *, guard_age: timedelta) -> LeftoverDecision:
     """A broker's broken copy that no topic names any more."""
     if evidence.replaced_at is None:
-        return Leave("a check found it broken, and no copy of ours has taken its place")
+        return not_now("a check found it broken, and no copy of ours has taken its place")
     if not evidence.served and not evidence.in_bookkeeper:
-        return Leave(
+        return not_now(
             "neither BookKeeper nor a sound copy has the ledger: it may be all that is left"
         )
     goes_at = evidence.replaced_at + max(guard_age, REPLACED_KEPT)
     if evidence.store_now <= goes_at:
-        return Leave(
+        return not_now(
             f"a copy of ours took its place, and brokers may still read it; it goes with a sweep after "
             f"{goes_at:%Y-%m-%d %H:%M:%S} UTC"
         )
     return _quiet(evidence, guard_age) or Collect(take_out=False)
 
 
-def _quiet(evidence: LeftoverEvidence, guard_age: timedelta) -> Leave | None:
+def _quiet(evidence: LeftoverEvidence, guard_age: timedelta) -> NotNow[str] | None:
     """Why its broker is not believed to be done with it; None when it sent nothing for a guard age."""
     if evidence.last_sent_at is None:
         return None
     quiet_for = evidence.store_now - evidence.last_sent_at
     if quiet_for > guard_age:
         return None
-    return Leave(f"the broker is at work: it sent something {quiet_for} ago")
+    return not_now(f"the broker is at work: it sent something {quiet_for} ago")
 
 
 def take_out_unfinished(topic: ManagedLedger, uids: Mapping[int, UUID]) -> ManagedLedger | None:

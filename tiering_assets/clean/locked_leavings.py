@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import decide_after_reading
-from tiering_assets.clean.orphans import Keep
 from tiering_assets.ground.evidence import Effect, Kind
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.record_book import told
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
@@ -48,8 +48,8 @@ def _retry(stack: Stack, stored: Stored[Swept]) -> Swept | None:
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
     decision, dated = decide_after_reading(stack, attempt)
-    if isinstance(decision, Keep):
-        stack.narrate(f"ledger {record.ledger_id}: its locked versions stay: {decision.reason}")
+    if isinstance(decision, NotNow):
+        stack.narrate(f"ledger {record.ledger_id}: its locked versions stay: {decision!s}")
         return None
     again = Going(
         ledger_id=record.ledger_id,

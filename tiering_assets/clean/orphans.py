@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from tiering_assets.ground.reasons import NotNow, not_now
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingsEvidence:
@@ -62,14 +64,7 @@ class Sweep:
     unserved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
-    ledger_id: int
-    uid: UUID
-    reason: str
-
-
-def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep | Keep:
+def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep | NotNow[str]:
     """Return Sweep only when all conditions hold; the age is by the store's clock alone."""
     reason = _reason_to_keep(evidence, guard_age)
     if reason is None:
@@ -79,7 +74,7 @@ def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep |
             replaced=evidence.outcome == "publish",
             unserved=evidence.listed and not evidence.served,
         )
-    return Keep(evidence.ledger_id, evidence.uid, reason)
+    return not_now(reason)
 
 
 def _reason_to_keep(evidence: LeavingsEvidence, guard_age: timedelta) -> str | None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.clean.leavings_evidence import decide_after_reading, decide_leavings
 from tiering_assets.clean.locked_leavings import retry_locked_leavings
-from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.orphans import Sweep
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Effect, Kind
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.look.ledger.quarantine import win_outcome
@@ -45,7 +46,7 @@ class Leaving:
     attempt: Stored[Attempt]
     objects: tuple[str, ...]
     uploads: tuple[str, ...]
-    decision: Sweep | Keep
+    decision: Sweep | NotNow[str]
     bytes: int
     done: Swept | None = None
     error: str = ""
@@ -135,7 +136,7 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     has_data = record.data_key in leaving.objects
     decide = decide_after_reading if has_data else decide_leavings
     decision, _dated = decide(stack, leaving.attempt)
-    if isinstance(decision, Keep):
+    if isinstance(decision, NotNow):
         return replace(leaving, decision=decision)
     bookies_asked = decision.unserved
     if decision.replaced:
@@ -149,10 +150,8 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     require_nothing_held(stack, "sweep")
     decision, dated = decide_leavings(stack, leaving.attempt)
     if isinstance(decision, Sweep) and decision.unserved and has_data and not bookies_asked:
-        decision = Keep(
-            ledger_id, uid, "its topic lists it since: the next sweep reads the bookies"
-        )
-    if isinstance(decision, Keep):
+        decision = not_now("its topic lists it since: the next sweep reads the bookies")
+    if isinstance(decision, NotNow):
         return replace(leaving, decision=decision)
     going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256, dated.and_(held))
     done = delete_leavings(stack, going)
@@ -216,7 +215,7 @@ def _kept_if(leaving: Leaving, doubtful: frozenset[str]) -> Leaving:
     if not isinstance(leaving.decision, Sweep) or keys.topic_hash(record.ml_name) not in doubtful:
         return leaving
     why = "its topic's node or a publication record of it cannot be read"
-    return replace(leaving, decision=Keep(record.ledger.ledger_id, record.uid, why))
+    return replace(leaving, decision=not_now(why))
 
 
 def refuse_old_metadata(stack: Stack) -> frozenset[str]:

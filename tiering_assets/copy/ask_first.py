@@ -18,10 +18,11 @@ from math import inf
 
 from tiering_assets.copy.bucket_promises import PROMISES, prove_bucket
 from tiering_assets.ground.finding import Finding, Level, ok
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import owner_of
 from tiering_assets.look.ledger.plan import LedgerPlan
-from tiering_assets.look.topic.publish_gate import Refuse, decide_publish
+from tiering_assets.look.topic.publish_gate import decide_publish
 from tiering_assets.look.topic.topic_evidence import (
     asking_would_load,
     publish_evidence,
@@ -156,4 +157,4 @@ class AskFirst:
         if evidence.listed is None:
             return None
         decision = decide_publish(evidence)
-        return str(decision) if isinstance(decision, Refuse) else None
+        return str(decision) if isinstance(decision, NotNow) else None

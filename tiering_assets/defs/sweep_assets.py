@@ -90,20 +90,19 @@ def _sweep(
 
 def sweep_metadata(found: "CleanUp", *, execute: bool) -> Metadata:
     """What was deleted, what may go at the next executed run, and whose the rest is."""
-    from tiering_assets.clean.leftovers_rules import Leave
-    from tiering_assets.clean.orphans import Keep
+    from tiering_assets.ground.reasons import NotNow
 
     done = list(found.done)
     kept = {
-        one.attempt.record.ledger.ledger_id: one.decision.reason
+        one.attempt.record.ledger.ledger_id: str(one.decision)
         for one in found.attempts
-        if isinstance(one.decision, Keep)
+        if isinstance(one.decision, NotNow)
     }
     kept.update(
         {
-            one.pair[0]: one.decision.reason
+            one.pair[0]: str(one.decision)
             for one in found.leftovers
-            if isinstance(one.decision, Leave)
+            if isinstance(one.decision, NotNow)
         }
     )
     waiting = 0 if execute else sum(one.bytes for one in found.going)

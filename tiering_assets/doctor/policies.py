@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from tiering_assets.ground.finding import Finding, fail, ok, skip
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack, open_stack
-from tiering_assets.look.topic.publish_gate import Refuse, decide_publish
+from tiering_assets.look.topic.publish_gate import decide_publish
 from tiering_assets.look.topic.topic_evidence import publish_evidence, topic_of
 from tiering_assets.records.keys import namespace_of
 from tiering_assets.resources.errors import FormatError, TierkeeperError
@@ -95,8 +96,8 @@ def _check(stack: Stack, ml_name: str) -> Iterator[Finding]:
         yield fail(check, str(error), "")
         return
     decision = decide_publish(evidence)
-    if isinstance(decision, Refuse):
-        for refusal in decision.refusals:
+    if isinstance(decision, NotNow):
+        for refusal in decision.reasons:
             yield fail(check, refusal.text, refusal.lift)
         return
     policy = evidence.policy

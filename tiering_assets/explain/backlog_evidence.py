@@ -31,7 +31,7 @@ from tiering_assets.explain.backlog_topic import (
     reloads_of_last_hour,
 )
 from tiering_assets.ground.damage_advice import next_step
-from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.ground.reasons import NotNow, Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.eligibility import OffloadEvidence, decide_offload
 from tiering_assets.look.ledger.resume import list_failures, read_failure
@@ -44,7 +44,6 @@ from tiering_assets.policy.policy import EffectivePolicy
 from tiering_assets.policy.selection import NotSelected, describe
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.release import recently_begun
 from tiering_assets.resources.errors import FormatError, TierkeeperError
 
@@ -54,7 +53,7 @@ _UNPUBLISHED = {*_UNPROVEN, LedgerState.VERIFIED}
 _DIED = "its run ended without certificate and recorded no error"
 
 
-AskGate = Callable[[], NotYet | None]
+AskGate = Callable[[], NotNow[str] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

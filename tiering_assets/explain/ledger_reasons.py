@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.reasons import NotNow, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, decide_sight
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView
 from tiering_assets.look.topic.publications import Publications
-from tiering_assets.look.topic.publish_gate import Refuse, decide_publish
+from tiering_assets.look.topic.publish_gate import decide_publish
 from tiering_assets.look.topic.topic_evidence import (
     UnknownShadows,
     asking_would_load,
@@ -23,7 +23,6 @@ from tiering_assets.look.topic.topic_evidence import (
     publish_evidence,
 )
 from tiering_assets.offload_format.keys import data_key
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.preview import plan_release
 from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
 
@@ -81,8 +80,8 @@ def _publish(seen: SeenLedger) -> ReasonsAndStep:
     if isinstance(decision, Wait) or seen.sight.topic is None:
         return (str(decision),), "wait"
     refused = decide_publish(publish_evidence(seen.stack, seen.view.ml_name, seen.sight.topic))
-    if isinstance(refused, Refuse):
-        return tuple(refusal.text for refusal in refused.refusals), refused.refusals[0].lift
+    if isinstance(refused, NotNow):
+        return tuple(refusal.text for refusal in refused.reasons), refused.reasons[0].lift
     return ("certified, and nothing forbids to publish it",), (
         f"tierkeeper ledger offload {seen.view.ledger_id}"
     )
@@ -100,7 +99,7 @@ def _release(seen: SeenLedger) -> ReasonsAndStep:
     )
 
 
-def why_not_released(seen: SeenLedger) -> NotYet | None:
+def why_not_released(seen: SeenLedger) -> NotNow[str] | None:
     """What the release gate says of it; None when it would let it go."""
     for shadows in (UnknownShadows, find_shadows):
         [item] = plan_release(
@@ -110,7 +109,7 @@ def why_not_released(seen: SeenLedger) -> NotYet | None:
             shadows=shadows(seen.stack),
             publications=seen.publications,
         )
-        if isinstance(item.decision, NotYet):
+        if isinstance(item.decision, NotNow):
             return item.decision
     return None
 

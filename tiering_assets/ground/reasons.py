@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeVar
 
 
 class Reason(Enum):
@@ -46,3 +47,20 @@ class Wait:
 
     def __str__(self) -> str:
         return f"{self.reason.value}: {self.detail}" if self.detail else self.reason.value
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class NotNow(Generic[R]):
+    """Something is not done now, because: every reason, each a sentence with its values."""
+
+    reasons: tuple[R, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.reasons))
+
+
+def not_now(*reasons: str) -> NotNow[str]:
+    return NotNow(reasons)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.ground.evidence import lag_elapsed
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.records.chain import is_intact
@@ -48,24 +49,16 @@ class MayRelease:
     uid: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class NotYet:
-    reasons: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "; ".join(self.reasons)
-
-
 def decide_release(
     evidence: ReleaseEvidence, *, lag: timedelta, now: datetime
-) -> MayRelease | NotYet:
+) -> MayRelease | NotNow[str]:
     """Return Release only when nothing speaks against it; the lag is judged by the slower clock."""
     topic, copy, suites = evidence.topic, evidence.copy, evidence.suites
     if copy.context is None or not copy.context.complete:
-        return NotYet(("not published: the topic names no complete offload context",))
+        return NotNow(("not published: the topic names no complete offload context",))
     uid = copy.context.uid
     if copy.certificate is None and copy.publication is None:
-        return NotYet((_of_a_broker(uid), *_held(copy)))
+        return NotNow((_of_a_broker(uid), *_held(copy)))
     reasons = [
         *_publication(topic, copy, lag, now),
         *_certificate(copy, uid),
@@ -77,7 +70,7 @@ def decide_release(
         *suites.user_findings,
         *(why for why in (topic.never_touched, topic.left_alone) if why is not None),
     ]
-    return NotYet(tuple(reasons)) if reasons else MayRelease(uid)
+    return NotNow(tuple(reasons)) if reasons else MayRelease(uid)
 
 
 def _of_a_broker(uid: UUID) -> str:

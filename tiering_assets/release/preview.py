@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tiering_assets.change.disturb import see
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.publications import Publications
 from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows, topic_of
@@ -21,7 +22,7 @@ from tiering_assets.release.evidence import (
     judge_all,
     look_at_ledgers,
 )
-from tiering_assets.release.gate import MayRelease, NotYet
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
 from tiering_assets.release.work import decide_now
@@ -34,7 +35,7 @@ class ReleasePlanItem:
 
     ledger_id: int
     ml_name: str
-    decision: MayRelease | NotYet
+    decision: MayRelease | NotNow[str]
     bytes: int
     certificate: Stored[Certificate] | None = None
     published_at: datetime | None = None
@@ -112,7 +113,7 @@ def plan_releases(
 
 
 def _gone(ml_name: str, ledger_ids: Sequence[int]) -> list[ReleasePlanItem]:
-    gone = NotYet((f"{topic_of(ml_name)} is gone; nothing is released for a deleted topic",))
+    gone = NotNow((f"{topic_of(ml_name)} is gone; nothing is released for a deleted topic",))
     return [
         ReleasePlanItem(ledger_id=i, ml_name=ml_name, decision=gone, bytes=0) for i in ledger_ids
     ]
@@ -127,7 +128,7 @@ def _item(
     return ReleasePlanItem(
         ledger_id=ledger_id,
         ml_name=ml_name,
-        decision=NotYet(("released already",)) if finished else decide_now(stack, evidence),
+        decision=NotNow(("released already",)) if finished else decide_now(stack, evidence),
         finished=finished,
         suites=() if finished else evidence.suites,
         bytes=0 if evidence.ledger is None else evidence.ledger.metadata.length,

@@ -20,6 +20,7 @@ from tiering_assets.change.confirm import settle_undos
 from tiering_assets.change.disturb import Seen
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Kind
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.ground.stack import Stack, is_young
 from tiering_assets.look.ledger.plan import facts_of
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, find_shadows
@@ -28,7 +29,7 @@ from tiering_assets.records.models import BegunRelease, Release, ReleaseIntent
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.evidence import Evidence, gather
-from tiering_assets.release.gate import MayRelease, NotYet
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.look import gather_topic
 from tiering_assets.release.reread import reread_before_release, reread_wanted
 from tiering_assets.release.work import (
@@ -81,7 +82,7 @@ def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) ->
     about = gather_topic(stack, ml_name, topic, known, seen)
     refuse_old_metadata(about, node)
     if wait is not None:
-        waits = NotYet((str(wait),))
+        waits = not_now(str(wait))
         return ReleaseWork(
             ml_name=ml_name,
             czxid=node.stat.czxid,
@@ -101,12 +102,12 @@ def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) ->
             continue
         decision = decide_now(stack, evidence)
         moved = None if approval is None else _moved(approval, evidence, decision)
-        if isinstance(decision, NotYet):
+        if isinstance(decision, NotNow):
             results[ledger_id] = decision
         elif moved is not None:
-            results[ledger_id] = NotYet((moved,))
+            results[ledger_id] = NotNow((moved,))
         elif len(due) >= room:
-            results[ledger_id] = NotYet(
+            results[ledger_id] = NotNow(
                 (f"capped: {room} more ledgers may be released in this run or hour",)
             )
         else:
@@ -183,9 +184,11 @@ def intent_of_finished(
     return stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, listed.offload.uid))
 
 
-def _moved(approval: Approval, evidence: Evidence, decision: MayRelease | NotYet) -> str | None:
+def _moved(
+    approval: Approval, evidence: Evidence, decision: MayRelease | NotNow[str]
+) -> str | None:
     certificate = evidence.certificate
-    if isinstance(decision, NotYet) or certificate is None:
+    if isinstance(decision, NotNow) or certificate is None:
         return None
     return approval.difference(evidence.ledger_id, decision.uid, certificate.sha256)
 

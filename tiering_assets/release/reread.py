@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.signing import has_public_keys
 from tiering_assets.ground.stack import Stack, asking, bounds_of, is_young
 from tiering_assets.look.ledger.plan import resolve_all
@@ -33,7 +34,6 @@ from tiering_assets.look.ledger.verification import (
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
-from tiering_assets.release.gate import NotYet
 from tiering_assets.resources.errors import IntegrityError, TierkeeperError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.resources.settings import Settings
@@ -42,7 +42,7 @@ from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.reverify import plan_of
 
 Due = Mapping[int, tuple[Stored[Certificate], LedgerNode]]
-LATER = NotYet(("there was no time to read every byte of it: the next run goes on from here",))
+LATER = NotNow(("there was no time to read every byte of it: the next run goes on from here",))
 CHUNK_BYTES = 8 * 1024**3  # work for 32 tasks; at 50 MB/s for less than three minutes
 _NAMED_MAX = 5  # differences in a quarantine record and a reason
 
@@ -60,7 +60,7 @@ class Reread:
     where nothing had to be read.
     """
 
-    waiting: Mapping[int, NotYet] = field(default_factory=dict)
+    waiting: Mapping[int, NotNow[str]] = field(default_factory=dict)
     read: Mapping[int, Dated] = field(default_factory=dict)
 
     def dated(self, ledger_id: int) -> Dated:
@@ -80,7 +80,7 @@ def reread_before_release(stack: Stack, due: Due) -> Reread:
 
 def reread_copies(stack: Stack, due: Due, *, before: str) -> Reread:
     """Read sources and copies; `before` is what the copies are read again for."""
-    waiting: dict[int, NotYet] = {}
+    waiting: dict[int, NotNow[str]] = {}
     read: dict[int, Dated] = {}
     took_s = 0.0
     for chunk in _chunks(due):
@@ -115,8 +115,8 @@ def _have_time(stack: Stack, read: Mapping[int, Dated], seconds: float) -> bool:
     return all(one.is_young(Kind.BYTES, now_s=then, bounds=bounds) for one in read.values())
 
 
-def _read_chunk(stack: Stack, due: Due, before: str) -> tuple[dict[int, NotYet], Dated]:
-    waiting: dict[int, NotYet] = {}
+def _read_chunk(stack: Stack, due: Due, before: str) -> tuple[dict[int, NotNow[str]], Dated]:
+    waiting: dict[int, NotNow[str]] = {}
     tasks: list[BlockTask] = []
     for ledger_id, (stored, node) in due.items():
         try:
@@ -160,7 +160,7 @@ def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[Blo
 
 def _judge(
     stack: Stack, stored: Stored[Certificate], rows: list[BlockRow], before: str
-) -> NotYet | None:
+) -> NotNow[str] | None:
     certificate = stored.record
     outage = next(
         (r for r in rows if r.error and (r.retryable or r.kind is TaskKind.READ_SOURCE)), None
@@ -181,7 +181,7 @@ def _judge(
         return None
     said = "; ".join(found[:_NAMED_MAX])
     _quarantine(stack, stored, f"read again before its {before}: {said}")
-    return NotYet((f"read again before the {before}, the copy differs: {said}; quarantined",))
+    return NotNow((f"read again before the {before}, the copy differs: {said}; quarantined",))
 
 
 def _without_row(certificate: Certificate, rows: list[BlockRow]) -> list[int]:
@@ -208,8 +208,8 @@ def _differences(stack: Stack, certificate: Certificate, rows: list[BlockRow]) -
     )
 
 
-def _unread(why: object) -> NotYet:
-    return NotYet((f"could not be read again: {why}",))
+def _unread(why: object) -> NotNow[str]:
+    return NotNow((f"could not be read again: {why}",))
 
 
 def _quarantine(stack: Stack, stored: Stored[Certificate], reason: str) -> None:

@@ -17,21 +17,21 @@ from tiering_assets.change.topic_change import Confirmed, undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Dated, Kind, all_of
-from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.reasons import NotNow, Wait, not_now
 from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack, is_young
 from tiering_assets.look.topic.topic_evidence import Shadows, deleted, topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Release, ReleaseIntent
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.evidence import Evidence, gather
-from tiering_assets.release.gate import MayRelease, NotYet, decide_release
+from tiering_assets.release.gate import MayRelease, decide_release
 from tiering_assets.release.guarded_delete import delete_ledgers
 from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.resources.errors import RefusedError, StaleEvidenceError, TierkeeperError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.resources.metastore.store import Node
 
-LATER = NotYet(("there was no time to look at it again: the next run goes on from here",))
+LATER = NotNow(("there was no time to look at it again: the next run goes on from here",))
 AT_ONCE = REQUESTS_AT_ONCE  # ledgers between two looks at the clock
 
 
@@ -61,7 +61,7 @@ class Due:
         return evidence.dated.and_(self.read)
 
 
-ReleaseResult = Released | NotYet | TierkeeperError
+ReleaseResult = Released | NotNow[str] | TierkeeperError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +108,10 @@ class ReleaseWork:
         return finish_release(stack, self)
 
     def waits(self, wait: Wait) -> ReleaseResult:
-        return NotYet((str(wait),))
+        return not_now(str(wait))
 
 
-def decide_now(stack: Stack, evidence: Evidence) -> MayRelease | NotYet:
+def decide_now(stack: Stack, evidence: Evidence) -> MayRelease | NotNow[str]:
     """The gate's decision, with the withdrawal window on top of the lag."""
     window = timedelta(seconds=stack.settings.release.withdrawal_window_s)
     return decide_release(evidence.judged, lag=stack.deletion_lag + window, now=stack.now())
@@ -161,18 +161,18 @@ def look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:
 
 def stopped_since(
     stack: Stack, due: Mapping[int, Due], evidence: Mapping[int, Evidence]
-) -> dict[int, NotYet]:
+) -> dict[int, NotNow[str]]:
     """Ledgers that the gate does not let go any more, or that are not those of their intents."""
-    stopped: dict[int, NotYet] = {}
+    stopped: dict[int, NotNow[str]] = {}
     for ledger_id, now in evidence.items():
         item, decision = due[ledger_id], decide_now(stack, now)
         digest = None if now.certificate is None else now.certificate.sha256
-        if isinstance(decision, NotYet):
-            stopped[ledger_id] = NotYet(
+        if isinstance(decision, NotNow):
+            stopped[ledger_id] = NotNow(
                 tuple(f"since it was begun: {reason}" for reason in decision.reasons)
             )
         elif (decision.uid, digest) != (item.uid, item.intent.record.certificate_sha256):
-            stopped[ledger_id] = NotYet(
+            stopped[ledger_id] = NotNow(
                 (f"since it was begun: attempt {decision.uid} took its place",)
             )
     return stopped
@@ -216,7 +216,7 @@ def finish_release(stack: Stack, work: ReleaseWork) -> dict[int, ReleaseResult]:
                 at_once = 1
                 left = [i for i in left if i not in results]
                 continue
-            late = NotYet((f"the marks were taken back: {error}",))
+            late = NotNow((f"the marks were taken back: {error}",))
             results.update(_take_back(stack, work, {i: late for i in left if i not in results}))
             return results
         except TierkeeperError as error:
@@ -248,8 +248,8 @@ def _delete(
 
 
 def _take_back(
-    stack: Stack, work: ReleaseWork, stopped: Mapping[int, NotYet]
-) -> Mapping[int, NotYet]:
+    stack: Stack, work: ReleaseWork, stopped: Mapping[int, NotNow[str]]
+) -> Mapping[int, NotNow[str]]:
     """Take the marks of these ledgers back; their bookie copies stay."""
     if stopped:
         marks = copies_of({i: work.due[i] for i in stopped})

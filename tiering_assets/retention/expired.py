@@ -16,7 +16,6 @@ from datetime import timedelta
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.clean.expired_rules import Expired, ExpiredEvidence, decide_expired
 from tiering_assets.clean.gone import Whereabouts
-from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.removals import observe_removals
 from tiering_assets.clean.sweep import (
     readable_attempts,
@@ -24,6 +23,7 @@ from tiering_assets.clean.sweep import (
     refuse_old_metadata,
 )
 from tiering_assets.ground.evidence import Dated, Effect
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.ground.record_book import told
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bucket_listing import BucketListing, Pair, list_bucket
@@ -53,7 +53,7 @@ class ExpiredCopy:
     objects: tuple[str, ...]
     bytes: int
     only_copy: bool
-    decision: Expired | Keep
+    decision: Expired | NotNow[str]
     done: Swept | None = None
     error: str = ""
 
@@ -182,15 +182,15 @@ def _act(
     try:
         copy = look.at(seen.attempt, seen.objects, seen.bytes)
     except FormatError as error:
-        return replace(seen, decision=Keep(*seen.pair, f"cannot be judged: {error}"))
+        return replace(seen, decision=not_now(f"cannot be judged: {error}"))
     if copy is None:
-        back = Keep(*seen.pair, "its topic lists the ledger again")
+        back = not_now("its topic lists the ledger again")
         return replace(seen, decision=back)
     if not isinstance(copy.decision, Expired):
         return copy
     if not planned.versions:
         said = "the plan names no versions: make a new one"
-        return replace(copy, decision=Keep(*seen.pair, said))
+        return replace(copy, decision=not_now(said))
     going = Going(
         ledger_id=planned.ledger_id,
         uid=planned.uid,

@@ -15,9 +15,9 @@ from tiering_assets.batch.release_batch import (
 )
 from tiering_assets.change.change_topic import TopicResults
 from tiering_assets.change.publish import Published
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Claim
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import LedgerNotFoundError
 
@@ -82,7 +82,7 @@ def test_what_waits_now_is_not_told_with_the_records_of_an_earlier_release(
 ):
     """As where a backup of the metadata store has brought the ledger back."""
     assert batch(scene)[0].records is not None
-    again = {0: NotYet(("it is there again",))}
+    again = {0: NotNow(("it is there again",))}
     monkeypatch.setattr(steps, "change_topic", lambda *_args, **_how: TopicResults({}, again))
     [found] = batch(scene).values()
     assert (found.result, found.records) == (again[0], None)

@@ -10,11 +10,12 @@ from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.batch import release_plan
 from tiering_assets.batch.release_plan import execute_plan, make_plan, planned_outcomes
 from tiering_assets.change import disturb
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
 from tiering_assets.release import caps as release_caps
 from tiering_assets.release import preview as release_preview
-from tiering_assets.release.gate import MayRelease, NotYet
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.preview import plan_release
 from tiering_assets.release.work import Released
 from tiering_assets.resources.errors import MetadataError, RefusedError
@@ -72,7 +73,7 @@ def test_it_lists_what_goes_and_what_does_not_with_the_reasons(scene, due):
     assert (written.finished, written.errors) == ((), {})
     first, second = planned_outcomes(written)
     assert first.result == MayRelease(due[0].uid)
-    assert second.result == NotYet(stays.reasons)
+    assert second.result == NotNow(stays.reasons)
 
 
 def test_what_does_not_go_uses_up_no_cap(scene, due):

@@ -10,8 +10,8 @@ from tiering_assets.batch import withdrawn
 from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.publish_record import canary_stands, record_publication
 from tiering_assets.change.topic_change import Confirmed, make_change
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.ledger.quarantine import win_outcome
-from tiering_assets.release.gate import NotYet
 from tiering_assets.release.reread import Reread
 from tiering_assets.resources.errors import ObjectStoreError, RefusedError
 
@@ -72,7 +72,7 @@ def test_a_copy_that_could_not_be_read_again_is_not_called_quarantined(
     """It was about to be published before; that nobody could read it says nothing about it."""
     stack = scene.process("publisher")
     win_outcome(stack, certificate, "publish", reason="certified")
-    unread = Reread(waiting={0: NotYet(("could not be read again: no answer",))})
+    unread = Reread(waiting={0: NotNow(("could not be read again: no answer",))})
     monkeypatch.setattr(withdrawn, "reread_copies", lambda *_args, **_how: unread)
     with pytest.raises(ObjectStoreError, match="ledger 0: could not be read again: no answer"):
         read_withdrawn(stack, certificate, stack.ledgers.read(0))

@@ -13,7 +13,7 @@ from tiering_assets.clean.expired_rules import (
     Fate,
     decide_expired,
 )
-from tiering_assets.clean.orphans import Keep
+from tiering_assets.ground.reasons import NotNow
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 UID = UUID(int=7)
@@ -76,12 +76,12 @@ def test_it_goes_when_all_conditions_hold(changes, fate):
 )
 def test_each_condition_alone_keeps_it(changes, said):
     decision = decide(**changes)
-    assert isinstance(decision, Keep)
-    assert said in decision.reason
+    assert isinstance(decision, NotNow)
+    assert said in str(decision)
 
 
 @pytest.mark.parametrize("node", [None, 200])
 def test_a_topic_that_is_gone_does_not_make_up_for_what_else_keeps_it(node):
     gone = {"node_czxid": node, "listed": frozenset() if node is None else frozenset({50})}
     for changes in ({"in_bookkeeper": True}, {"elsewhere": "x"}, {"published_czxid": None}):
-        assert isinstance(decide(**gone, **changes), Keep)
+        assert isinstance(decide(**gone, **changes), NotNow)

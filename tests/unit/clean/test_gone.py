@@ -8,7 +8,7 @@ import pytest
 from tests.support.sim_broker_memory import complete, halves
 from tests.support.sim_scene import Scene
 from tiering_assets.clean.expired_rules import Expired
-from tiering_assets.clean.orphans import Keep
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
@@ -59,7 +59,7 @@ def test_what_another_topic_lists_or_names_is_kept(trimmed, named):
     scene, uid = trimmed
     list_in_another_topic(scene, 0, uid if named else None)
     found = decision(scene)
-    assert isinstance(found, Keep)
+    assert isinstance(found, NotNow)
     assert f"{OTHER} may read it" in str(found)
 
 
@@ -81,7 +81,7 @@ def test_a_run_that_works_on_the_ledger_keeps_it(trimmed):
     scene, _uid = trimmed
     assert claim_ledger(scene.process("another"), 0) is None
     found = decision(scene)
-    assert isinstance(found, Keep)
+    assert isinstance(found, NotNow)
     assert "a run holds a live claim" in str(found)
 
 
@@ -95,7 +95,7 @@ def test_a_shadow_keeps_it(trimmed):
     scene, _uid = trimmed
     scene.make_shadow()
     found = decision(scene)
-    assert isinstance(found, Keep)
+    assert isinstance(found, NotNow)
     assert "may read it" in str(found)
 
 
@@ -104,5 +104,5 @@ def test_a_hold_keeps_it(trimmed):
     held = Hold(ledger_id=0, reason="audit", author="kim", held_at=scene.stack.now())
     scene.stack.book.create(keys.hold(0), held)
     found = decision(scene)
-    assert isinstance(found, Keep)
+    assert isinstance(found, NotNow)
     assert "held" in str(found)

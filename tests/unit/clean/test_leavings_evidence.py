@@ -5,7 +5,8 @@ import pytest
 from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.leavings_evidence import decide_leavings
-from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.orphans import Sweep
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.offload_format.keys import data_key, index_key
@@ -49,8 +50,8 @@ def test_of_a_topic_that_is_gone_it_may_go_unread(scene, left):
 def test_a_run_that_works_on_the_ledger_keeps_it(scene, left):
     assert claim_ledger(scene.process("another"), 0) is None
     found = decide(scene, left)
-    assert isinstance(found, Keep)
-    assert found.reason == "a run holds a live claim on the ledger"
+    assert isinstance(found, NotNow)
+    assert str(found) == "a run holds a live claim on the ledger"
 
 
 def test_a_claim_that_is_gone_keeps_nothing(scene, left):
@@ -76,8 +77,8 @@ def of_a_list_made_again(scene):
 def test_a_listed_ledger_that_bookkeeper_does_not_have_closed_keeps_it(scene, left, change):
     change(scene)
     found = decide(scene, left)
-    assert isinstance(found, Keep)
-    assert "it may be the only copy" in found.reason
+    assert isinstance(found, NotNow)
+    assert "it may be the only copy" in str(found)
 
 
 # ----- the topic reads the ledger from another attempt
@@ -162,7 +163,7 @@ def test_a_newer_proven_one_that_a_listing_leaves_out_waits_for_its_publication(
 
     scene.world.objects.list_objects = short
     assert older != newer
-    assert decide(scene, attempt) == Keep(0, newer, "it is proven, and its publication waits")
+    assert decide(scene, attempt) == not_now("it is proven, and its publication waits")
 
 
 def test_one_that_waits_for_a_topic_of_before_its_backup_may_go(scene):
@@ -182,7 +183,7 @@ def test_what_was_published_stays_when_retention_took_its_ledger(scene):
     scene.trim()
     scene.wait(10 * 86400)
     found = decide(scene, attempt_of(scene, record.uid))
-    assert found == Keep(0, record.uid, "it won the right to be published")
+    assert found == not_now("it won the right to be published")
 
 
 def test_what_won_and_never_stood_may_go_when_it_is_doubted_long_enough(scene):
@@ -192,8 +193,8 @@ def test_what_won_and_never_stood_may_go_when_it_is_doubted_long_enough(scene):
     doubted(scene, record.uid)
     offload_by_broker(scene, attempt)
     found = decide(scene, attempt)
-    assert isinstance(found, Keep)
-    assert "quarantined, never read," in found.reason
+    assert isinstance(found, NotNow)
+    assert "quarantined, never read," in str(found)
     scene.wait(10 * 86400)
     assert decide(scene, attempt) == Sweep(0, record.uid, replaced=True)
 

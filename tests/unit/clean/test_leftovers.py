@@ -9,7 +9,8 @@ import pytest
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.clean_up import clean_up
-from tiering_assets.clean.leftovers_rules import Collect, Leave
+from tiering_assets.clean.leftovers_rules import Collect
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Damage
 from tiering_assets.resources.errors import BrokerError
@@ -63,7 +64,7 @@ def test_a_slow_broker_has_a_guard_age_to_finish():
     clean_up(scene.process(), execute=True)
     scene.wait(scene.stack.settings.release.guard_age_s / 2)
     leaving, there = clean(scene)
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert len(there) == 2
 
 
@@ -71,7 +72,7 @@ def test_a_slow_broker_has_a_guard_age_to_finish():
 def test_it_is_left_where_it_may_be_the_only_copy(scene, change):
     change(scene)
     leaving, there = clean(scene)
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert there == [*leaving.objects]
 
 
@@ -83,7 +84,7 @@ def test_what_changes_between_intent_and_delete_keeps_it(scene, change, monkeypa
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert there == [*leaving.objects]
 
 
@@ -153,8 +154,8 @@ def test_a_busy_topic_keeps_it_and_its_name(scene):
         consumers=10**9, delayed_messages=0, transactions=0
     )
     leaving, there = clean(scene)
-    assert isinstance(leaving.decision, Leave)
-    assert "consumers" in leaving.decision.reason
+    assert isinstance(leaving.decision, NotNow)
+    assert "consumers" in str(leaving.decision)
     assert len(there) == 2
     assert scene.context() is not None
 
@@ -166,7 +167,7 @@ def test_bookies_that_run_short_before_the_reload_keep_it(scene, monkeypatch):
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert len(there) == 2
 
 
@@ -200,8 +201,8 @@ def test_what_the_node_says_after_the_reload_keeps_it(scene, change, monkeypatch
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     leaving, there = clean(scene)
-    assert isinstance(leaving.decision, Leave)
-    assert "its topic changed meanwhile" in leaving.decision.reason
+    assert isinstance(leaving.decision, NotNow)
+    assert "its topic changed meanwhile" in str(leaving.decision)
     assert len(there) == 2
 
 
@@ -261,8 +262,8 @@ def test_a_dry_run_says_why_it_stays(scene, change, reason):
     assert isinstance(look(scene), Collect)
     change(scene)
     decision = look(scene)
-    assert isinstance(decision, Leave)
-    assert reason in decision.reason
+    assert isinstance(decision, NotNow)
+    assert reason in str(decision)
 
 
 def test_what_stays_for_another_reason_is_not_noted():
@@ -270,7 +271,7 @@ def test_what_stays_for_another_reason_is_not_noted():
     scene.broker.offload(TOPIC, stops_after=1)
     be_shadow(scene)
     [leaving] = clean_up(scene.process(), execute=True).leftovers
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert scene.stack.book.keys("leftovers/") == []
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import Scene
 from tiering_assets.clean.locked_leavings import named_versions, retry_locked_leavings
-from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.sweep import sweep
+from tiering_assets.ground.reasons import not_now
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import NamedVersion, Swept
 from tiering_assets.resources.errors import ObjectStoreError
@@ -133,7 +133,7 @@ def test_what_a_broker_left_is_told_and_stays(locked, monkeypatch):
 
 
 def test_what_may_not_go_any_more_is_told_and_stays(locked, monkeypatch):
-    kept = Keep(0, locked.attempt.uid, "it may be the only copy")
+    kept = not_now("it may be the only copy")
     monkeypatch.setattr(
         "tiering_assets.clean.locked_leavings.decide_after_reading", lambda *_a: (kept, None)
     )

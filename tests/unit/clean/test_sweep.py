@@ -8,8 +8,9 @@ from tests.support.at_effect import at_effect
 from tests.support.left_behind import leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean import sweep as sweeping
-from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.orphans import Sweep
 from tiering_assets.clean.sweep import find_leavings, refuse_mass_delete, sweep
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.brakes import holds
 from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.claims import claim_ledger
@@ -116,7 +117,7 @@ def test_what_changes_once_it_is_given_up_keeps_the_objects(scene, left, monkeyp
     there = objects(scene)
     at(scene, "sweep.abandoned", lambda: change(scene), monkeypatch)
     [found] = sweep(scene.process(), execute=True)
-    assert isinstance(found.decision, Keep) or "held" in found.error
+    assert isinstance(found.decision, NotNow) or "held" in found.error
     assert found.done is None
     assert objects(scene) == there
 
@@ -163,7 +164,7 @@ def test_a_stray_upload_of_a_proven_copy_goes_and_the_copy_stays(scene):
     record = scene.certify().certificate.record
     scene.world.objects.create_upload(record.data.key, metadata={})
     [kept] = sweep(scene.process(), execute=True)
-    assert isinstance(kept.decision, Keep)
+    assert isinstance(kept.decision, NotNow)
     assert uploads(scene) == []
     assert len(objects(scene)) == 2
 
@@ -173,7 +174,7 @@ def test_the_upload_of_a_copy_that_is_not_proven_yet_stays(scene, left):
     claim(scene)
     scene.world.objects.create_upload(left.record.data_key, metadata={})
     [kept] = sweep(scene.process(), execute=True)
-    assert isinstance(kept.decision, Keep)
+    assert isinstance(kept.decision, NotNow)
     assert len(uploads(scene)) == 1
 
 
@@ -218,7 +219,7 @@ def test_of_a_topic_whose_node_cannot_be_read_nothing_goes_and_each_reason_stays
     [publication] = scene.publications()
     scene.world.objects.overwrite(scene.stack.book.prefix + publication.key, b"{")
     found = {one.attempt.record.uid: one.decision for one in sweep(scene.process(), execute=True)}
-    why = {uid: one.reason for uid, one in found.items() if isinstance(one, Keep)}
+    why = {uid: str(one) for uid, one in found.items() if isinstance(one, NotNow)}
     doubt = "its topic's node or a publication record of it cannot be read"
     assert why[dead.record.uid] == doubt
     assert why[kept.uid] == "it is proven, and its publication waits"

@@ -7,7 +7,8 @@ from tests.support.topic_halves import publish_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.copies_now import look_at_copies, quarantine_changed
 from tiering_assets.clean.clean_up import clean_up
-from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.orphans import Sweep
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.models import Outcome
 from tiering_assets.resources.errors import CopyChangedError, MetadataError
@@ -121,7 +122,7 @@ def test_an_attempt_that_won_and_never_stood_is_swept_when_it_is_quarantined(sce
     [kept] = [
         one for one in clean_up(scene.stack, execute=True).attempts if one.attempt.record.uid == uid
     ]
-    assert isinstance(kept.decision, Keep)
+    assert isinstance(kept.decision, NotNow)
     scene.wait(2 * 86400)
     [swept] = [
         one for one in clean_up(scene.stack, execute=True).attempts if one.attempt.record.uid == uid

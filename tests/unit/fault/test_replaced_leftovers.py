@@ -7,8 +7,9 @@ import pytest
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released
 from tiering_assets.clean.clean_up import clean_up
-from tiering_assets.clean.leftovers_rules import Collect, Leave
+from tiering_assets.clean.leftovers_rules import Collect
 from tiering_assets.clean.orphans import REPLACED_KEPT
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
@@ -57,8 +58,8 @@ def test_the_list_says_whose_it_is_and_when_it_goes_and_a_sweep_takes_it_then(he
     found = clean_up(scene.process(), execute=True)
     [leaving] = found.leftovers
     assert leaving.pair == (0, uid)
-    assert isinstance(leaving.decision, Leave)
-    assert f"with a sweep after {goes_at(scene):%Y-%m-%d %H:%M:%S} UTC" in leaving.decision.reason
+    assert isinstance(leaving.decision, NotNow)
+    assert f"with a sweep after {goes_at(scene):%Y-%m-%d %H:%M:%S} UTC" in str(leaving.decision)
     assert found.foreign == []
     assert len(left(scene, uid)) == 2
     wait_until_it_goes(scene)
@@ -112,7 +113,7 @@ def test_it_stays_where_it_may_be_what_is_left(changes):
     for change in changes:
         change(scene)
     [leaving] = clean_up(scene.process(), execute=True).leftovers
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert len(left(scene, uid)) == 2
 
 
@@ -124,8 +125,8 @@ def test_bookies_give_the_ledger_first_where_our_copy_is_not_sound(healed):
     scene.world.monitor.excused.add(("alpha", 0))
     scene.cluster.bookies.pop(0)  # BookKeeper's metadata still names it
     [leaving] = clean_up(scene.process(), execute=True).leftovers
-    assert isinstance(leaving.decision, Leave)
-    assert "the bookies do not give the ledger" in leaving.decision.reason
+    assert isinstance(leaving.decision, NotNow)
+    assert "the bookies do not give the ledger" in str(leaving.decision)
     assert len(left(scene, uid)) == 2
 
 
@@ -143,7 +144,7 @@ def test_what_changes_between_intent_and_delete_keeps_what_was_replaced(
 
     monkeypatch.setattr("tiering_assets.clean.leftovers.reach", struck)
     [leaving] = clean_up(scene.process(), execute=True).leftovers
-    assert isinstance(leaving.decision, Leave)
+    assert isinstance(leaving.decision, NotNow)
     assert len(left(scene, uid)) == 2
 
 

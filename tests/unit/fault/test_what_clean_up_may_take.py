@@ -9,8 +9,8 @@ from tests.support.left_behind import leave_unproven, made_again_from_a_backup
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.clean_up import clean_up
-from tiering_assets.clean.leftovers_rules import Leave
-from tiering_assets.clean.orphans import Keep, Sweep
+from tiering_assets.clean.orphans import Sweep
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.resources.errors import ObjectStoreError
@@ -80,7 +80,7 @@ def test_locked_versions_of_a_restored_topic_stay_whatever_was_swept_before(scen
     assert scene.stack.broker.read_entry(topic, 0, 0) == b"first"
     # Nor does the plan, approved and in date, take what is listed again.
     for copy in execute_expired(scene.process(), plan.digest):
-        assert isinstance(copy.decision, Keep)
+        assert isinstance(copy.decision, NotNow)
     assert scene.stack.broker.read_entry(topic, 0, 0) == b"first"
 
 
@@ -143,8 +143,8 @@ def test_a_delete_is_decided_again_right_before_it(scene, monkeypatch):
 
     monkeypatch.setattr("tiering_assets.clean.sweep.refuse_mass_delete", lambda *a, **k: restored())
     [kept] = clean_up(scene.process(), execute=True).attempts
-    assert isinstance(kept.decision, Keep)
-    assert kept.decision.reason == "an offload context names it"
+    assert isinstance(kept.decision, NotNow)
+    assert str(kept.decision) == "an offload context names it"
     assert scene.world.objects.peek(record.data_key) is not None
 
 
@@ -157,7 +157,7 @@ def test_a_proven_copy_whose_publication_waits_is_no_leftover(scene):
     record = scene.certify().certificate.record
     scene.wait(10 * 86400)
     decision = decision_about(scene, record.uid)
-    assert decision == Keep(0, record.uid, "it is proven, and its publication waits")
+    assert decision == not_now("it is proven, and its publication waits")
     assert scene.publish().certificate.record.uid == record.uid
 
 
@@ -174,7 +174,7 @@ def test_of_several_proven_copies_the_newest_waits(scene, monkeypatch):
         for one in clean_up(scene.process(), execute=True).attempts
     }
     assert isinstance(found[older.uid], Sweep)
-    assert isinstance(found[newer.uid], Keep)
+    assert isinstance(found[newer.uid], NotNow)
 
 
 @pytest.mark.parametrize("end", ["published by another", "topic made again", "quarantined"])
@@ -193,7 +193,7 @@ def test_a_proven_copy_that_cannot_be_published_any_more_goes_after_the_guard_ag
         quarantine(
             scene.stack, 0, record.uid, ml_name=TOPIC, reason="rot", previous=record.previous
         )
-    assert isinstance(decision_about(scene, record.uid), Keep)
+    assert isinstance(decision_about(scene, record.uid), NotNow)
     scene.wait(2 * 86400)
     assert isinstance(decision_about(scene, record.uid), Sweep)
 
@@ -203,8 +203,8 @@ def test_the_last_copy_of_a_listed_ledger_is_never_a_leftover(scene):
     scene.world.monitor.excused.add(("alpha", 0))
     scene.cluster.delete_ledger(0)
     decision = decision_about(scene, record.uid)
-    assert isinstance(decision, Keep)
-    assert "it may be the only copy" in decision.reason
+    assert isinstance(decision, NotNow)
+    assert "it may be the only copy" in str(decision)
 
 
 def test_the_last_copy_that_a_list_of_a_backup_names_is_never_a_leftover(scene):
@@ -214,8 +214,8 @@ def test_the_last_copy_that_a_list_of_a_backup_names_is_never_a_leftover(scene):
     scene.cluster.delete_ledger(0)
     made_again_from_a_backup(scene)
     decision = decision_about(scene, record.uid)
-    assert isinstance(decision, Keep)
-    assert "it may be the only copy" in decision.reason
+    assert isinstance(decision, NotNow)
+    assert "it may be the only copy" in str(decision)
     assert scene.world.objects.peek(record.data_key) is not None
 
 
@@ -224,8 +224,8 @@ def test_a_copy_stays_whose_ledger_the_bookies_lost_though_metadata_came_back(sc
     record = abandoned(scene)
     entries = scene.cluster.bookies.pop(0)
     [leaving] = [one for one in clean_up(scene.process(), execute=True).attempts if one.bytes]
-    assert isinstance(leaving.decision, Keep)
-    assert "the bookies do not give the ledger: ledger 0 entry 0" in leaving.decision.reason
+    assert isinstance(leaving.decision, NotNow)
+    assert "the bookies do not give the ledger: ledger 0 entry 0" in str(leaving.decision)
     assert scene.world.objects.peek(record.data_key) is not None
     scene.cluster.bookies[0] = entries
     clean_up(scene.process(), execute=True)
@@ -259,8 +259,8 @@ def test_what_a_broker_left_stays_too_where_the_bookies_lost_the_ledger(scene):
     scene.wait(3 * 86400)
     entries = scene.cluster.bookies.pop(0)
     [leaving] = clean_up(scene.process(), execute=True).leftovers
-    assert isinstance(leaving.decision, Leave)
-    assert "the bookies do not give the ledger: ledger 0 entry 0" in leaving.decision.reason
+    assert isinstance(leaving.decision, NotNow)
+    assert "the bookies do not give the ledger: ledger 0 entry 0" in str(leaving.decision)
     assert all(scene.world.objects.peek(key) is not None for key in leaving.objects)
     assert scene.context() is not None
     scene.cluster.bookies[0] = entries

@@ -17,14 +17,9 @@ from tests.support.ledger_damage import (
     in_store,
 )
 from tests.support.ledger_facts import LEDGER, SOUND, UID, Case
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
-from tiering_assets.release.gate import (
-    MayRelease,
-    NotYet,
-    ReleaseEvidence,
-    SuitesSaid,
-    decide_release,
-)
+from tiering_assets.release.gate import MayRelease, ReleaseEvidence, SuitesSaid, decide_release
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LAG = timedelta(hours=4)
@@ -196,7 +191,7 @@ def test_a_certified_confirmed_attempt_past_its_lag_is_released():
 
 @pytest.mark.parametrize(("_field", "change", "reason"), SINGLE_CHANGES)
 def test_one_missing_condition_makes_the_ledger_wait_for_that_alone(_field, change, reason):
-    assert decide(change(READY)) == NotYet((reason,))
+    assert decide(change(READY)) == NotNow((reason,))
 
 
 def test_every_field_of_the_evidence_can_stop_a_release():
@@ -206,7 +201,7 @@ def test_every_field_of_the_evidence_can_stop_a_release():
 
 
 def test_what_hangs_on_a_certificate_is_told_with_it():
-    assert decide(copy(certificate=None)(READY)) == NotYet(
+    assert decide(copy(certificate=None)(READY)) == NotNow(
         (
             UNCERTIFIED,
             f"the ledger differs from the certified one: {LEDGER} instead of None",
@@ -217,7 +212,7 @@ def test_what_hangs_on_a_certificate_is_told_with_it():
 
 
 def test_what_no_publication_counts_for_is_not_confirmed():
-    assert decide(copy(publication=None)(READY)) == NotYet((UNCONFIRMED, BROKEN))
+    assert decide(copy(publication=None)(READY)) == NotNow((UNCONFIRMED, BROKEN))
 
 
 def test_the_moment_after_the_lag_releases():
@@ -230,19 +225,19 @@ def test_the_moment_after_the_lag_releases():
 @pytest.mark.parametrize("step", [timedelta(days=1), timedelta(days=3650)])
 def test_no_clock_that_steps_releases_early(step):
     fresh = published(at=NOW - LAG / 2, stored=NOW - LAG / 2)(READY)
-    assert isinstance(decide(fresh, now=NOW + step), NotYet)  # ours steps forward
-    assert isinstance(decide(topic(store_now=NOW + step)(fresh)), NotYet)  # the store's does
-    assert isinstance(decide(READY, now=NOW - step), NotYet)  # ours steps back
-    assert isinstance(decide(topic(store_now=NOW - step)(READY)), NotYet)  # the store's does
+    assert isinstance(decide(fresh, now=NOW + step), NotNow)  # ours steps forward
+    assert isinstance(decide(topic(store_now=NOW + step)(fresh)), NotNow)  # the store's does
+    assert isinstance(decide(READY, now=NOW - step), NotNow)  # ours steps back
+    assert isinstance(decide(topic(store_now=NOW - step)(READY)), NotNow)  # the store's does
 
 
 def test_a_record_dated_ahead_by_a_wrong_clock_waits():
-    assert isinstance(decide(published(at=NOW + timedelta(days=1))(READY)), NotYet)
+    assert isinstance(decide(published(at=NOW + timedelta(days=1))(READY)), NotNow)
 
 
 def test_all_reasons_are_told_at_once():
     many = copy(hold="audit", outcome=None, index=None, under_replicated=None)(READY)
-    assert decide(many) == NotYet(
+    assert decide(many) == NotNow(
         (
             BROKEN,
             "the index object is gone",
@@ -255,7 +250,7 @@ def test_all_reasons_are_told_at_once():
 
 def test_an_unpublished_ledger_is_asked_for_nothing_else():
     nothing = copy(context=None, data=None, index=None, certificate=None)(READY)
-    assert decide(nothing) == NotYet((UNPUBLISHED,))
+    assert decide(nothing) == NotNow((UNPUBLISHED,))
 
 
 @given(changes=st.lists(st.sampled_from([change for _field, change, _reason in SINGLE_CHANGES])))
@@ -268,7 +263,7 @@ def test_release_only_if_every_condition_holds(changes):
             continue  # of a record that another change has taken away
     decision = decide(evidence)
     assert (decision == MayRelease(UID)) is (evidence == READY)
-    if isinstance(decision, NotYet):
+    if isinstance(decision, NotNow):
         assert decision.reasons
         assert len(set(decision.reasons)) == len(decision.reasons)
 

@@ -4,8 +4,9 @@ import pytest
 
 from tests.support.sim_cluster import BOOKIE
 from tests.support.sim_scene import TOPIC, Scene, is_released
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.topic.topic_evidence import UnknownShadows, find_shadows
-from tiering_assets.release.gate import MayRelease, NotYet
+from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.preview import plan_release, plan_releases
 from tiering_assets.resources.errors import MetadataError
 
@@ -44,7 +45,7 @@ def test_a_ledger_that_would_go_is_shown_with_its_proof(scene, due):
 def test_a_ledger_that_an_earlier_run_released_is_finished(scene, due):
     assert is_released(scene.release())
     item = plan(scene)
-    assert item.decision == NotYet(("released already",))
+    assert item.decision == NotNow(("released already",))
     assert item.finished
     assert item.suites == ()
     assert (item.bytes, item.bookies) == (0, frozenset())
@@ -55,7 +56,7 @@ def test_a_topic_that_is_gone_releases_nothing(scene):
     found = planned[GONE]
     assert isinstance(found, list)
     [item] = found
-    assert item.decision == NotYet(
+    assert item.decision == NotNow(
         ("persistent://t/ns/gone is gone; nothing is released for a deleted topic",)
     )
 

@@ -9,8 +9,8 @@ from tests.support.left_behind import DAYS_S, leave_unproven
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.expired_rules import Expired, Fate
-from tiering_assets.clean.orphans import Keep
 from tiering_assets.clean.sweep import refuse_mass_delete
+from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.records import keys
 from tiering_assets.records.models import Hold
@@ -84,7 +84,7 @@ def test_what_a_hold_keeps_is_not_told_to_be_gone(trimmed):
     plan = trimmed.plan()
     trimmed.hold()
     [kept] = trimmed.execute(plan)
-    assert isinstance(kept.decision, Keep)
+    assert isinstance(kept.decision, NotNow)
     assert len(trimmed.objects()) == 2
     assert trimmed.swept() is None
 
@@ -93,7 +93,7 @@ def test_what_a_hold_forbids_right_before_the_delete_stays(trimmed, monkeypatch)
     plan = trimmed.plan()
     meanwhile(trimmed, monkeypatch, trimmed.hold)
     [kept] = trimmed.execute(plan)
-    assert isinstance(kept.decision, Keep)
+    assert isinstance(kept.decision, NotNow)
     assert len(trimmed.objects()) == 2
 
 
@@ -101,7 +101,7 @@ def test_what_is_listed_again_right_before_the_delete_stays(trimmed, monkeypatch
     plan = trimmed.plan()
     meanwhile(trimmed, monkeypatch, trimmed.list_again)
     [kept] = trimmed.execute(plan)
-    assert kept.decision == Keep(0, trimmed.uid, "its topic lists the ledger again")
+    assert kept.decision == not_now("its topic lists the ledger again")
     assert len(trimmed.objects()) == 2
 
 
@@ -111,7 +111,7 @@ def test_what_was_kept_when_the_plan_was_judged_stays_until_the_next_run(trimmed
     trimmed.hold()
     meanwhile(trimmed, monkeypatch, trimmed.lift)
     [kept] = trimmed.execute(plan)
-    assert isinstance(kept.decision, Keep)
+    assert isinstance(kept.decision, NotNow)
     assert len(trimmed.objects()) == 2
 
 
@@ -123,7 +123,7 @@ def test_a_plan_that_names_no_versions_takes_nothing_and_tells_so(trimmed):
     trimmed.scene.stack.book.replace(stored, replace(stored.record, copies=nameless))
     trimmed.scene.wait(2 * 3600)
     [kept] = trimmed.execute(plan)
-    assert kept.decision == Keep(0, trimmed.uid, "the plan names no versions: make a new one")
+    assert kept.decision == not_now("the plan names no versions: make a new one")
     assert len(trimmed.objects()) == 2
     assert trimmed.swept() is None
 

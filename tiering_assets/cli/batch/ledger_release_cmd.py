@@ -233,13 +233,13 @@ def _tell_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
 
 def _result(outcome: ReleaseOutcome) -> tuple[str, int | None, str]:
     """(result, bytes, detail)"""
-    from tiering_assets.release.gate import NotYet
+    from tiering_assets.ground.reasons import NotNow
     from tiering_assets.release.work import Released
 
     match outcome.result:
         case Released(bytes_released=size, noop=noop):
             return "released", size, "by an earlier run" if noop else ""
-        case NotYet(reasons=reasons):
+        case NotNow(reasons=reasons):
             return "waits", None, "; ".join(reasons)
         case error:
             return "failed", None, type(error).__name__

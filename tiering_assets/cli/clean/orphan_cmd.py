@@ -87,15 +87,15 @@ def _document(found: CleanUp) -> dict[str, Any]:
 
 
 def _attempt(leaving: Leaving) -> dict[str, Any]:
-    from tiering_assets.clean.orphans import Keep
+    from tiering_assets.ground.reasons import NotNow
 
     decision = leaving.decision
     return {
         "ledger_id": leaving.attempt.record.ledger.ledger_id,
         "uid": leaving.attempt.record.uid,
         "ml_name": leaving.attempt.record.ml_name,
-        "decision": "keep" if isinstance(decision, Keep) else "sweep",
-        "reason": decision.reason if isinstance(decision, Keep) else "nothing names it",
+        "decision": "keep" if isinstance(decision, NotNow) else "sweep",
+        "reason": str(decision) if isinstance(decision, NotNow) else "nothing names it",
         "objects": leaving.objects,
         "uploads": leaving.uploads,
         "bytes": leaving.bytes,
@@ -103,11 +103,12 @@ def _attempt(leaving: Leaving) -> dict[str, Any]:
 
 
 def _leftover(leaving: BrokerLeaving) -> dict[str, Any]:
-    from tiering_assets.clean.leftovers_rules import Collect, Leave
+    from tiering_assets.clean.leftovers_rules import Collect
+    from tiering_assets.ground.reasons import NotNow
 
     decision = leaving.decision
-    if isinstance(decision, Leave):
-        said = "keep", decision.reason
+    if isinstance(decision, NotNow):
+        said = "keep", str(decision)
     elif isinstance(decision, Collect):
         said = "sweep", "a broker did not finish it, or a copy of ours took its place"
     else:

@@ -75,10 +75,10 @@ def _print(found: Sequence[ExpiredCopy]) -> None:
 
 
 def _said(one: ExpiredCopy) -> tuple[str, str]:
-    from tiering_assets.clean.orphans import Keep
+    from tiering_assets.ground.reasons import NotNow
 
-    if isinstance(one.decision, Keep):
-        return "keep", one.decision.reason
+    if isinstance(one.decision, NotNow):
+        return "keep", str(one.decision)
     if one.error:
         return "failed", one.error
     return ("deleted" if one.done is not None else "may go"), one.decision.fate.value

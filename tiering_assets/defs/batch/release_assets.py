@@ -272,7 +272,8 @@ def release_row(outcome: "ReleaseOutcome") -> Row:
 
 
 def said_of(outcome: "ReleaseOutcome") -> str:
-    from tiering_assets.release.gate import MayRelease, NotYet
+    from tiering_assets.ground.reasons import NotNow
+    from tiering_assets.release.gate import MayRelease
     from tiering_assets.release.work import Released
 
     match outcome.result:
@@ -280,7 +281,7 @@ def said_of(outcome: "ReleaseOutcome") -> str:
             return f"was released before, {size} bytes"
         case Released(bytes_released=size):
             return f"released, {size} bytes"
-        case NotYet() as not_yet:
+        case NotNow() as not_yet:
             return f"waits: {not_yet}"
         case MayRelease(uid=uid):
             return f"would be released, attempt {uid}"

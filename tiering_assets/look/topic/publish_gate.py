@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
 
 
@@ -169,14 +170,6 @@ class Publish:
     """Nothing forbids it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    refusals: tuple[Refusal, ...]
-
-    def __str__(self) -> str:
-        return "; ".join(str(refusal) for refusal in self.refusals)
-
-
 LAG_FACTOR = 10
 # The setting of ours behind each field of a place: one that was typed wrong is the likelier mistake
 # where brokers have served from theirs.
@@ -188,7 +181,7 @@ OUR_SETTINGS = {
 }
 
 
-def decide_publish(evidence: PublishEvidence) -> Publish | Refuse:
+def decide_publish(evidence: PublishEvidence) -> Publish | NotNow[Refusal]:
     """Return Publish only when every condition is positively known to be met."""
     refusals = [
         *_topic(evidence),
@@ -198,7 +191,7 @@ def decide_publish(evidence: PublishEvidence) -> Publish | Refuse:
         *_auto_offload(evidence),
         *_clock(evidence),
     ]
-    return Refuse(tuple(refusals)) if refusals else Publish()
+    return NotNow(tuple(refusals)) if refusals else Publish()
 
 
 def _topic(evidence: PublishEvidence) -> list[Refusal]:

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.topic.publish_gate import (
     BrokerSeen,
     OurPlace,
     Publish,
     PublishEvidence,
-    Refuse,
     decide_publish,
     place_digest,
 )
@@ -52,9 +52,9 @@ def ready(policy=None, **change):
 
 def only_refusal(evidence):
     decision = decide_publish(evidence)
-    assert isinstance(decision, Refuse), decision
-    assert len(decision.refusals) == 1
-    return decision.refusals[0]
+    assert isinstance(decision, NotNow), decision
+    assert len(decision.reasons) == 1
+    return decision.reasons[0]
 
 
 def command_in(lift):
@@ -126,7 +126,7 @@ def test_each_refusal_says_what_lifts_it(change, text, lift):
 def test_a_skew_up_to_the_limit_is_allowed_and_an_unknown_one_is_not():
     for skew in (60.0, -60.0):
         assert decide_publish(replace(READY, clock_skew_s=skew)) == Publish()
-    assert isinstance(decide_publish(replace(READY, clock_skew_s=float("nan"))), Refuse)
+    assert isinstance(decide_publish(replace(READY, clock_skew_s=float("nan"))), NotNow)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_following_the_printed_command_lifts_the_refusal(lag_s, broker_ms):
     if decision == Publish():
         assert broker_ms >= 10 * lag_s * 1000
         return
-    assert isinstance(decision, Refuse)
-    seconds = command_in(decision.refusals[0].lift)[-1]
+    assert isinstance(decision, NotNow)
+    seconds = command_in(decision.reasons[0].lift)[-1]
     assert seconds.endswith("s")
     followed = {"deletion_lag_ms": int(seconds[:-1]) * 1000}
     assert decide_publish(ready(followed, deletion_lag_s=lag_s)) == Publish()
@@ -260,8 +260,8 @@ def test_all_refusals_are_told_at_once():
             clock_skew_s=99.0,
         )
     )
-    assert isinstance(decision, Refuse)
-    assert len(decision.refusals) == 5
+    assert isinstance(decision, NotNow)
+    assert len(decision.reasons) == 5
     assert str(decision).count("To lift it:") == 5
 
 
@@ -283,7 +283,7 @@ def test_a_policy_set_on_the_topic_is_lifted_there_first():
         policy=replace(READY.policy, deletion_lag_ms=1000, origins={"deletion_lag_ms": "topic"}),
     )
     decision = decide_publish(evidence)
-    assert isinstance(decision, Refuse)
-    assert decision.refusals[0].lift.startswith(
+    assert isinstance(decision, NotNow)
+    assert decision.reasons[0].lift.startswith(
         f"pulsar-admin topicPolicies remove-offload-policies {READY.topic} "
     )
