@@ -178,7 +178,7 @@ def test_what_the_broker_could_not_delete_of_a_trimmed_ledger_goes_by_plan(
         one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
     ]
     assert isinstance(early.decision, NotNow)
-    monkeypatch.setattr("tiering_assets.clean.expired_rules.KEPT", timedelta(seconds=-1))
+    monkeypatch.setattr("tiering_assets.clean.gone_rules.KEPT", timedelta(seconds=-1))
     [done] = [
         one for one in execute_expired(steps, recorded.digest) if one.attempt.record.uid == uid
     ]

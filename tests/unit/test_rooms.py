@@ -78,7 +78,7 @@ PURE = {
     "tiering_assets.batch": "offload_estimate_rules offload_prefix_rules offload_status_rules "
     "request_count",
     "tiering_assets.change": "disturbance topic_edit",
-    "tiering_assets.clean": "expired_rules leftovers_rules orphans removal",
+    "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.doctor": "lifecycle worker_check",
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
     "lag_figures objectives topic_counts",

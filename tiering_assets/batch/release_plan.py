@@ -11,19 +11,24 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 
 from tiering_assets.automation.choices import count_closed
 from tiering_assets.batch.release_batch import ReleaseOutcome, ReleaseResults, release_batch
 from tiering_assets.ground.effects import reach
+from tiering_assets.ground.plan_checks import (
+    approved_body,
+    body_of,
+    digest_of,
+    require_not_ahead,
+    require_valid,
+)
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
 from tiering_assets.records import keys
-from tiering_assets.records.codec import decode_record, encode_record
+from tiering_assets.records.codec import decode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
-from tiering_assets.records.signature import digest_problem, record_digest, with_digest
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 from tiering_assets.release.gate import MayRelease
@@ -94,7 +99,7 @@ def make_plan(
     )
     return Written(
         plan=plan,
-        digest=record_digest(encode_record(plan)),
+        digest=digest_of(plan),
         finished=tuple(item.ledger_id for item in staying if item.finished),
         errors=errors,
         suites={item.ledger_id: item.suites for item in items if item.suites},
@@ -108,7 +113,7 @@ def _unknown(ml_name: str, ledger_id: int, error: TierkeeperError) -> ReleasePla
 
 def write_plan(written: Written, path: Path) -> None:
     """Write a plan to a new file, readable by people and by `read_plan`."""
-    body = with_digest(encode_record(written.plan))
+    body = body_of(written.plan)
     try:
         with path.open("x", encoding="utf-8") as file:
             json.dump(body, file, indent=2, ensure_ascii=False)
@@ -125,13 +130,7 @@ def read_plan(path: Path) -> Written:
         raise SettingsError(f"{path}: the plan cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise FormatError(f"{path}: not JSON: {error}") from error
-    if not isinstance(body, dict) or "digest" not in body:
-        raise FormatError(f"{path}: not a release plan: it has no digest")
-    problem = digest_problem(body)
-    if problem is not None:
-        raise FormatError(f"{path}: the plan was edited, make a new one: {problem}")
-    digest = str(body["digest"])
-    plan = {name: value for name, value in body.items() if name != "digest"}
+    plan, digest = approved_body(body, path)
     return Written(plan=decode_record(ReleasePlan, plan, key=str(path)), digest=digest)
 
 
@@ -192,21 +191,15 @@ def _left(written: Written, done: Collection[int]) -> list[ReleaseOutcome]:
 
 
 def _refuse_whole(stack: Stack, plan: ReleasePlan) -> None:
-    place = (plan.instance, plan.bucket)
-    ours = (stack.instance, stack.settings.store.bucket)
-    if place != ours:
-        raise RefusedError(
-            f"the plan is of instance {place[0]} and bucket {place[1]}, "
-            f"these are {ours[0]} and {ours[1]}; make a plan here"
-        )
     age, valid = stack.now() - plan.planned_at, stack.settings.release.plan_valid_s
-    if age > timedelta(seconds=valid):
-        raise RefusedError(
-            f"the plan was made {age.total_seconds():.0f} s ago, release.plan_valid_s is {valid:g}; "
-            f"make a new one"
-        )
-    if age < -timedelta(seconds=stack.settings.publish.clock_skew_max_s):
-        raise RefusedError(f"the plan is dated in the future, {plan.planned_at}; check the clocks")
+    require_valid(
+        stack,
+        plan,
+        age=age,
+        too_old=f"the plan was made {age.total_seconds():.0f} s ago, release.plan_valid_s is "
+        f"{valid:g}; make a new one",
+    )
+    require_not_ahead(stack, plan.planned_at, age=age)
     share = stack.settings.release.fleet_share_max
     tripped = tripwire(len(plan.release), fleet=plan.fleet, share_max=share)
     if tripped is not None and not plan.acknowledged:

@@ -7,7 +7,9 @@ topic is read by its name, each time: a listing of topics may come short.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from tiering_assets.clean.gone_rules import GoneEvidence
 from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.stack import Stack, asking, is_young
 from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
@@ -59,6 +61,22 @@ class Whereabouts:
             return OwnTopic(None, frozenset())
         listed = frozenset(one.ledger_id for one in topic[0].ledgers)
         return OwnTopic(topic[1].stat.czxid, listed, topic[1].stat.version)
+
+    def judged(
+        self, ledger_id: int, ml_name: str, topic: OwnTopic, *, planned_at: datetime | None
+    ) -> GoneEvidence:
+        """What gone_rules.py judges of a ledger, of which `topic` is what its own topic lists."""
+        return GoneEvidence(
+            ledger_id=ledger_id,
+            node_czxid=topic.czxid,
+            listed=topic.listed,
+            elsewhere=self.elsewhere(ml_name, ledger_id),
+            in_bookkeeper=self.in_bookkeeper(ledger_id),
+            store_now=self.store_now,
+            claimed_live=self.claimed_live(ledger_id),
+            held=self.held(ledger_id, ml_name),
+            planned_at=planned_at,
+        )
 
     def elsewhere(self, ml_name: str, ledger_id: int) -> str | None:
         """A shadow, or another topic that lists the ledger, without which none names its attempts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tiering_assets.clean.expired_rules import Fate, fate_of, why_not_gone
+from tiering_assets.clean.gone_rules import Fate, fate_of, why_not_gone
 from tiering_assets.records.sweep_models import Removal
 
 SMALL = 100  # up to so many at once the share of the fleet is not looked at

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tiering_assets.clean.expired_rules import Fate
 from tiering_assets.clean.gone import Whereabouts
+from tiering_assets.clean.gone_rules import Fate
 from tiering_assets.clean.removal import Sight, judge_gone, too_many_gone
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bucket_listing import Pair

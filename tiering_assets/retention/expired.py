@@ -16,6 +16,7 @@ from datetime import timedelta
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
 from tiering_assets.clean.expired_rules import Expired, ExpiredEvidence, decide_expired
 from tiering_assets.clean.gone import Whereabouts
+from tiering_assets.clean.gone_rules import Fate
 from tiering_assets.clean.removals import observe_removals
 from tiering_assets.clean.sweep import (
     readable_attempts,
@@ -34,11 +35,13 @@ from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
 from tiering_assets.resources.errors import (
     FormatError,
-    ObjectStoreError,
-    RefusedError,
-    StaleEvidenceError,
 )
-from tiering_assets.retention.approved_plan import RecordedPlan, approved_plan, record_plan
+from tiering_assets.retention.approved_plan import (
+    RecordedPlan,
+    approved_plan,
+    carry_out,
+    record_plan,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,20 @@ class ExpiredCopy:
     @property
     def pair(self) -> Pair:
         return self.attempt.record.ledger.ledger_id, self.attempt.record.uid
+
+    @property
+    def fate(self) -> Fate | None:
+        return self.decision.fate if isinstance(self.decision, Expired) else None
+
+    @property
+    def why_kept(self) -> str:
+        return "" if isinstance(self.decision, Expired) else str(self.decision)
+
+    def kept(self, why: str) -> ExpiredCopy:
+        return replace(self, decision=not_now(why))
+
+    def failed(self, error: str) -> ExpiredCopy:
+        return replace(self, error=error)
 
 
 def find_expired(
@@ -113,19 +130,18 @@ def plan_expired(stack: Stack) -> tuple[RecordedPlan[ExpiredPlan] | None, list[E
     """
     found = find_expired(stack)
     going = [one for one in found if isinstance(one.decision, Expired)]
-    fleet = len(stack.book.pairs("attempts/"))
-    refuse_mass_delete(stack, len(going), fleet=fleet)
-    if not going:
-        return None, found
-    plan = ExpiredPlan(
-        instance=stack.instance,
-        bucket=stack.settings.store.bucket,
-        planned_at=stack.now(),
-        copies=tuple(_planned(stack, one) for one in going),
-        fleet=fleet,
-        writer=stack.writer,
-    )
-    return record_plan(stack, plan, keys.expired_plan), found
+
+    def make(fleet: int) -> ExpiredPlan:
+        return ExpiredPlan(
+            instance=stack.instance,
+            bucket=stack.settings.store.bucket,
+            planned_at=stack.now(),
+            copies=tuple(_planned(stack, one) for one in going),
+            fleet=fleet,
+            writer=stack.writer,
+        )
+
+    return record_plan(stack, len(going), make, keys.expired_plan), found
 
 
 def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
@@ -148,7 +164,12 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
     _finish(stack, plan.record, listing)
     look = _ExpiredLook(stack, plan)
     planned = {(one.ledger_id, one.uid): one for one in plan.record.copies}
-    return [_act(stack, look, one, planned[one.pair]) for one in found]
+    return carry_out(
+        stack,
+        found,
+        lambda seen: _again(look, seen),
+        lambda copy: _delete(stack, look, copy, planned[copy.pair]),
+    )
 
 
 def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
@@ -172,25 +193,20 @@ def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:
         record_swept(stack, going, bytes_freed=None, bytes_stay=None)
 
 
-def _act(
-    stack: Stack, look: _ExpiredLook, seen: ExpiredCopy, planned: PlannedExpiry
-) -> ExpiredCopy:
-    """Decide once more, right before the delete; what was decided for the whole plan may be old."""
-    if not isinstance(seen.decision, Expired):
-        return seen
+def _again(look: _ExpiredLook, seen: ExpiredCopy) -> ExpiredCopy | None:
+    """The decision as it is now."""
     look.renew()
     try:
-        copy = look.at(seen.attempt, seen.objects, seen.bytes)
+        return look.at(seen.attempt, seen.objects, seen.bytes)
     except FormatError as error:
-        return replace(seen, decision=not_now(f"cannot be judged: {error}"))
-    if copy is None:
-        back = not_now("its topic lists the ledger again")
-        return replace(seen, decision=back)
-    if not isinstance(copy.decision, Expired):
-        return copy
+        return seen.kept(f"cannot be judged: {error}")
+
+
+def _delete(
+    stack: Stack, look: _ExpiredLook, copy: ExpiredCopy, planned: PlannedExpiry
+) -> ExpiredCopy:
     if not planned.versions:
-        said = "the plan names no versions: make a new one"
-        return replace(copy, decision=not_now(said))
+        return copy.kept("the plan names no versions: make a new one")
     going = Going(
         ledger_id=planned.ledger_id,
         uid=planned.uid,
@@ -202,17 +218,13 @@ def _act(
         evidence=look.evidence,
         versions=planned.versions,
     )
-    try:
-        done = delete_leavings(stack, going)
-    except (ObjectStoreError, RefusedError, StaleEvidenceError) as error:
-        stack.narrate(str(error))
-        return replace(copy, error=str(error))
+    done = delete_leavings(stack, going)
     stack.narrate(f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone")
     return replace(copy, done=done)
 
 
 def _planned(stack: Stack, copy: ExpiredCopy) -> PlannedExpiry:
-    record, decision = copy.attempt.record, copy.decision
+    record = copy.attempt.record
     versions = tuple(
         NamedVersion(key, version.version_id or "null")
         for key in copy.objects
@@ -223,7 +235,7 @@ def _planned(stack: Stack, copy: ExpiredCopy) -> PlannedExpiry:
         ledger_id=record.ledger.ledger_id,
         uid=record.uid,
         ml_name=record.ml_name,
-        fate=decision.fate.value if isinstance(decision, Expired) else "",
+        fate="" if copy.fate is None else copy.fate.value,
         bytes=copy.bytes,
         objects=copy.objects,
         only_copy=copy.only_copy,
@@ -258,20 +270,13 @@ class _ExpiredLook:
         if ledger_id in topic.listed or outcome is None or outcome.record.outcome != "publish":
             return None
         intent = stack.book.read(ReleaseIntent, keys.release_intent(ledger_id, uid))
+        published = self._published_in(ml_name).get((ledger_id, uid))
         evidence = ExpiredEvidence(
-            ledger_id=ledger_id,
+            gone=where.judged(ledger_id, ml_name, topic, planned_at=self._planned_at),
             uid=uid,
             outcome=outcome.record.outcome,
-            published_czxid=self._published_in(ml_name).get((ledger_id, uid)),
-            node_czxid=topic.czxid,
-            listed=topic.listed,
-            elsewhere=where.elsewhere(ml_name, ledger_id),
-            in_bookkeeper=where.in_bookkeeper(ledger_id),
+            published_czxid=published,
             attempt_stored_at=attempt.stored_at,
-            store_now=where.store_now,
-            claimed_live=where.claimed_live(ledger_id),
-            held=where.held(ledger_id, ml_name),
-            planned_at=self._planned_at,
         )
         return ExpiredCopy(
             attempt=attempt,

@@ -26,9 +26,14 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget, Swept
-from tiering_assets.resources.errors import FormatError, ObjectStoreError, StaleEvidenceError
+from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.object_store.deletion import delete_object
-from tiering_assets.retention.approved_plan import RecordedPlan, approved_plan, record_plan
+from tiering_assets.retention.approved_plan import (
+    RecordedPlan,
+    approved_plan,
+    carry_out,
+    record_plan,
+)
 from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay
 
 LEDGERS_MAX = 10_000  # of one plan, so that it stays a record
@@ -62,6 +67,12 @@ class GoneLedger:
     why_kept: str
     deleted: int | None = None
     error: str = ""
+
+    def kept(self, why: str) -> GoneLedger:
+        return replace(self, why_kept=why)
+
+    def failed(self, error: str) -> GoneLedger:
+        return replace(self, error=error)
 
 
 def find_gone(stack: Stack) -> list[GoneLedger]:
@@ -107,22 +118,22 @@ def plan_forget(stack: Stack) -> tuple[RecordedPlan[ForgetPlan] | None, list[Gon
     """
     found = find_gone(stack)
     going = [one for one in found if not one.why_kept][:LEDGERS_MAX]
-    fleet = len(stack.book.pairs("attempts/"))
-    refuse_mass_delete(stack, sum(len(one.uids) for one in going), fleet=fleet)
-    if not going:
-        return None, found
-    plan = ForgetPlan(
-        instance=stack.instance,
-        bucket=stack.settings.store.bucket,
-        planned_at=stack.now(),
-        ledgers=tuple(
-            PlannedForget(ledger_id=one.ledger_id, ml_name=one.ml_name, uids=one.uids)
-            for one in going
-        ),
-        fleet=fleet,
-        writer=stack.writer,
-    )
-    return record_plan(stack, plan, keys.forget_plan), found
+    attempts = sum(len(one.uids) for one in going)
+
+    def make(fleet: int) -> ForgetPlan:
+        return ForgetPlan(
+            instance=stack.instance,
+            bucket=stack.settings.store.bucket,
+            planned_at=stack.now(),
+            ledgers=tuple(
+                PlannedForget(ledger_id=one.ledger_id, ml_name=one.ml_name, uids=one.uids)
+                for one in going
+            ),
+            fleet=fleet,
+            writer=stack.writer,
+        )
+
+    return record_plan(stack, attempts, make, keys.forget_plan), found
 
 
 def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
@@ -140,31 +151,31 @@ def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
     going = sum(len(one.uids) for one in found if not one.why_kept)
     refuse_mass_delete(stack, going, fleet=plan.record.fleet)
     planned = {one.ledger_id: frozenset(one.uids) for one in plan.record.ledgers}
-    return [_act(stack, look, one, planned[one.ledger_id]) for one in found]
+    return carry_out(
+        stack,
+        found,
+        lambda seen: _again(stack, look, seen),
+        lambda one: _delete(stack, look, one, planned[one.ledger_id]),
+    )
 
 
-def _act(stack: Stack, look: _ForgetLook, seen: GoneLedger, planned: frozenset[UUID]) -> GoneLedger:
-    """Decide once more, right before the delete; what was decided for the whole plan may be old."""
-    if seen.why_kept:
-        return seen
+def _again(stack: Stack, look: _ForgetLook, seen: GoneLedger) -> GoneLedger | None:
+    """What keeps its records now; where another run took its attempts, the rest follows them."""
     look.renew()
     attempts = [stored.record for stored in attempts_of(stack, seen.ledger_id)]
-    one = look.at(seen.ledger_id, attempts, now=True) if attempts else seen
-    if one is None:
-        return replace(seen, why_kept="its topic lists the ledger again")
-    if one.why_kept:
-        return one
+    return look.at(seen.ledger_id, attempts, now=True) if attempts else seen
+
+
+def _delete(
+    stack: Stack, look: _ForgetLook, one: GoneLedger, planned: frozenset[UUID]
+) -> GoneLedger:
     what = f"ledger {one.ledger_id}"
     allowed = partial(require_fresh, stack, Effect.FORGET, look.evidence, what=what)
     strangers = set(one.uids) - planned
     if strangers:
-        return replace(one, why_kept=f"attempt {min(strangers)} is not in the plan")
-    try:
-        for key in one.records:
-            delete_object(stack.objects, stack.book.prefix + key, allowed=allowed)
-    except (ObjectStoreError, StaleEvidenceError) as error:
-        stack.narrate(str(error))
-        return replace(one, error=str(error))
+        return one.kept(f"attempt {min(strangers)} is not in the plan")
+    for key in one.records:
+        delete_object(stack.objects, stack.book.prefix + key, allowed=allowed)
     stack.narrate(f"ledger {one.ledger_id}: its {len(one.records)} records are deleted")
     return replace(one, deleted=len(one.records))
 
@@ -199,21 +210,13 @@ class _ForgetLook:
             if ledger_id in topic.listed:
                 return None
             evidence = RecordsEvidence(
-                ledger_id=ledger_id,
-                has_node=topic.czxid is not None,
-                listed=topic.listed,
-                elsewhere=where.elsewhere(ml_name, ledger_id),
-                in_bookkeeper=where.in_bookkeeper(ledger_id),
+                gone=where.judged(ledger_id, ml_name, topic, planned_at=self._planned_at),
                 objects=self._objects_now(attempts)
                 if now
                 else sum(len(self._listing.keys_of(pair)) for pair in pairs),
                 uploads=sum(len(self._listing.uploads_of(pair)) for pair in pairs),
                 bytes_locked=self._locked.get(ledger_id, 0),
                 newest_record_at=max(stored_at for _key, stored_at in records),
-                store_now=where.store_now,
-                claimed_live=where.claimed_live(ledger_id),
-                held=where.held(ledger_id, ml_name),
-                planned_at=self._planned_at,
             )
             allowed = timedelta(seconds=self._stack.settings.release.records_kept_s)
             kept.append(why_records_stay(evidence, kept=allowed))

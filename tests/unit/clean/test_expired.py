@@ -6,37 +6,40 @@ from uuid import UUID
 
 import pytest
 
-from tiering_assets.clean.expired_rules import (
-    KEPT,
-    Expired,
-    ExpiredEvidence,
-    Fate,
-    decide_expired,
-)
+from tiering_assets.clean.expired_rules import Expired, ExpiredEvidence, decide_expired
+from tiering_assets.clean.gone_rules import KEPT, Fate, GoneEvidence
 from tiering_assets.ground.reasons import NotNow
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 UID = UUID(int=7)
 GUARD = timedelta(days=1)
 TRIMMED = ExpiredEvidence(
-    ledger_id=5,
+    gone=GoneEvidence(
+        ledger_id=5,
+        node_czxid=100,
+        listed=frozenset({6, 9}),
+        elsewhere=None,
+        in_bookkeeper=False,
+        store_now=NOW,
+        claimed_live=False,
+        held=None,
+        planned_at=NOW - timedelta(hours=2),
+    ),
     uid=UID,
     outcome="publish",
     published_czxid=100,
-    node_czxid=100,
-    listed=frozenset({6, 9}),
-    elsewhere=None,
-    in_bookkeeper=False,
     attempt_stored_at=NOW - timedelta(days=2),
-    store_now=NOW,
-    claimed_live=False,
-    held=None,
-    planned_at=NOW - timedelta(hours=2),
 )
 
 
+def changed(**changes):
+    """Some of it otherwise, whether it is of the ledger that is gone or of what it left."""
+    of_ledger = {name: changes.pop(name) for name in [*changes] if name in GoneEvidence.__slots__}
+    return replace(TRIMMED, gone=replace(TRIMMED.gone, **of_ledger), **changes)
+
+
 def decide(**changes):
-    return decide_expired(replace(TRIMMED, **changes), guard_age=GUARD)
+    return decide_expired(changed(**changes), guard_age=GUARD)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from tests.support.left_behind import DAYS_S, leave_unproven
 from tests.support.sim_operator import restore
 from tests.support.sim_scene import TOPIC, Scene
-from tiering_assets.clean.expired_rules import Expired, Fate
+from tiering_assets.clean.expired_rules import Expired
+from tiering_assets.clean.gone_rules import Fate
 from tiering_assets.clean.sweep import refuse_mass_delete
 from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.look.ledger.quarantine import win_outcome

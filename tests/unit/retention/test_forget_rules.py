@@ -5,30 +5,39 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tiering_assets.clean.gone_rules import GoneEvidence
 from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 KEPT = timedelta(days=30)
 HOUR = timedelta(hours=1)
 FREE = RecordsEvidence(
-    ledger_id=5,
-    has_node=True,
-    listed=(6, 7),
-    elsewhere=None,
-    in_bookkeeper=False,
+    gone=GoneEvidence(
+        ledger_id=5,
+        node_czxid=100,
+        listed=(6, 7),
+        elsewhere=None,
+        in_bookkeeper=False,
+        store_now=NOW,
+        claimed_live=False,
+        held=None,
+        planned_at=NOW - HOUR - timedelta(seconds=1),
+    ),
     objects=0,
     uploads=0,
     bytes_locked=0,
     newest_record_at=NOW - KEPT - timedelta(seconds=1),
-    store_now=NOW,
-    claimed_live=False,
-    held=None,
-    planned_at=NOW - HOUR - timedelta(seconds=1),
 )
 
 
+def changed(**changes):
+    """Some of it otherwise, whether it is of the ledger that is gone or of what it left."""
+    of_ledger = {name: changes.pop(name) for name in [*changes] if name in GoneEvidence.__slots__}
+    return replace(FREE, gone=replace(FREE.gone, **of_ledger), **changes)
+
+
 def why(**changes):
-    return why_records_stay(replace(FREE, **changes), kept=KEPT)
+    return why_records_stay(changed(**changes), kept=KEPT)
 
 
 def test_they_may_go_when_nothing_is_left_that_they_speak_of():

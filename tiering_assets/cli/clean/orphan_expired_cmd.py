@@ -11,6 +11,7 @@ from tiering_assets.cli.clean.orphan_cmd import app
 from tiering_assets.cli.shared.approved_plan import (
     Execute,
     Plan,
+    decision_and_reason,
     find_plan_or_execute,
     print_next_step,
 )
@@ -75,13 +76,8 @@ def _print(found: Sequence[ExpiredCopy]) -> None:
 
 
 def _said(one: ExpiredCopy) -> tuple[str, str]:
-    from tiering_assets.ground.reasons import NotNow
-
-    if isinstance(one.decision, NotNow):
-        return "keep", str(one.decision)
-    if one.error:
-        return "failed", one.error
-    return ("deleted" if one.done is not None else "may go"), one.decision.fate.value
+    gone = "" if one.fate is None else one.fate.value
+    return decision_and_reason(one, done=one.done is not None, gone=gone)
 
 
 def _document(one: ExpiredCopy) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from tiering_assets.cli.clean.orphan_cmd import app
 from tiering_assets.cli.shared.approved_plan import (
     Execute,
     Plan,
+    decision_and_reason,
     find_plan_or_execute,
     print_next_step,
 )
@@ -64,13 +65,7 @@ def records(session: Session, *, plan: Plan = False, execute: Execute = None) ->
 
 
 def _facts(one: GoneLedger) -> dict[str, str | int]:
-    decision, reason = "may go", ""
-    if one.error:
-        decision, reason = "failed", one.error
-    elif one.why_kept:
-        decision, reason = "keep", one.why_kept
-    elif one.deleted is not None:
-        decision = "deleted"
+    decision, reason = decision_and_reason(one, done=one.deleted is not None)
     return {
         "ledger_id": one.ledger_id,
         "decision": decision,

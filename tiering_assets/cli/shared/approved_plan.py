@@ -52,6 +52,23 @@ def find_plan_or_execute(
         return (None if recorded is None else recorded.digest), found
 
 
+class _Judged(Protocol):
+    @property
+    def why_kept(self) -> str: ...
+
+    @property
+    def error(self) -> str: ...
+
+
+def decision_and_reason(one: _Judged, *, done: bool, gone: str = "") -> tuple[str, str]:
+    """What is said of one thing; `gone` is why it may go, or went."""
+    if one.why_kept:
+        return "keep", one.why_kept
+    if one.error:
+        return "failed", one.error
+    return ("deleted" if done else "may go"), gone
+
+
 def print_next_step(command: str, digest: str) -> None:
     """The line for the one who looked at the plan."""
     print_line(f"plan {digest}")
