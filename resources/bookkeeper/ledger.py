@@ -47,7 +47,7 @@ class LedgerMetadata:
     ensemble_size: int
     write_quorum: int
     ack_quorum: int
-    fragments: tuple[EnsembleFragment, ...]
+    segments: tuple[EnsembleFragment, ...]
     digest_type: DigestType = DigestType.CRC32
     password: bytes | None = field(default=None, repr=False)
     ctime_ms: int | None = None

@@ -111,7 +111,7 @@ def _decode_lines(what: str, ledger_id: int, body: bytes) -> LedgerMetadata:
             state = BookKeeperState.CLOSED
             if last_entry_id == _V1_IN_RECOVERY:
                 state, last_entry_id = BookKeeperState.IN_RECOVERY, NO_ENTRY
-        fragments = [EnsembleFragment(int(row[0]), tuple(row[1:])) for row in rows]
+        segments = [EnsembleFragment(int(row[0]), tuple(row[1:])) for row in rows]
     except ValueError as error:  # also UnicodeDecodeError
         raise FormatError(f"{what}: not version 1 lines: {error}") from error
     return _checked(
@@ -123,7 +123,7 @@ def _decode_lines(what: str, ledger_id: int, body: bytes) -> LedgerMetadata:
         ensemble_size=ensemble_size,
         write_quorum=write_quorum,
         ack_quorum=write_quorum,  # version 1 knows one quorum only
-        fragments=fragments,
+        segments=segments,
         format_version=_LINES,
     )
 
@@ -172,7 +172,7 @@ def _from_message(
     if state is BookKeeperState.CLOSED and not message.HasField("lastEntryId"):
         raise FormatError(f"{what}: CLOSED without lastEntryId")
     named = f"{what}: a bookie id"
-    fragments = [
+    segments = [
         EnsembleFragment(
             item.firstEntryId, tuple(require_text(named, name) for name in item.ensembleMember)
         )
@@ -190,7 +190,7 @@ def _from_message(
         ensemble_size=message.ensembleSize,
         write_quorum=message.quorumSize,
         ack_quorum=message.ackQuorumSize if has_ack_quorum else message.quorumSize,
-        fragments=fragments,
+        segments=segments,
         digest_type=DigestType(message.digestType),
         password=message.password if message.HasField("password") else None,
         ctime_ms=message.ctime if message.HasField("ctime") else None,
@@ -202,7 +202,7 @@ def _from_message(
 def _checked(
     what: str,
     *,
-    fragments: Sequence[EnsembleFragment],
+    segments: Sequence[EnsembleFragment],
     ensemble_size: int,
     write_quorum: int,
     ack_quorum: int,
@@ -217,7 +217,7 @@ def _checked(
         )
     if not 0 <= length <= _INT64_MAX or not NO_ENTRY <= last_entry_id <= _INT64_MAX:
         raise FormatError(f"{what}: impossible length {length} or last entry {last_entry_id}")
-    ordered = tuple(sorted(fragments, key=lambda segment: segment.first_entry_id))
+    ordered = tuple(sorted(segments, key=lambda segment: segment.first_entry_id))
     starts = [segment.first_entry_id for segment in ordered]
     if starts and (starts[0] != 0 or len(set(starts)) != len(starts) or starts[-1] > _INT64_MAX):
         raise FormatError(f"{what}: segments must start at 0 and differ, found {starts[:20]}")
@@ -228,7 +228,7 @@ def _checked(
                 f"found {len(segment.bookies)}"
             )
     return LedgerMetadata(
-        fragments=ordered,
+        segments=ordered,
         ensemble_size=ensemble_size,
         write_quorum=write_quorum,
         ack_quorum=ack_quorum,
@@ -249,7 +249,7 @@ def _to_message(metadata: LedgerMetadata) -> LedgerMetadataFormat:
         digestType=metadata.digest_type.name,
         ackQuorumSize=metadata.ack_quorum,
     )
-    for segment in metadata.fragments:
+    for segment in metadata.segments:
         message.segment.add(ensembleMember=segment.bookies, firstEntryId=segment.first_entry_id)
     for key, value in metadata.custom.items():
         message.customMetadata.add(key=key, value=value)

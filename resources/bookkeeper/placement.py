@@ -13,19 +13,19 @@ from tiering_assets.resources.bookkeeper.ledger import EnsembleFragment, LedgerM
 from tiering_assets.resources.errors import IntegrityError
 
 
-def fragment_number(metadata: LedgerMetadata, entry_id: int) -> int:
+def segment_number(metadata: LedgerMetadata, entry_id: int) -> int:
     """Return which segment holds the entry.
 
     Raises:
         IntegrityError: the metadata has no segment for it, or one without its full ensemble.
     """
-    number = bisect_right(metadata.fragments, entry_id, key=_first_entry_id) - 1
+    number = bisect_right(metadata.segments, entry_id, key=_first_entry_id) - 1
     if entry_id < 0 or number < 0:
         raise IntegrityError(
             f"ledger {metadata.ledger_id} has no segment for entry {entry_id}; "
-            f"{len(metadata.fragments)} segments"
+            f"{len(metadata.segments)} segments"
         )
-    found = len(metadata.fragments[number].bookies)
+    found = len(metadata.segments[number].bookies)
     if found != metadata.ensemble_size or not 0 < metadata.write_quorum <= found:
         raise IntegrityError(
             f"ledger {metadata.ledger_id} segment {number} names {found} bookies; "
@@ -34,16 +34,16 @@ def fragment_number(metadata: LedgerMetadata, entry_id: int) -> int:
     return number
 
 
-def fragment_end(metadata: LedgerMetadata, number: int) -> int:
+def segment_end(metadata: LedgerMetadata, number: int) -> int:
     """Return the last entry id of a closed ledger's segment; before its first one if empty."""
-    if number + 1 < len(metadata.fragments):
-        return min(metadata.fragments[number + 1].first_entry_id - 1, metadata.last_entry_id)
+    if number + 1 < len(metadata.segments):
+        return min(metadata.segments[number + 1].first_entry_id - 1, metadata.last_entry_id)
     return metadata.last_entry_id
 
 
 def write_set(metadata: LedgerMetadata, entry_id: int) -> tuple[str, ...]:
     """Return the bookies that hold the entry, first replica first."""
-    bookies = metadata.fragments[fragment_number(metadata, entry_id)].bookies
+    bookies = metadata.segments[segment_number(metadata, entry_id)].bookies
     return write_set_of(bookies, write_quorum=metadata.write_quorum, entry_id=entry_id)
 
 

@@ -17,8 +17,8 @@ from tiering_assets.resources.bookkeeper.connection import Connection
 from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
 from tiering_assets.resources.bookkeeper.placement import (
     batch_reads_allowed,
-    fragment_end,
-    fragment_number,
+    segment_end,
+    segment_number,
     write_set_of,
 )
 from tiering_assets.resources.bookkeeper.pool import BatchSupport, BookiePool
@@ -150,7 +150,7 @@ class LedgerReader:
     def _iterate(self, first: int, last: int, replica: int) -> Iterator[list[Entry]]:
         position = first
         while position <= last:
-            end = min(last, fragment_end(self._metadata, fragment_number(self._metadata, position)))
+            end = min(last, segment_end(self._metadata, segment_number(self._metadata, position)))
             preferred = self._order(position, replica)[0]
             try:
                 for entries in self._stream(position, end, replica, preferred):
@@ -239,8 +239,8 @@ class LedgerReader:
 
     def _order(self, entry_id: int, replica: int) -> list[str]:
         """The bookies that hold an entry, the one to ask first in front."""
-        number = fragment_number(self._metadata, entry_id)
-        ring = self._metadata.fragments[number].bookies
+        number = segment_number(self._metadata, entry_id)
+        ring = self._metadata.segments[number].bookies
         if batch_reads_allowed(self._metadata):
             # Every bookie has every entry: stay with one per ledger and segment, which keeps its
             # read-ahead useful, and with different ones for different ledgers.
@@ -275,7 +275,7 @@ class LedgerReader:
                     f"ledger {self._metadata.ledger_id} was closed and its {name} changed; "
                     "start again from its metadata"
                 )
-        if found.fragments == self._metadata.fragments:
+        if found.segments == self._metadata.segments:
             return False
         self._metadata = found
         return True

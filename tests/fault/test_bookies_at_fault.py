@@ -74,7 +74,7 @@ def behind_proxies(lab, proxies):
 
 
 def replicas_of(stack, ledger_id):
-    return stack.ledgers.read(ledger_id).metadata.fragments[0].bookies
+    return stack.ledgers.read(ledger_id).metadata.segments[0].bookies
 
 
 def assert_fails_by_name(lab, outcome, ledger_id):

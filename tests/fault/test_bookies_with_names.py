@@ -64,4 +64,4 @@ def test_without_a_replica_the_error_names_the_bookies(named):
 
 
 def _ensemble(stack, ledger_id):
-    return stack.ledgers.read(ledger_id).metadata.fragments[0].bookies
+    return stack.ledgers.read(ledger_id).metadata.segments[0].bookies

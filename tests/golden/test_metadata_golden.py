@@ -210,7 +210,7 @@ def test_ledger_metadata_decodes_to_its_manifest(ledger):
         (item["firstEntryId"], as_list(item["ensembleMember"]))
         for item in as_list(expected["segment"])
     ]
-    assert [(item.first_entry_id, list(item.bookies)) for item in metadata.fragments] == segments
+    assert [(item.first_entry_id, list(item.bookies)) for item in metadata.segments] == segments
     custom = {key: value.decode() for key, value in metadata.custom.items()}
     ml_name = custom["pulsar/managed-ledger"]
     assert ml_name == manifest(ledger.folder.name)["ml_name"]

@@ -84,16 +84,16 @@ def test_a_change_of_ensemble_is_in_metadata_and_read_across(cluster, contract):
         contract, entries=120, ensemble_size=2, write_quorum=2, change_ensemble_at=50
     )
     found = cluster.ledger(written.ledger_id)
-    assert [s.first_entry_id for s in found.fragments] == [0, 50]
-    assert set(found.fragments[0].bookies) != set(found.fragments[1].bookies)
+    assert [s.first_entry_id for s in found.segments] == [0, 50]
+    assert set(found.segments[0].bookies) != set(found.segments[1].bookies)
     bookie_contract.check_reads_back(contract, found)
 
 
 def test_bookies_that_advertise_what_does_not_resolve_are_read_through_the_map(cluster, contract):
     written = bookie_contract.write_ledger(contract, entries=120)
-    real = {f"bookie-{n}.invalid": bookie for n, bookie in enumerate(written.fragments[0].bookies)}
+    real = {f"bookie-{n}.invalid": bookie for n, bookie in enumerate(written.segments[0].bookies)}
     moved = replace(
-        written, fragments=(EnsembleFragment(0, tuple(f"{host}:3181" for host in real)),)
+        written, segments=(EnsembleFragment(0, tuple(f"{host}:3181" for host in real)),)
     )
     with ExitStack() as exits:
         resolve = cluster.steps.ledgers.resolve  # nobody registered them: the id is the address

@@ -241,7 +241,7 @@ def test_a_ledger_whose_ensemble_changed_while_it_was_written(cluster):
         for message in messages[:300]:
             producer.send(message.payload)
         [open_ledger] = cluster.ledger_ids(spec, "open")
-        lost = cluster.ledger(open_ledger).fragments[-1].bookies[0]
+        lost = cluster.ledger(open_ledger).segments[-1].bookies[0]
         server = cluster.endpoints.bookie_names[lost]
         cluster.running.stop_server(server, kill=True)
         try:
@@ -254,8 +254,8 @@ def test_a_ledger_whose_ensemble_changed_while_it_was_written(cluster):
     [ledger_id] = cluster.ledger_ids(spec)
     metadata = cluster.ledger(ledger_id)
     assert ledger_id == open_ledger
-    assert [s.first_entry_id for s in metadata.fragments] == [0, 300]
-    assert lost not in metadata.fragments[1].bookies
+    assert [s.first_entry_id for s in metadata.segments] == [0, 300]
+    assert lost not in metadata.segments[1].bookies
     cluster.offload([ledger_id])
     cluster.release(spec, [ledger_id])
     cluster.require_gone_from_bookies([ledger_id])
@@ -345,7 +345,7 @@ def write_one_more(cluster, ledger_id, payload):
         as_if_closed = replace(ledger, last_entry_id=59, state=BookKeeperState.CLOSED)
         length = LedgerReader(as_if_closed, pool, settings).cumulative_length(59)
         bookies = write_set_of(
-            ledger.fragments[-1].bookies, write_quorum=ledger.write_quorum, entry_id=60
+            ledger.segments[-1].bookies, write_quorum=ledger.write_quorum, entry_id=60
         )
         assert len(bookies) == 2
         connection = pool.connection(bookies[-1])

@@ -122,4 +122,4 @@ def test_the_clusters_own_metadata_is_read(store):
         assert 0 < port < 65536
     for ledger_id in ledgers.list_ledger_ids():
         node = ledgers.read(ledger_id)
-        assert node is None or set(node.metadata.fragments[0].bookies) <= set(bookies.writable)
+        assert node is None or set(node.metadata.segments[0].bookies) <= set(bookies.writable)

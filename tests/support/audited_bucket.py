@@ -98,7 +98,7 @@ def put_chain(
         ack_quorum=1,
         digest_type=DigestType.CRC32C,
         password=None,
-        fragments=(EnsembleFragment(0, ("bk0",)),),
+        segments=(EnsembleFragment(0, ("bk0",)),),
     )
     inner = index_ledger_metadata(
         encode_ledger_metadata(metadata), ledger_id=ledger_id, ctime_ms=1_700_000_000_000

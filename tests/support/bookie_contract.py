@@ -105,7 +105,7 @@ def check_ensemble_change(cluster: Cluster) -> None:
     metadata = write_ledger(
         cluster, entries=120, ensemble_size=2, write_quorum=2, change_ensemble_at=50
     )
-    assert [s.first_entry_id for s in metadata.fragments] == [0, 50]
+    assert [s.first_entry_id for s in metadata.segments] == [0, 50]
     check_reads_back(cluster, metadata)
 
 

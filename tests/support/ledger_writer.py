@@ -58,7 +58,7 @@ class LedgerWriter:
             ensemble_size=len(ensemble),
             write_quorum=write_quorum,
             ack_quorum=ack_quorum,
-            fragments=(EnsembleFragment(0, tuple(ensemble)),),
+            segments=(EnsembleFragment(0, tuple(ensemble)),),
             digest_type=digest_type,
             password=password,
             custom=dict(custom or {}),
@@ -101,7 +101,7 @@ class LedgerWriter:
             stored=stored,
         )
         bookies = write_set_of(
-            self._metadata.fragments[-1].bookies,
+            self._metadata.segments[-1].bookies,
             write_quorum=self._metadata.write_quorum,
             entry_id=entry_id,
         )
@@ -117,9 +117,9 @@ class LedgerWriter:
         if len(ensemble) != self._metadata.ensemble_size:
             raise ValueError(f"an ensemble of {len(ensemble)}, not the ledger's size")
         self._settle(0)
-        kept = tuple(s for s in self._metadata.fragments if s.first_entry_id < self._next_entry_id)
+        kept = tuple(s for s in self._metadata.segments if s.first_entry_id < self._next_entry_id)
         changed = EnsembleFragment(self._next_entry_id, tuple(ensemble))
-        self._metadata = replace(self._metadata, fragments=(*kept, changed))
+        self._metadata = replace(self._metadata, segments=(*kept, changed))
 
     def close(self) -> LedgerMetadata:
         """Wait for every acknowledgement, store the CLOSED metadata and return it."""

@@ -50,7 +50,7 @@ class MadeLedger:
             ack_quorum=1,
             digest_type=DigestType.CRC32C,
             password=b"",
-            fragments=(EnsembleFragment(0, ("bk0",)),),
+            segments=(EnsembleFragment(0, ("bk0",)),),
         )
 
     @cached_property

@@ -116,7 +116,7 @@ class SimCluster:
             ack_quorum=1,
             digest_type=DigestType.CRC32C,
             password=b"",
-            fragments=(EnsembleFragment(0, (BOOKIE,)),),
+            segments=(EnsembleFragment(0, (BOOKIE,)),),
             ctime_ms=self.metadata.clock_ms() if not closed else self._ctime_ms(ledger_id),
             custom={"pulsar/managed-ledger": self.owner[ledger_id].encode()},
         )

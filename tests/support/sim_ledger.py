@@ -62,7 +62,7 @@ class SimLedger:
             ack_quorum=2,
             digest_type=digest_type,
             password=PASSWORD,
-            fragments=(EnsembleFragment(0, IDS),),
+            segments=(EnsembleFragment(0, IDS),),
         )
         codec = EntryCodec(ledger_id=ledger_id, digest_type=metadata.digest_type, password=PASSWORD)
         lengths = accumulate(map(len, payloads))

@@ -226,12 +226,12 @@ def test_autorecovery_moves_a_published_ledger_which_is_then_released(cluster, r
     spec, sent, ledger_ids = filled(cluster, f"{namespace(cluster, 'recovery')}/topic")
     before = {i: cluster.ledger(i) for i in ledger_ids}
     cluster.offload(ledger_ids)
-    lost = before[ledger_ids[0]].fragments[-1].bookies[0]
+    lost = before[ledger_ids[0]].segments[-1].bookies[0]
     server = cluster.endpoints.bookie_names[lost]
     running.stop_server(server, kill=True)
     try:
         wait_until(
-            lambda: lost not in cluster.ledger(ledger_ids[0]).fragments[-1].bookies,
+            lambda: lost not in cluster.ledger(ledger_ids[0]).segments[-1].bookies,
             f"autorecovery replaces {lost}",
             timeout_s=PATIENCE_S,
         )
@@ -241,7 +241,7 @@ def test_autorecovery_moves_a_published_ledger_which_is_then_released(cluster, r
             timeout_s=PATIENCE_S,
         )
         after = cluster.ledger(ledger_ids[0])
-        assert after.fragments != before[ledger_ids[0]].fragments
+        assert after.segments != before[ledger_ids[0]].segments
         cluster.release(spec, ledger_ids)
         assert read_anew(cluster, spec) == sent
     finally:

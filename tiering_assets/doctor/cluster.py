@@ -69,7 +69,7 @@ def check_absent(ledgers: LedgerDirectory, registered: set[str]) -> Iterator[Fin
     holding: Counter[str] = Counter()
     for node in map(ledgers.read, sample):
         if node is not None:
-            holding.update({b for s in node.metadata.fragments for b in s.bookies} - registered)
+            holding.update({b for s in node.metadata.segments for b in s.bookies} - registered)
     for bookie in sorted(cookies | {*holding}):
         what = [f"in the ensembles of {holding[bookie]} of {len(sample)} ledgers looked at"]
         what = what if holding[bookie] else []

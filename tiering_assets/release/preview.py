@@ -136,5 +136,5 @@ def _item(
         published_at=None if publication is None else publication.record.confirmed_at,
         bookies=frozenset()
         if evidence.ledger is None
-        else frozenset(b for s in evidence.ledger.metadata.fragments for b in s.bookies),
+        else frozenset(b for s in evidence.ledger.metadata.segments for b in s.bookies),
     )

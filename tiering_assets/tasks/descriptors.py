@@ -44,7 +44,7 @@ class LedgerSource:
     write_quorum: int
     ack_quorum: int
     digest_type: str
-    fragments: tuple[tuple[int, tuple[str, ...]], ...]
+    segments: tuple[tuple[int, tuple[str, ...]], ...]
     addresses: dict[str, tuple[str, int]]
 
     @classmethod
@@ -57,7 +57,7 @@ class LedgerSource:
             write_quorum=metadata.write_quorum,
             ack_quorum=metadata.ack_quorum,
             digest_type=metadata.digest_type.name,
-            fragments=tuple((s.first_entry_id, s.bookies) for s in metadata.fragments),
+            segments=tuple((s.first_entry_id, s.bookies) for s in metadata.segments),
             addresses=addresses,
         )
 
@@ -78,7 +78,7 @@ class LedgerSource:
             ack_quorum=self.ack_quorum,
             digest_type=DigestType[self.digest_type],
             password=password,
-            fragments=tuple(EnsembleFragment(first, bookies) for first, bookies in self.fragments),
+            segments=tuple(EnsembleFragment(first, bookies) for first, bookies in self.segments),
         )
 
 

@@ -208,7 +208,7 @@ def without_bookies(ledger_id: int, *, last_entry_id: int, length: int) -> Ledge
         write_quorum=0,
         ack_quorum=0,
         digest_type="DUMMY",
-        fragments=(),
+        segments=(),
         addresses={},
     )
 

@@ -40,7 +40,7 @@ VECTOR_A = LedgerMetadata(
     ensemble_size=2,
     write_quorum=2,
     ack_quorum=2,
-    fragments=(EnsembleFragment(0, ("bookie-1:3181", "bookie-2:3181")),),
+    segments=(EnsembleFragment(0, ("bookie-1:3181", "bookie-2:3181")),),
     digest_type=DigestType.CRC32C,
     ctime_ms=1700000000000,
     custom={
@@ -61,7 +61,7 @@ def test_version_3():
         ensemble_size=3,
         write_quorum=2,
         ack_quorum=2,
-        fragments=(EnsembleFragment(0, ("bk1:3181", "bk2:3181", "bk3:3181")),),
+        segments=(EnsembleFragment(0, ("bk1:3181", "bk2:3181", "bk3:3181")),),
         digest_type=DigestType.CRC32C,
         password=b"",
     )
@@ -86,8 +86,8 @@ someLaterField: 5
     metadata = decode_ledger_metadata(1, HEADER + b"2\n" + text)
     assert metadata.state is BookKeeperState.IN_RECOVERY
     assert metadata.last_entry_id == -1
-    assert [segment.first_entry_id for segment in metadata.fragments] == [0, 7]
-    assert metadata.fragments[0].bookies == ("a:1", "c:3")
+    assert [segment.first_entry_id for segment in metadata.segments] == [0, 7]
+    assert metadata.segments[0].bookies == ("a:1", "c:3")
     assert metadata.digest_type is DigestType.HMAC
     assert metadata.password == b'\xc3\xa9\x00"\\\n'
     assert metadata.ack_quorum == 1
@@ -109,7 +109,7 @@ def test_version_1_is_lines(last, state, last_entry_id):
     metadata = decode_ledger_metadata(1, HEADER + b"1\n" + lines)
     assert (metadata.state, metadata.last_entry_id) == (state, last_entry_id)
     assert (metadata.write_quorum, metadata.ensemble_size, metadata.ack_quorum) == (2, 3, 2)
-    assert metadata.fragments[1] == EnsembleFragment(5, ("a:1", "b:2", "d:4"))
+    assert metadata.segments[1] == EnsembleFragment(5, ("a:1", "b:2", "d:4"))
     assert metadata.password is None
 
 
@@ -137,7 +137,7 @@ def test_a_password_never_gets_into_an_index_or_a_message():
             ensemble_size=1,
             write_quorum=1,
             ack_quorum=1,
-            fragments=(EnsembleFragment(0, ("a:1",)),),
+            segments=(EnsembleFragment(0, ("a:1",)),),
             password=secret,
         )
     )
@@ -234,7 +234,7 @@ def test_any_bytes_decode_to_what_encodes_back_or_are_a_format_error(data):
     except FormatError:
         return
     again = decode_ledger_metadata(5, encode_ledger_metadata(metadata))
-    assert again.fragments == metadata.fragments
+    assert again.segments == metadata.segments
     assert (again.state, again.last_entry_id) == (metadata.state, metadata.last_entry_id)
     assert (again.length, again.custom) == (metadata.length, metadata.custom)
 

@@ -116,8 +116,8 @@ def test_a_change_before_the_first_entry_replaces_the_first_segment(pool):
     made.change_ensemble(["bk2", "bk1", "bk0"])
     made.add(b"a")
     made.change_ensemble(["bk0", "bk1", "bk2"])
-    fragments = made.close().fragments
-    assert [(s.first_entry_id, s.bookies[0]) for s in fragments] == [(0, "bk2"), (1, "bk0")]
+    segments = made.close().segments
+    assert [(s.first_entry_id, s.bookies[0]) for s in segments] == [(0, "bk2"), (1, "bk0")]
 
 
 @pytest.mark.parametrize("status", [104, 105])

@@ -9,13 +9,13 @@ from tiering_assets.resources.bookkeeper.ledger import (
 )
 from tiering_assets.resources.bookkeeper.placement import (
     batch_reads_allowed,
-    fragment_end,
+    segment_end,
     write_set,
 )
 from tiering_assets.resources.errors import IntegrityError
 
 
-def ledger(*fragments, last=99, ensemble=3, write_quorum=2):
+def ledger(*segments, last=99, ensemble=3, write_quorum=2):
     return LedgerMetadata(
         ledger_id=1,
         state=BookKeeperState.CLOSED,
@@ -24,7 +24,7 @@ def ledger(*fragments, last=99, ensemble=3, write_quorum=2):
         ensemble_size=ensemble,
         write_quorum=write_quorum,
         ack_quorum=1,
-        fragments=tuple(EnsembleFragment(first, tuple(bookies)) for first, bookies in fragments),
+        segments=tuple(EnsembleFragment(first, tuple(bookies)) for first, bookies in segments),
     )
 
 
@@ -38,8 +38,8 @@ def test_the_modulus_takes_the_absolute_entry_id():
 
 def test_an_ensemble_change_after_the_last_entry_leaves_an_empty_segment():
     metadata = ledger((0, "abc"), (100, "abd"), last=99)
-    assert fragment_end(metadata, 0) == 99
-    assert fragment_end(metadata, 1) == 99
+    assert segment_end(metadata, 0) == 99
+    assert segment_end(metadata, 1) == 99
 
 
 def test_batches_only_where_one_bookie_has_every_entry():

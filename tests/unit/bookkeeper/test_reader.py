@@ -45,19 +45,17 @@ class Cluster:
         self.stack = stack
         self.now = 0.0
 
-    def ledger(
-        self, entries, *, write_quorum=3, fragments=None, beyond=0, digest=DigestType.CRC32C
-    ):
+    def ledger(self, entries, *, write_quorum=3, segments=None, beyond=0, digest=DigestType.CRC32C):
         """Store `entries` entries and `beyond` more after the last one."""
         metadata = LedgerMetadata(
             ledger_id=LEDGER,
             state=BookKeeperState.CLOSED,
             last_entry_id=entries - 1,
             length=sum(len(payload(e)) for e in range(entries)),
-            ensemble_size=len((fragments or [(0, IDS)])[0][1]),
+            ensemble_size=len((segments or [(0, IDS)])[0][1]),
             write_quorum=write_quorum,
             ack_quorum=1,
-            fragments=tuple(EnsembleFragment(*s) for s in fragments or [(0, IDS)]),
+            segments=tuple(EnsembleFragment(*s) for s in segments or [(0, IDS)]),
             digest_type=digest,
             password=b"pw",
         )
@@ -200,7 +198,7 @@ def test_striped_entries_of_another_replica_come_from_other_bookies(cluster):
 
 
 def test_single_reads_answered_out_of_order_come_out_in_order(cluster):
-    metadata = cluster.ledger(64, fragments=[(0, ("bk0",))], write_quorum=1)
+    metadata = cluster.ledger(64, segments=[(0, ("bk0",))], write_quorum=1)
     cluster.sims["bk0"].faults.reset_on_batch = True
     cluster.sims["bk0"].faults.reorder = 8
     settings = replace(SETTINGS, batch_bytes_max=1 << 20, window=8)
@@ -209,7 +207,7 @@ def test_single_reads_answered_out_of_order_come_out_in_order(cluster):
 
 def test_an_ensemble_change_moves_to_the_bookies_of_the_next_segment(cluster):
     metadata = cluster.ledger(
-        90, fragments=[(0, ("bk0", "bk1")), (50, ("bk1", "bk2"))], write_quorum=2
+        90, segments=[(0, ("bk0", "bk1")), (50, ("bk1", "bk2"))], write_quorum=2
     )
     assert read_all(cluster.reader(metadata)) == expected(0, 89)
     for sim in cluster.sims.values():
@@ -354,7 +352,7 @@ def test_a_rotten_bookie_is_tried_last_for_this_ledger_only(cluster):
 
 
 def test_the_only_replica_is_asked_again_after_a_lost_connection(cluster):
-    metadata = cluster.ledger(60, fragments=[(0, ("bk0",))], write_quorum=1)
+    metadata = cluster.ledger(60, segments=[(0, ("bk0",))], write_quorum=1)
     reader = cluster.reader(metadata)
     steps = reader.iter_batches(first_entry_id=0, last_entry_id=59)
     got = [entry_id for entry_id, _, _ in next(steps)]
@@ -364,8 +362,8 @@ def test_the_only_replica_is_asked_again_after_a_lost_connection(cluster):
 
 
 def test_autorecovery_moved_the_ledger(cluster):
-    moved = cluster.ledger(60, fragments=[(0, ("bk1", "bk2"))], write_quorum=2)
-    stale = replace(moved, fragments=(EnsembleFragment(0, ("gone", "bk0")),))
+    moved = cluster.ledger(60, segments=[(0, ("bk1", "bk2"))], write_quorum=2)
+    stale = replace(moved, segments=(EnsembleFragment(0, ("gone", "bk0")),))
     looked_up = []
 
     def reresolve():
@@ -374,7 +372,7 @@ def test_autorecovery_moved_the_ledger(cluster):
 
     reader = cluster.reader(stale, reresolve=reresolve)
     assert read_all(reader) == expected(0, 59)
-    assert reader.metadata.fragments == moved.fragments
+    assert reader.metadata.segments == moved.segments
     assert len(looked_up) == 1
 
 
@@ -463,7 +461,7 @@ def test_a_flipped_bit_on_the_way_is_one_bad_replica(cluster):
         assert read_all(reader) == expected(0, 59)
         assert proxy.flips == 1
         only = replace(
-            metadata, fragments=(EnsembleFragment(0, ("bk0",)),), ensemble_size=1, write_quorum=1
+            metadata, segments=(EnsembleFragment(0, ("bk0",)),), ensemble_size=1, write_quorum=1
         )
         with pytest.raises(EntryUnavailableError) as caught:
             cluster.reader(only).read_entry(33)

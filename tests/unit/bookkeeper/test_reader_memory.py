@@ -54,7 +54,7 @@ def test_memory_does_not_grow_with_the_ledger(batches):
         ensemble_size=1,
         write_quorum=1,
         ack_quorum=1,
-        fragments=(EnsembleFragment(0, ("bk",)),),
+        segments=(EnsembleFragment(0, ("bk",)),),
         digest_type=DigestType.CRC32C,
         password=b"",
     )

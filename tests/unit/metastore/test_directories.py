@@ -47,7 +47,7 @@ def ledger(ledger_id, **changes):
         "ensemble_size": 1,
         "write_quorum": 1,
         "ack_quorum": 1,
-        "fragments": (EnsembleFragment(0, ("bk1:3181",)),),
+        "segments": (EnsembleFragment(0, ("bk1:3181",)),),
         "password": b"secret",
     }
     return LedgerMetadata(**(values | changes))

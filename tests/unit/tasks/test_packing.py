@@ -28,7 +28,7 @@ def task_of(ledger_id, lengths):
         write_quorum=1,
         ack_quorum=1,
         digest_type="CRC32C",
-        fragments=((0, ("bk0:3181",)),),
+        segments=((0, ("bk0:3181",)),),
         addresses={"bk0:3181": ("127.0.0.1", 3181)},
     )
     blocks, offset = [], 0

@@ -77,7 +77,7 @@ def _bookkeeper(report: LedgerReport) -> dict[str, object]:
         "node": f"{node.path} version {node.stat.version}",
         "under-replicated": {None: "unknown", True: "yes", False: "no"}[report.under_replicated],
     }
-    for segment in found.fragments:
+    for segment in found.segments:
         facts[f"bookies from {segment.first_entry_id}"] = ", ".join(segment.bookies)
     return facts
 

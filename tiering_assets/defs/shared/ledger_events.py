@@ -63,7 +63,7 @@ def object_event(
     metadata = object_metadata(
         certificate,
         seconds=certificate.seconds if copy_s is None else copy_s,
-        ensembles=None if node is None else node.metadata.fragments,
+        ensembles=None if node is None else node.metadata.segments,
     )
     return _of_certificate(cluster.offloaded_objects, certificate, metadata, noop=noop)
 

@@ -195,7 +195,7 @@ def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:
     One that is away and whose id is a name has none, as one whose registration cannot be read. It is
     left out: whoever reads tries the other replicas, and names it where none is left.
     """
-    members = {bookie for segment in node.metadata.fragments for bookie in segment.bookies}
+    members = {bookie for segment in node.metadata.segments for bookie in segment.bookies}
     found: dict[str, tuple[str, int]] = {}
     for bookie in sorted(members):
         try:

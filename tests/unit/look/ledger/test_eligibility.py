@@ -29,7 +29,7 @@ METADATA = LedgerMetadata(
     ensemble_size=1,
     write_quorum=1,
     ack_quorum=1,
-    fragments=(EnsembleFragment(0, ("bookie-1",)),),
+    segments=(EnsembleFragment(0, ("bookie-1",)),),
     custom=OWNED,
 )
 LISTED = LedgerInfo(ledger_id=42, entries=10, size=1000, closed_at_ms=1767225600000)

@@ -62,7 +62,7 @@ def metadata():
         ack_quorum=2,
         digest_type=DigestType.CRC32C,
         password=PASSWORD,
-        fragments=(EnsembleFragment(0, IDS),),
+        segments=(EnsembleFragment(0, IDS),),
     )
     cluster.put(f"/ledgers/L{LEDGER_ID:010d}", encode_ledger_metadata(ledger))
     return cluster
