@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from tiering_assets.resources.errors import ObjectStoreError
-from tiering_assets.resources.object_store.store import ObjectStore, ObjectVersion
-
-_UNVERSIONED = (None, "null")  # what stores call the one version of a bucket that has none
+from tiering_assets.resources.object_store.store import ObjectStore, ObjectVersion, kept_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ def delete_object(
     versions = store.list_versions(key)
     bodies = [version for version in versions if not version.is_marker]
     markers = [version for version in versions if version.is_marker]
-    if not markers and all(version.version_id in _UNVERSIONED for version in bodies):
+    if not markers and all(kept_version(version.version_id) is None for version in bodies):
         allowed()
         store.delete(key)  # whatever was listed: absent counts as done
         return Deleted(sum(version.size for version in bodies), 0)

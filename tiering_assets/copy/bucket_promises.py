@@ -20,7 +20,7 @@ from tiering_assets.resources.errors import (
     ObjectStoreError,
     TierkeeperError,
 )
-from tiering_assets.resources.object_store.store import ObjectStore, WrittenObject
+from tiering_assets.resources.object_store.store import ObjectStore, WrittenObject, kept_version
 
 _CREATORS = 6
 _OTHER_STORE = "use a store, or a release of it, that keeps this promise of S3"
@@ -189,7 +189,7 @@ def _versions(probe: _Probe) -> Finding:
     first = probe.wrote(key, probe.objects.put(key, b"one"))
     second = probe.wrote(key, probe.objects.put(key, b"two"))
     versioning = probe.objects.bucket_facts().versioning
-    if first.version_id is None or first.version_id == "null":
+    if kept_version(first.version_id) is None:
         if versioning == "Enabled":
             return fail("versions", "versioning is on, yet a write names no version", _OTHER_STORE)
         return ok("versions", "off: writes replace, and we compare ETags")

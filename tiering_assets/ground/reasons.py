@@ -1,4 +1,7 @@
-"""Why a ledger is not yet where policy wants it: exactly one reason each, from a closed list."""
+"""Why a ledger is not yet where policy wants it: exactly one reason each, from a closed list.
+
+And why something is not done to it now, with every reason there is.
+"""
 
 from __future__ import annotations
 

@@ -153,12 +153,15 @@ def look_at_ledgers(
     before: Mapping[int, Evidence] | None = None,
 ) -> UnjudgedLedgers:
     known = before or {}
+    wanted = list(ledger_ids)
+    # One by one: many ledgers have one hold, whose record is read once.
+    held = {i: about.holds.why(i, about.ml_name) for i in wanted}
 
     def look(ledger_id: int) -> Look:
         earlier = known.get(ledger_id)
-        return look_at_ledger(stack, about, ledger_id, None if earlier is None else earlier.look)
+        seen = None if earlier is None else earlier.look
+        return look_at_ledger(stack, about, ledger_id, seen, hold=held[ledger_id])
 
-    wanted = list(ledger_ids)
     looks = dict(zip(wanted, stack.in_parallel(look, wanted), strict=True))
     # The gate needs no suite to refuse a ledger without them.
     whole = [

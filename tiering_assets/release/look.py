@@ -183,9 +183,14 @@ class Look:
 
 
 def look_at_ledger(
-    stack: Stack, about: TopicEvidence, ledger_id: int, before: Look | None = None
+    stack: Stack,
+    about: TopicEvidence,
+    ledger_id: int,
+    before: Look | None = None,
+    *,
+    hold: str | None,
 ) -> Look:
-    """Look at one ledger; `before` is an earlier look of the same run."""
+    """Look at one ledger; `before` is an earlier look of the same run, `hold` what holds it now."""
     dated = asking(stack, Kind.LEDGER, Kind.REPLICATION, Kind.RECORDS, Kind.OBJECTS)
     if not reread_wanted(stack.settings):  # the certificate vouches for the bytes
         dated = dated.and_(asking(stack, Kind.BYTES))
@@ -231,7 +236,7 @@ def look_at_ledger(
             index_reads=index_reads,
             index_sha256="" if body is None else sha256(body.body).hexdigest(),
             index_agrees=index_now.agrees,
-            hold=about.holds.why(ledger_id, about.ml_name),
+            hold=hold,
         ),
         ledger=ledger,
         index_body=body,

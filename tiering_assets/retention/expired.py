@@ -33,9 +33,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Outcome, ReleaseIntent
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.sweep_models import ExpiredPlan, NamedVersion, PlannedExpiry, Swept
-from tiering_assets.resources.errors import (
-    FormatError,
-)
+from tiering_assets.resources.errors import FormatError
 from tiering_assets.retention.approved_plan import (
     RecordedPlan,
     approved_plan,

@@ -163,8 +163,8 @@ def test_a_row_has_what_is_missing_of_the_other_records(asker, scene):
 def test_a_copy_that_took_a_day_by_the_stores_clock_took_a_day(asker, monkeypatch):
     """Whatever the process that wrote both records thinks of the time."""
 
-    def look(*args):
-        found = release_look.look_at_ledger(*args)
+    def look(*args, **how):
+        found = release_look.look_at_ledger(*args, **how)
         attempt, certificate = found.facts.attempt, found.facts.certificate
         assert attempt is not None
         assert certificate is not None

@@ -52,7 +52,7 @@ def look(scene, due, reads):
 
     def look(before=None, *, settings=stack.settings, **surroundings):
         asking = replace(stack, settings=settings)
-        return look_at_ledger(asking, replace(about, **surroundings), 0, before)
+        return look_at_ledger(asking, replace(about, **surroundings), 0, before, hold=None)
 
     return look
 
