@@ -1,6 +1,6 @@
 """A process that does one contender's work and says how long it took; `agents.py` asks it.
 
-    python -m benchmarks.agent local|spark|client     one JSON request a line in, one answer a line out
+    python -m benchmarks.agent local|spark|client   one JSON request a line in, one answer out
 
 Owns: seconds are those of the work alone, connections and imports being warm as a broker's are; no
 hash is computed while the clock runs, but by readers, which all hash what they read. Settings come

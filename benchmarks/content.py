@@ -1,9 +1,10 @@
 """What is offloaded: kinds of ledgers, their seeded messages, and the hash that must come back.
 
 Owns: message number n of a kind is the same bytes in every topic, round and run, and the hash of a
-topic depends on every byte, length and the order of its messages. How a Pulsar entry holds messages:
-PIP-90 (broker entry metadata), Commands.java (checksum, metadata, payload) and, for batches,
-SingleMessageMetadata. Compressed or encrypted payloads are not made here and not understood.
+topic depends on every byte, length and the order of its messages. How a Pulsar entry holds
+messages: PIP-90 (broker entry metadata), Commands.java (checksum, metadata, payload) and, for
+batches, SingleMessageMetadata. Compressed or encrypted payloads are not made here and not
+understood.
 """
 
 from __future__ import annotations

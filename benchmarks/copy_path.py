@@ -80,7 +80,7 @@ def stages(codec: EntryCodec, size: int) -> tuple[int, dict[str, Callable[[], ob
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--seconds", type=float, default=0.5, help="of each stage")
     options = parser.parse_args()
     for digest_type in (DigestType.CRC32C, DigestType.CRC32, DigestType.HMAC):

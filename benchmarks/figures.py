@@ -2,7 +2,8 @@
 
 Owns: a row is minimum, median and maximum over the rounds that were measured, the warm-up left out;
 a ratio is taken within a round, where both sides had the same machine, and only then summed up; a
-row with a wrong hash in any round has an error and no figures. `check_results` is the file's schema.
+row with a wrong hash in any round has an error and no figures. `check_results` is the file's
+schema.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""First start of automation with very many sealed ledgers: seconds, requests and memory of each tick.
+"""First start of automation with very many sealed ledgers: seconds, requests and memory of each
+tick.
 
     python benchmarks/first_start.py --topics 1000 --ledgers 500
 
-Topics lie in a real ZooKeeper; their ledgers are in the lists only, as a tick reads no more of them.
-Prints one JSON line per sensor with the first and the median tick.
+Topics lie in a real ZooKeeper; their ledgers are in the lists only, as a tick reads no more of
+them. Prints one JSON line per sensor with the first and the median tick.
 """
 
 from __future__ import annotations

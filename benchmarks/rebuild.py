@@ -1,4 +1,5 @@
-"""Seconds of `tierkeeper dagster rebuild` for a fleet of synthetic ledgers, into an empty SQLite home.
+"""Seconds of `tierkeeper dagster rebuild` for a fleet of synthetic ledgers, into an empty SQLite
+home.
 
 One ledger goes through the real steps on simulated servers; its records and its topic's node are
 then told of every other ledger. Three of four ledgers are published, every fourth is released.
@@ -57,7 +58,7 @@ DIGEST = "0" * 64
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     options.add_argument("--ledgers", type=int, default=10_000)
     options.add_argument("--bucket", action="store_true", help="records in the settings' bucket")
     chosen = options.parse_args()

@@ -228,7 +228,7 @@ def _write(run: Run, options: argparse.Namespace, machine: dict[str, Any], began
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=18.0, help="in all, with the servers")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=1.0, help="share of the full topics")

@@ -1,11 +1,12 @@
-"""What it costs to start each kind of process: CPU seconds, wall seconds, modules; before and after.
+"""What it costs to start each kind of process: CPU seconds, wall seconds, modules; before and
+after.
 
     .venv/bin/python -m benchmarks.start --base COMMIT [--starts 5] [--stack build/stack]
 
 The code of COMMIT is unpacked, compiled and run with the same libraries and servers. Starts of both
 take turns, so that other work on the machine meets both; medians are written to
-benchmarks/results/start.json. Commands, runs and ticks do their work on real, empty servers, which are
-started unless --stack names some that run. CPU counts the process and what it waited for.
+benchmarks/results/start.json. Commands, runs and ticks do their work on real, empty servers, which
+are started unless --stack names some that run. CPU counts the process and what it waited for.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def servers(directory: Path | None, scratch: Path) -> Iterator[dict[str, str]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--base", required=True, help="commit to compare with")
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--only", default="", help="kinds whose name contains this; writes nothing")

@@ -1,8 +1,10 @@
-"""Seconds to store events of no run into an empty SQLite home, by our bulk way and by Dagster's own.
+"""Seconds to store events of no run into an empty SQLite home, by our bulk way and by Dagster's
+own.
 
 Run: python benchmarks/store_events.py [--events 300 3000]
 
-docs/decisions/0015 has what it said. Half of the events are materializations, half evaluations of checks.
+docs/decisions/0015 has what it said. Half of the events are materializations, half evaluations of
+checks.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ WAYS: dict[str, Way] = {"in bulk": store_entries, "store_event": one_by_one}
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     options.add_argument("--events", type=int, nargs="+", default=[300, 3000])
     for count in options.parse_args().events:
         for name, way in WAYS.items():

@@ -4,10 +4,10 @@
 
 Side by side in one run: clean and struck rounds take turns, and which of the two begins alternates,
 so that a change of the machine's speed hits both. The faults are those of tests/support/s3_chaos.py
-in equal shares: 503, 500, resets before and after the server did it, answers that stall or break off.
-Each kind of round has the same proxy in a process of its own. Settings are the defaults, one task
-after the other (Spark's workers would hide each other's waits).
-Writes build/store-faults.json; MB are payload bytes / 1e6.
+in equal shares: 503, 500, resets before and after the server did it, answers that stall or break
+off. Each kind of round has the same proxy in a process of its own. Settings are the defaults, one
+task after the other (Spark's workers would hide each other's waits). Writes
+build/store-faults.json; MB are payload bytes / 1e6.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Proxy:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--percent", type=float, default=5.0)
     parser.add_argument("--megabytes", type=int, default=150)
     parser.add_argument("--block-mib", type=int, default=16)

@@ -1,9 +1,9 @@
 """Whether a person has asked this process to end, and how long it may still take.
 
 Owns: one flag for the whole process, as a signal is the process's. What waits for a budget asks it
-and stops waiting: giving up what a run holds costs a few small requests, and nobody wants to wait for
-those. A process that cannot end by then, whatever it waits for, is ended: what it holds runs out by
-itself, as if it had been killed.
+and stops waiting: giving up what a run holds costs a few small requests, and nobody wants to wait
+for those. A process that cannot end by then, whatever it waits for, is ended: what it holds runs
+out by itself, as if it had been killed.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@
 
 A message names the ledger, topic or key, the value expected and the value found, and the next step
 where there is one. A ledger that merely waits is a decision, not an error.
-"""
+"""  # noqa: W505  a tree of names that docs/cli.md repeats line by line
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Text of others in lines of ours. Pure.
 
 Owns: a topic's name may hold any character, a line's end and a terminal's commands among them. What
-prints one shows such a character by its escape, so that one line stays one line and says what it is.
+prints one shows such a character by its escape, so that one line stays one line and says what it
+is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Generates resources/_proto from proto/*.proto: `python -m tiering_assets.resources.proto_build [--check]`.
+"""Generates resources/_proto from proto/*.proto: `python -m tiering_assets.resources.proto_build
+[--check]`.
 
 Owns: the checked-in code is exactly what the pinned generator makes of the .proto files, so that
 regenerating is a no-op. `--check` regenerates beside the tree and ends with 1 on any difference.

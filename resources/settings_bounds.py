@@ -1,8 +1,8 @@
 """What each numeric setting may be. Pure.
 
-Owns: every number has a bound, and a test fails for one that has none: an age of a trillion seconds is
-a slip of the hand, and would otherwise be met days later as an overflow or as a lag that never ends. A
-bound is far beyond what makes sense, but where more would take a guarantee away.
+Owns: every number has a bound, and a test fails for one that has none: an age of a trillion seconds
+is a slip of the hand, and would otherwise be met days later as an overflow or as a lag that never
+ends. A bound is far beyond what makes sense, but where more would take a guarantee away.
 """
 
 from __future__ import annotations

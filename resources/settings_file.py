@@ -37,7 +37,8 @@ def write_switch(
     """Write `section.field` and return the file's path. A file that says so already is left.
 
     Raises:
-        SettingsError: the environment sets it, or the file is no settings file or cannot be written.
+        SettingsError: the environment sets it, or the file is no settings file or cannot be
+            written.
     """
     variable = ENV_PREFIX + name.replace(".", "_").upper()
     if variable in environ:

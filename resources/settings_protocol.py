@@ -1,4 +1,6 @@
-"""Settings of what changes topics and deletes copies, and how any setting is declared. Pure values."""
+"""Settings of what changes topics and deletes copies, and how any setting is declared. Pure
+values.
+"""
 
 from __future__ import annotations
 

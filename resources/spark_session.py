@@ -1,13 +1,13 @@
 """One Spark session: classic (a JVM of our own, local or at a standalone master) or Spark Connect.
 
 Owns: the session, its JVM and what they inherit. Both kinds have the methods that we use under the
-same names (createDataFrame, addTag, interruptTag), so callers see one. Local Python workers are this
-interpreter (in a virtual environment that is not activated they would otherwise be another python3),
-and inherit the environment the JVM was started with; that is how credentials reach them. Remote
-workers inherit nothing of ours and find their credentials themselves: Spark's configuration, which
-is on command lines and web pages for everybody to read, never holds one.
-Refuses every other master by name (spark_master.py). pyspark is imported here and in
-tiering_assets/spark only, inside functions, because importing it costs a second.
+same names (createDataFrame, addTag, interruptTag), so callers see one. Local Python workers are
+this interpreter (in a virtual environment that is not activated they would otherwise be another
+python3), and inherit the environment the JVM was started with; that is how credentials reach them.
+Remote workers inherit nothing of ours and find their credentials themselves: Spark's configuration,
+which is on command lines and web pages for everybody to read, never holds one. Refuses every other
+master by name (spark_master.py). pyspark is imported here and in tiering_assets/spark only, inside
+functions, because importing it costs a second.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ def _reach(master: Master) -> None:
 
 
 def _require_same_cluster(master: Master, running: str | None) -> None:
-    """A local master is what is not set: a session that spark-submit made is then the better one."""
+    """A local master is what is not set: a session that spark-submit made is then the better
+    one.
+    """
     if master.way is Way.STANDALONE and running != master.url:
         raise PrerequisiteError(
             f"spark.master is {master.url}, and this process runs a Spark session at {running}: stop"

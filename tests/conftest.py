@@ -1,4 +1,6 @@
-"""One whole stack for every test that wants real servers, ended with the session however it ends."""
+"""One whole stack for every test that wants real servers, ended with the session however it
+ends.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ _looked_at = 0
 def pytest_runtest_teardown():
     """Take what libraries keep for good out of what the garbage collector looks through.
 
-    Great Expectations, Dagster and Spark leave half a million objects. Looked through again and again
-    they took a third of the processor time of each offload and release.
+    Great Expectations, Dagster and Spark leave half a million objects. Looked through again and
+    again they took a third of the processor time of each offload and release.
     """
     global _looked_at
     if len(sys.modules) > _looked_at + _NEW_MODULES:
@@ -52,7 +54,9 @@ def pytest_runtest_teardown():
 
 @pytest.fixture
 def closed_port():
-    """A port of 127.0.0.1 that refuses connections: bound, so that no other process listens there."""
+    """A port of 127.0.0.1 that refuses connections: bound, so that no other process listens
+    there.
+    """
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -68,15 +72,17 @@ def _shared(directory):
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory):
-    """ZooKeeper, three bookies, a broker with its own offloader, and S3. Started once, on demand."""
+    """ZooKeeper, three bookies, a broker with its own offloader, and S3. Started once, on
+    demand.
+    """
     with _shared(tmp_path_factory.mktemp("stack")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def stack_to_stop(tmp_path_factory):
-    """A second stack, for the modules that stop servers of it: no other test waits for a broker to come
-    back, or meets a bookie that is away.
+    """A second stack, for the modules that stop servers of it: no other test waits for a broker to
+    come back, or meets a bookie that is away.
     """
     with _shared(tmp_path_factory.mktemp("stack-to-stop")) as running:
         yield running

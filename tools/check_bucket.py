@@ -264,7 +264,9 @@ HOLD_KEY = re.compile(r"holds/((0|[1-9][0-9]{0,18})|all|(topics|namespaces)/[0-9
 
 
 def place_of(key: str) -> tuple[str, int | None, str | None] | None:
-    """(kind, ledger, attempt) by the key below the instance; None where no record has such a key."""
+    """(kind, ledger, attempt) by the key below the instance; None where no record has such a
+    key.
+    """
     parts = key.split("/")
     if len(parts) == 2 and re.match(r"^forget-plans/[0-9a-f]{64}\.json$", key):
         return "forget-plan", None, None

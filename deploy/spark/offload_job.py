@@ -1,4 +1,5 @@
-"""Offload ledgers as a Spark application: for YARN, Kubernetes and EMR, or wherever spark-submit goes.
+"""Offload ledgers as a Spark application: for YARN, Kubernetes and EMR, or wherever spark-submit
+goes.
 
     spark-submit --master local[2,4] deploy/spark/offload_job.py 4711 4712
 

@@ -1,13 +1,13 @@
 """Where to dial a bookie whose advertised address does not lead there from here.
 
 Owns: the rewriting of advertised addresses, as `bookies.address_map` says it. Bookies advertise the
-address of their own network; through a tunnel, a port forward or another DNS the way is another one.
-A whole address beats a host alone, what is not listed is dialled as advertised, and what was
+address of their own network; through a tunnel, a port forward or another DNS the way is another
+one. A whole address beats a host alone, what is not listed is dialled as advertised, and what was
 rewritten is not rewritten again. Applied where a connection is opened and nowhere else, so that
 placements, descriptors and messages keep the names that the cluster uses.
 
-Refuses, with the piece at fault: a piece without `=`, an empty host, a port that is none, an address
-listed twice, and a host alone that leads to one port, for a bookie has several.
+Refuses, with the piece at fault: a piece without `=`, an empty host, a port that is none, an
+address listed twice, and a host alone that leads to one port, for a bookie has several.
 """
 
 from __future__ import annotations

@@ -93,9 +93,10 @@ def stream_single_reads(
 ) -> Iterator[list[Entry]]:
     """Yield verified entries in order; each payload is a view of its own copy.
 
-    `connection_for` gives the connection to the bookie that is asked for an entry. At most `window()`
-    reads are in flight over all bookies, and `bytes_max` bytes kept at a time, except that one
-    entry may exceed it alone. `on_failure` hears which bookie failed before the failure is raised.
+    `connection_for` gives the connection to the bookie that is asked for an entry. At most
+    `window()` reads are in flight over all bookies, and `bytes_max` bytes kept at a time, except
+    that one entry may exceed it alone. `on_failure` hears which bookie failed before the failure is
+    raised.
     """
     position, width = first_entry_id, window()
     while position <= last_entry_id:

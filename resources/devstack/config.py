@@ -122,7 +122,9 @@ def bookie_changes(
     http_port: int,
     data_dir: str,
 ) -> dict[str, str | None]:
-    """Return what a bookie changes in the shipped bookkeeper.conf; options.bookie_conf has the last word."""
+    """Return what a bookie changes in the shipped bookkeeper.conf; options.bookie_conf has the last
+    word.
+    """
     return {
         **_BOOKIE_FIXED,
         "zkServers": zookeeper,

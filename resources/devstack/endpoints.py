@@ -20,7 +20,9 @@ from tiering_assets.resources.settings import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """`bookies` and `bookie_http` are keyed by bookie id. Without a broker its URLs answer nobody."""
+    """`bookies` and `bookie_http` are keyed by bookie id. Without a broker its URLs answer
+    nobody.
+    """
 
     zookeeper: str
     bookies: Mapping[str, tuple[str, int]]

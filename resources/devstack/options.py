@@ -15,13 +15,13 @@ MIB = 1024 * 1024
 class StackOptions:
     """Which servers run and how. The defaults suit tests and the demo.
 
-    `broker_deletion_lag_ms`: how long after publication the broker itself deletes a bookie copy; None
-    leaves the line out, which is 4 h. A month is longer than any stack lives.
-    `auto_offload_bytes` -1 means that the broker offloads only when asked.
-    `broker_conf` and `bookie_conf` override any line of every broker's and bookie's file; None
-    removes the line; `{server}` in a bookie's value is its server's name. `one_broker_conf` is for
-    one broker alone, by its name (broker, broker2, …), and overrides those.
-    `ports` fixes ports by name (see port_names); all others are chosen free.
+    `broker_deletion_lag_ms`: how long after publication the broker itself deletes a bookie copy;
+    None leaves the line out, which is 4 h. A month is longer than any stack lives.
+    `auto_offload_bytes` -1 means that the broker offloads only when asked. `broker_conf` and
+    `bookie_conf` override any line of every broker's and bookie's file; None removes the line;
+    `{server}` in a bookie's value is its server's name. `one_broker_conf` is for one broker alone,
+    by its name (broker, broker2, …), and overrides those. `ports` fixes ports by name (see
+    port_names); all others are chosen free.
     """
 
     bookies: int = 3

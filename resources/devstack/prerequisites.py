@@ -2,8 +2,8 @@
 
 Owns: a missing prerequisite is one PrerequisiteError whose sentence says what is missing and what
 to install. PySpark 4 and Pulsar 4.0 both support Java 17 and 21; other releases are refused rather
-than tried. `python -m tiering_assets.resources.devstack.prerequisites` checks Python and Java; `make setup` does
-that before anything is installed, so only the standard library is imported here.
+than tried. `python -m tiering_assets.resources.devstack.prerequisites` checks Python and Java;
+`make setup` does that before anything is installed, so only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def require_java() -> Path:
 
 
 def name_problem() -> str:
-    """Say that this machine's own name does not resolve, as Spark's JVM needs it; empty if it does."""
+    """Say that this machine's own name does not resolve, as Spark's JVM needs it; empty if it
+    does.
+    """
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)

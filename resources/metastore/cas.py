@@ -27,10 +27,10 @@ BACKOFF_CEILING_S = 10.0
 class NodeEdit:
     """What is to become of a node; asked again of each fresh read, so it must be pure.
 
-    `decide` gives the node's new bytes, None where there is nothing to change; what it raises passes
-    through, and nothing is written. `applied` says whether a node shows our change, and is asked only
-    after an unknown outcome. `guards` is asked after `decide`: nodes whose versions the write depends
-    on, in one transaction. `expected_czxid` None takes the node whoever made it.
+    `decide` gives the node's new bytes, None where there is nothing to change; what it raises
+    passes through, and nothing is written. `applied` says whether a node shows our change, and is
+    asked only after an unknown outcome. `guards` is asked after `decide`: nodes whose versions the
+    write depends on, in one transaction. `expected_czxid` None takes the node whoever made it.
     """
 
     decide: Callable[[Node], bytes | None]
@@ -94,7 +94,9 @@ def edit_node(store: MetadataStore, path: str, edit: NodeEdit, pace: Pace) -> Ed
 
 @dataclass(slots=True)
 class _Tries:
-    """The attempts so far: `lost` is why the last failed, `unknown` the same if its answer was lost."""
+    """The attempts so far: `lost` is why the last failed, `unknown` the same if its answer was
+    lost.
+    """
 
     store: MetadataStore
     path: str
@@ -117,7 +119,9 @@ class _Tries:
         return self._write(node, data, attempt)
 
     def require_applied(self) -> EditResult:
-        """All attempts are lost, but the last may have been written and only its answer was lost."""
+        """All attempts are lost, but the last may have been written and only its answer was
+        lost.
+        """
         attempts = self.pace.attempts
         if self.unknown is None:
             raise MetadataConflictError(

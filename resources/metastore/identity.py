@@ -1,8 +1,8 @@
 """Whose metadata lies behind an address, and do all hosts of one address list have the same?
 
-Owns: a client follows whichever host of its list answers first, so hosts of two clusters in one list
-would have it write into either. A cluster is told by what lies there: BookKeeper's INSTANCEID and the
-names below /admin/clusters. A host that does not answer says nothing.
+Owns: a client follows whichever host of its list answers first, so hosts of two clusters in one
+list would have it write into either. A cluster is told by what lies there: BookKeeper's INSTANCEID
+and the names below /admin/clusters. A host that does not answer says nothing.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ class VersionedPath:
 
 
 class MetadataStore(Protocol):
-    """Every method may raise MetadataError; a write may raise MetadataUnknownError (answer lost)."""
+    """Every method may raise MetadataError; a write may raise MetadataUnknownError (answer
+    lost).
+    """
 
     def get(self, path: str) -> Node | None:
         """Read one node, or None when the store says it does not exist."""

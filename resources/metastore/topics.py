@@ -22,7 +22,9 @@ from tiering_assets.resources.metastore.topic_names import (
 
 
 def decode_topic(node: Node) -> ManagedLedger:
-    """What a managed ledger's node says. FormatError, with the node's path, when that is nothing."""
+    """What a managed ledger's node says. FormatError, with the node's path, when that is
+    nothing.
+    """
     try:
         return decode_managed_ledger(node.data)
     except FormatError as error:

@@ -58,7 +58,9 @@ class _Sent:
 
 
 class ZooKeeperStore:
-    """A MetadataStore on one ZooKeeper ensemble; one session at a time, safe to share by threads."""
+    """A MetadataStore on one ZooKeeper ensemble; one session at a time, safe to share by
+    threads.
+    """
 
     def __init__(
         self, uri: str, *, session_timeout_s: float = 10.0, connect_timeout_s: float = 10.0

@@ -60,7 +60,9 @@ def close_client(client: KazooClient) -> None:
 
 
 class _Quiet(logging.LoggerAdapter[logging.Logger]):
-    """Kazoo reports every reconnect as a warning; whoever calls us gets an error where it counts."""
+    """Kazoo reports every reconnect as a warning; whoever calls us gets an error where it
+    counts.
+    """
 
     last = "no answer"
 

@@ -1,12 +1,13 @@
 """Which uploaded parts may be completed, and which must be sent again. Pure.
 
 A part counts only by what the store lists now, never by what a worker said it sent: size and
-checksum must equal the accepted row's. A store that lists no SHA-256 (SeaweedFS 4.48) is believed by
-the ETag it answered to the part's upload, whose body it had checked against the SHA-256. An accepted part carries the row's SHA-256 on to the completing request,
-where a store that was promised SHA-256 parts compares it once more.
+checksum must equal the accepted row's. A store that lists no SHA-256 (SeaweedFS 4.48) is believed
+by the ETag it answered to the part's upload, whose body it had checked against the SHA-256. An
+accepted part carries the row's SHA-256 on to the completing request, where a store that was
+promised SHA-256 parts compares it once more.
 
-A part that was sent twice may be listed twice (SeaweedFS 4.48 does): the listing that equals the row
-counts, and its ETag in the completing request tells the store which one is meant.
+A part that was sent twice may be listed twice (SeaweedFS 4.48 does): the listing that equals the
+row counts, and its ETag in the completing request tells the store which one is meant.
 
 Refused: parts nobody sent by our rows (another writer is in this upload), and gaps in the rows.
 """

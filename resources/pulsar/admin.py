@@ -85,13 +85,17 @@ class BrokerAdmin(Protocol):
         """Pulsar's release, such as 4.0.8, of the broker that answers."""
 
     def list_brokers(self) -> list[str]:
-        """`host:port` of each live broker of the cluster, sorted: brokers tell them in any order."""
+        """`host:port` of each live broker of the cluster, sorted: brokers tell them in any
+        order.
+        """
 
     def answers(self, broker: str) -> bool:
         """Whether this one broker, which is or was registered in the cluster, answers now."""
 
     def namespace_ensemble(self, namespace: str) -> int | None:
-        """Bookies of a data ledger by the namespace's persistence policy; None where it sets none."""
+        """Bookies of a data ledger by the namespace's persistence policy; None where it sets
+        none.
+        """
 
     def topic_ensemble(self, topic: str) -> int | None:
         """The same by the policy in force for the topic. Makes a broker own its bundle."""
@@ -108,13 +112,13 @@ class BrokerAdmin(Protocol):
         depends on NOT_LOADED must itself fail when a broker writes the topic's node.
 
         `remembered` are brokers that need not be registered any more: one whose session expired may
-        go on serving. `quiet_s` is for how long nobody has written the topic's node, read before.
-        A broker that loads a topic writes that node, so one that had the topic in memory at any
+        go on serving. `quiet_s` is for how long nobody has written the topic's node, read before. A
+        broker that loads a topic writes that node, so one that had the topic in memory at any
         moment of that time had it before the time began, and its stats, which are up to a minute
         old, show it once SETTLED_S of it have passed. So an answer without the topic that was given
-        in that rest of the time is as good as a new one, and is not asked for again; of a remembered
-        broker, whose bundles nobody tells, no other answer proves that it has not the topic. Who
-        owns a bundle is asked anew of those registered, as that changes without a write.
+        in that rest of the time is as good as a new one, and is not asked for again; of a
+        remembered broker, whose bundles nobody tells, no other answer proves that it has not the
+        topic. Who owns a bundle is asked anew of those registered, as that changes without a write.
         """
 
     def unload_topic(self, topic: str) -> None:

@@ -1,9 +1,9 @@
 """Which topics each broker has in memory, by its broker-stats, asked once for many topics.
 
-Owns: broker-stats are computed once a minute, so an answer shows what a broker had in memory a minute
-before it was asked, and maybe later. A "yes" is kept for a minute, as it may be that old when it is
-given, and costs a needless unload at worst; how long a "no" says enough the caller knows. Nothing here
-loads a topic.
+Owns: broker-stats are computed once a minute, so an answer shows what a broker had in memory a
+minute before it was asked, and maybe later. A "yes" is kept for a minute, as it may be that old
+when it is given, and costs a needless unload at worst; how long a "no" says enough the caller
+knows. Nothing here loads a topic.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """HTTP to a broker's admin API: one request, one answer or one clear error.
 
 Owns: the bearer token goes to the configured broker and to brokers of its cluster only, never in
-clear where the configured address is https, and into no message; redirects (a broker sends you to the owner of a bundle) are followed by hand for that
-reason. A request whose answer was lost is BrokerUnknownError, a 404 is BrokerNotFoundError.
-Nothing is retried here: whether repeating is safe is for the caller to know.
+clear where the configured address is https, and into no message; redirects (a broker sends you to
+the owner of a bundle) are followed by hand for that reason. A request whose answer was lost is
+BrokerUnknownError, a 404 is BrokerNotFoundError. Nothing is retried here: whether repeating is safe
+is for the caller to know.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ broker the namespace comes from the metadata store's `/admin/policies/<tenant>/<
 topic's own level, which lives in a system topic that only brokers read, is unknown, never empty.
 
 Asking a topic's level makes a broker own its bundle, so locate says "unknown" for a minute: not to
-be asked where steps rely on a topic that is not loaded. A broker that comes to own a namespace's first
-bundle reads its system topic `__change_events`, and that lookup loads every topic of that topic's
-bundle, each with a new ledger (PulsarService.loadNamespaceTopics, seen with 4.0.8). So whoever must
-change nothing reads with `loads_nothing`, which asks a topic's level only where a broker owns its
-bundle already.
+be asked where steps rely on a topic that is not loaded. A broker that comes to own a namespace's
+first bundle reads its system topic `__change_events`, and that lookup loads every topic of that
+topic's bundle, each with a new ledger (PulsarService.loadNamespaceTopics, seen with 4.0.8). So
+whoever must change nothing reads with `loads_nothing`, which asks a topic's level only where a
+broker owns its bundle already.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class PolicyReader:
         return levels
 
     def owned(self, topic: str) -> bool:
-        """Whether a broker is known to own the topic's bundle. Asked once per reader; owns nothing."""
+        """Whether a broker is known to own the topic's bundle. Asked once per reader; owns
+        nothing.
+        """
         name, config = parse_topic(topic), self._runtime_config()
         if config is None:
             return False

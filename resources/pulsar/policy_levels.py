@@ -4,8 +4,8 @@ Owns: any JSON decodes or raises FormatError that names the field, what was expe
 found. Fields that we do not know are left alone; a field that is null or missing is not set, which
 is never the same as a level that could not be asked: such a level is None.
 
-Source: org.apache.pulsar.common.policies.data Policies, OffloadPoliciesImpl and RetentionPolicies, 4.0. The
-namespace's node in the metadata store and the admin API's answer have the same shape.
+Source: org.apache.pulsar.common.policies.data Policies, OffloadPoliciesImpl and RetentionPolicies,
+4.0. The namespace's node in the metadata store and the admin API's answer have the same shape.
 """
 
 from __future__ import annotations

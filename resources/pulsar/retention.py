@@ -1,7 +1,8 @@
-"""A topic's retention as its broker applies it, and what the broker deletes of idle topics beside it.
+"""A topic's retention as its broker applies it, and what the broker deletes of idle topics beside
+it.
 
-Source: org.apache.pulsar.common.policies.data.RetentionPolicies, 4.0: -1 is unlimited, both 0 is off;
-InactiveTopicPolicies, PersistentTopic.checkGC.
+Source: org.apache.pulsar.common.policies.data.RetentionPolicies, 4.0: -1 is unlimited, both 0 is
+off; InactiveTopicPolicies, PersistentTopic.checkGC.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Inactivity:
     """What happens to a topic, once loaded, that nobody uses. Its retention time only delays it.
 
     `deletes_topic` with `without_subscriptions`: only a topic that has none is deleted, else also
-    one whose subscriptions are caught up. `subscription_minutes` idle, a subscription goes; 0 never.
+    one whose subscriptions are caught up. `subscription_minutes` idle, a subscription goes; 0
+    never.
     """
 
     deletes_topic: bool

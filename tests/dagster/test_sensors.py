@@ -1,4 +1,5 @@
-"""The sensors on simulated servers and Dagster's own instance: what they ask for, and what they do not.
+"""The sensors on simulated servers and Dagster's own instance: what they ask for, and what they do
+not.
 
 A tick is evaluated as the daemon does it, its requests become runs of the instance; the runs' work
 itself is done by the steps, as the ops call them. The real daemon runs in tests/support/soak.py.
@@ -507,7 +508,9 @@ def test_a_topic_that_is_deleted_between_tick_and_run_loses_nothing(site, again)
 
 
 def test_a_listing_that_comes_short_delays_and_forgets_nothing(site, monkeypatch):
-    """ZooKeeper behind a lagging follower: half of the topics and of BookKeeper's ledgers are missing."""
+    """ZooKeeper behind a lagging follower: half of the topics and of BookKeeper's ledgers are
+    missing.
+    """
     add_topic(site.site, "t/ns/persistent/more")
     offload_batch(quiet(site), [0])
     site.later(MONTH_S)

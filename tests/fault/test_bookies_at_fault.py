@@ -204,7 +204,9 @@ def test_bookies_whose_every_answer_comes_late_only_cost_time(
 def test_a_bookie_that_dies_in_the_middle_of_answers_costs_no_entry(
     lab, namespace, proxies, behind_proxies
 ):
-    """Half of one bookie's answers, in large batches and entry by entry; the other replica serves."""
+    """Half of one bookie's answers, in large batches and entry by entry; the other replica
+    serves.
+    """
     topic = lab.multi_block_topic(namespace)
     bookie = replicas_of(behind_proxies, topic.ledger_id)[0]
     dice = random.Random(3)

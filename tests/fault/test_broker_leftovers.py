@@ -1,4 +1,6 @@
-"""What the broker's own offloader leaves when it fails, and how clean-up tells the dead from the slow."""
+"""What the broker's own offloader leaves when it fails, and how clean-up tells the dead from the
+slow.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def lab(stack_to_stop):
 
 @pytest.fixture(scope="module")
 def proxy(lab):
-    """The broker and we reach the bucket by a proxy; a namespace's own endpoint a broker ignores."""
+    """The broker and we reach the bucket by a proxy; a namespace's own endpoint a broker
+    ignores.
+    """
     with HttpProxy(lab.endpoints.s3_endpoint) as between:
         lab.running.stop_server("broker")
         lab.running.start_server(

@@ -1,4 +1,6 @@
-"""A certificate that is not what it should be releases nothing, with the reason; nothing is lost."""
+"""A certificate that is not what it should be releases nothing, with the reason; nothing is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def assert_waits(stack, topic, uid, reason):
 
 
 def older_attempt(stack, certificate):
-    """A sound certificate of another attempt of the same ledger, as an earlier run would have left."""
+    """A sound certificate of another attempt of the same ledger, as an earlier run would have
+    left.
+    """
     body = json.loads(raw(stack.objects, key_of(stack, certificate)))
     return json.loads(
         json.dumps(body).replace(str(certificate.uid), "0" * 8 + str(certificate.uid)[8:])

@@ -1,4 +1,6 @@
-"""Ctrl-C as a terminal sends it: to the command and to all it started, under budgets that allow little."""
+"""Ctrl-C as a terminal sends it: to the command and to all it started, under budgets that allow
+little.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reloads cost clients: what is due shares one, one bad half holds nothing up, busy topics are left alone."""
+"""Reloads cost clients: what is due shares one, one bad half holds nothing up, busy topics are left
+alone.
+"""
 
 from __future__ import annotations
 

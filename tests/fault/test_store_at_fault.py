@@ -1,4 +1,6 @@
-"""The whole path while the store refuses, resets, cuts, stalls: some share of all requests, mixed."""
+"""The whole path while the store refuses, resets, cuts, stalls: some share of all requests,
+mixed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tasks that nobody waits for any more: they send parts late, twice, or of an attempt that has an heir."""
+"""Tasks that nobody waits for any more: they send parts late, twice, or of an attempt that has an
+heir.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,9 @@ def released_now(lab, topic):
 
 
 class SessionDies:
-    """The session ends between a read and the next write of a kind, once; everything else passes."""
+    """The session ends between a read and the next write of a kind, once; everything else
+    passes.
+    """
 
     def __init__(self, store, hosts, method):
         self._store, self._hosts, self._method = store, hosts, method

@@ -1,4 +1,6 @@
-"""What a Pulsar 4.0.8 broker wrote: decoded, compared with what the bookies held, and written again."""
+"""What a Pulsar 4.0.8 broker wrote: decoded, compared with what the bookies held, and written
+again.
+"""
 
 from collections.abc import Iterator
 from hashlib import sha256

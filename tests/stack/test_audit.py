@@ -1,4 +1,6 @@
-"""Both checkers on the real store: silent on what a real release left, agreed on what was tampered with."""
+"""Both checkers on the real store: silent on what a real release left, agreed on what was tampered
+with.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Our reader, writer and admin client against the real bookies, with metadata in the real ZooKeeper."""
+"""Our reader, writer and admin client against the real bookies, with metadata in the real
+ZooKeeper.
+"""
 
 from contextlib import ExitStack
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""What the broker does later, by itself, to a topic that we tiered: nothing lost, nothing doubled."""
+"""What the broker does later, by itself, to a topic that we tiered: nothing lost, nothing
+doubled.
+"""
 
 import json
 from dataclasses import dataclass, replace
@@ -134,7 +136,9 @@ def test_its_own_offload_of_another_ledger(cluster, tiered):
 
 
 def test_trim(cluster, tiered):
-    """Retention takes ledgers behind the slowest cursor, and the broker deletes our objects itself."""
+    """Retention takes ledgers behind the slowest cursor, and the broker deletes our objects
+    itself.
+    """
     first, second = tiered.released
     [third] = tiered.published
     retention = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}

@@ -1,4 +1,5 @@
-"""The real command as a process of its own against the real servers, and what it says when one is away.
+"""The real command as a process of its own against the real servers, and what it says when one is
+away.
 
 Every claim of the command is checked by somebody else: another S3 client, the broker's own reading
 of all messages, or the metadata store.

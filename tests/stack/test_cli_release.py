@@ -1,4 +1,6 @@
-"""Holds, written plans, shared reloads and clean-up by the real command against the real servers."""
+"""Holds, written plans, shared reloads and clean-up by the real command against the real
+servers.
+"""
 
 import json
 from uuid import uuid4

@@ -1,4 +1,6 @@
-"""Dagster's jobs against the real servers: what changes state, what fails by name, what is told again."""
+"""Dagster's jobs against the real servers: what changes state, what fails by name, what is told
+again.
+"""
 
 import json
 import subprocess

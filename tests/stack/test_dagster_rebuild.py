@@ -1,4 +1,6 @@
-"""DAGSTER_HOME is lost, and `tierkeeper dagster rebuild` shows the same ledgers again. Real servers."""
+"""DAGSTER_HOME is lost, and `tierkeeper dagster rebuild` shows the same ledgers again. Real
+servers.
+"""
 
 import json
 import os
@@ -38,7 +40,9 @@ NO_HOME, UNREADABLE, REFUSED = 11, 13, 26
 
 
 def rebuild(variables, *words, code=None):
-    """The command as a process. Records that other tests spoiled on these servers are named only."""
+    """The command as a process. Records that other tests spoiled on these servers are named
+    only.
+    """
     done = subprocess.run(
         [*COMMAND, "dagster", "rebuild", "--json", *words],
         env=dict(os.environ) | variables,

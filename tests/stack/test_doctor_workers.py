@@ -1,5 +1,5 @@
-"""`doctor --workers` on real servers: a sound worker passes, what is wrong with one is named, with the
-next step, and nothing is left in the bucket either way.
+"""`doctor --workers` on real servers: a sound worker passes, what is wrong with one is named, with
+the next step, and nothing is left in the bucket either way.
 """
 
 import platform

@@ -67,7 +67,9 @@ COMMANDS = commands()
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """A stack of its own, because commands say --all: two topics with sealed and published ledgers."""
+    """A stack of its own, because commands say --all: two topics with sealed and published
+    ledgers.
+    """
     folder = tmp_path_factory.mktemp("documented")
     with DevStack.start(folder / "stack") as running, tiered_cluster(running) as cluster:
         specs = [
@@ -147,7 +149,9 @@ def test_it_runs(tierkeeper, capsys, line):
 
 
 def undo(tierkeeper, line):
-    """What a line bans is allowed again before the next, and what it limits is as fast as before."""
+    """What a line bans is allowed again before the next, and what it limits is as fast as
+    before.
+    """
     if " budget set " in line:
         lifted = " ".join(f"--{name} none" for name in LIMITS)
         assert tierkeeper(f"tierkeeper budget set {lifted}") == 0

@@ -1,4 +1,6 @@
-"""The tail of an idle topic on real servers: published by one reload, which closes no further ledger."""
+"""The tail of an idle topic on real servers: published by one reload, which closes no further
+ledger.
+"""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Both ways between our objects and a real broker's offloader, byte for byte and message for message."""
+"""Both ways between our objects and a real broker's offloader, byte for byte and message for
+message.
+"""
 
 import os
 import random
@@ -268,8 +270,9 @@ def test_a_ledger_whose_ensemble_changed_while_it_was_written(cluster):
 def test_a_length_beyond_the_last_entry_is_no_contradiction(cluster, tmp_path):
     """As a killed broker leaves it: an entry that nobody was promised is on one bookie only.
 
-    That bookie's answer gives recovery the length, and the other one's, which has no such entry, the
-    end of the ledger. BookKeeper's own shell recovers it: a broker asks either of them first, by chance.
+    That bookie's answer gives recovery the length, and the other one's, which has no such entry,
+    the end of the ledger. BookKeeper's own shell recovers it: a broker asks either of them first,
+    by chance.
     """
     spec = TopicSpec(topic="public/default/recovered", messages=60, payload_bytes=100 * KIB)
     produce(cluster.endpoints, spec)
@@ -280,7 +283,8 @@ def test_a_length_beyond_the_last_entry_is_no_contradiction(cluster, tmp_path):
     [pid] = [one.pid for one in cluster.running.status() if one.name == name]
     said = tmp_path / "said"
     with start_recovery(cluster.running, ledger_id, said) as recovery:
-        # No sooner: a bookie that is stopped for longer than its session lasts is nobody's any more.
+        # No sooner: a bookie that is stopped for longer than its session lasts is nobody's any
+        # more.
         wait_until(lambda: "ZooKeeper client is connected" in said.read_text(), "the shell runs")
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -335,7 +339,9 @@ def start_recovery(running, ledger_id, said):
 
 
 def write_one_more(cluster, ledger_id, payload):
-    """Add the next entry of an open ledger to the last bookie of its write set; return the first."""
+    """Add the next entry of an open ledger to the last bookie of its write set; return the
+    first.
+    """
     ledger = cluster.ledger(ledger_id)
     settings = cluster.steps.settings.bookies
     codec = EntryCodec(

@@ -1,4 +1,5 @@
-"""Policies as a real broker takes them by REST, and its own automatic offload against our selection.
+"""Policies as a real broker takes them by REST, and its own automatic offload against our
+selection.
 
 The last test takes the broker away; what it leaves is in ZooKeeper alone.
 """
@@ -174,7 +175,9 @@ def closed(cluster, spec):
 
 
 def roll_over(cluster, spec):
-    """Send what fills one ledger and begins another: the broker looks for work when it closes one."""
+    """Send what fills one ledger and begins another: the broker looks for work when it closes
+    one.
+    """
     produce(cluster.endpoints, replace(spec, messages=ROLLOVER + 50, payload_bytes=100))
 
 

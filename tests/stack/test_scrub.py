@@ -136,7 +136,9 @@ def test_a_clean_fleet_has_no_findings_and_budgets_stop_and_resume(cluster):
 
 
 def test_no_alarm_for_an_attempt_that_left_the_node_meanwhile(cluster):
-    """The plan is old by the time of the look: the attempt was replaced and its objects are gone."""
+    """The plan is old by the time of the look: the attempt was replaced and its objects are
+    gone.
+    """
     spec = spec_of("moved")
     cluster.fill(spec)
     ledger_id, record = published(cluster, spec)

@@ -1,5 +1,6 @@
-"""Spark's workers elsewhere: a standalone master's and a Connect server's, which have only what their
-machine gives them. Objects are read back from the store and compared with bytes made another way.
+"""Spark's workers elsewhere: a standalone master's and a Connect server's, which have only what
+their machine gives them. Objects are read back from the store and compared with bytes made another
+way.
 """
 
 import time

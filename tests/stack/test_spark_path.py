@@ -1,4 +1,6 @@
-"""The whole path with Spark's workers on real bookies: both topics' bytes, from bookie to broker."""
+"""The whole path with Spark's workers on real bookies: both topics' bytes, from bookie to
+broker.
+"""
 
 from dataclasses import replace
 

@@ -1,6 +1,7 @@
 """The manual trigger beside a real broker's: a twin topic that the broker offloads by REST.
 
-Twins have the same ledgers, in order and size; what each side took is compared by place in the list.
+Twins have the same ledgers, in order and size; what each side took is compared by place in the
+list.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Watches on the real ZooKeeper: a change of a followed node is noticed, and a lost session is one."""
+"""Watches on the real ZooKeeper: a change of a followed node is noticed, and a lost session is
+one.
+"""
 
 import time
 import uuid

@@ -1,4 +1,5 @@
-"""A store's answers that the local server cannot be brought to give: an archived object, another clock.
+"""A store's answers that the local server cannot be brought to give: an archived object, another
+clock.
 
 A proxy in front of the real server passes every request as it is, so that signatures stay good, and
 changes the answer. Bodies are held whole: this is for small objects.
@@ -36,7 +37,9 @@ Alter = Callable[[str, str, Answer], Answer]
 
 
 class AlteringProxy:
-    """Context manager; `alter` gets (method, path with query, answer) and may change at any time."""
+    """Context manager; `alter` gets (method, path with query, answer) and may change at any
+    time.
+    """
 
     def __init__(self, upstream: str, alter: Alter) -> None:
         self.alter = alter

@@ -1,4 +1,5 @@
-"""A TCP proxy in front of a bookie that flips bits of its answers, holds them back, or dies in them.
+"""A TCP proxy in front of a bookie that flips bits of its answers, holds them back, or dies in
+them.
 
 For the case "a replica has rotted on disk": requests pass untouched, and in version 2 read and
 batch read answers the last payload byte of each chosen entry comes out with its lowest bit flipped,

@@ -18,7 +18,9 @@ FIRST_LOST = 2  # entries 0 and 1 lie before the first chunk
 
 
 def short_lag_namespace(cluster: TieredCluster, prefix: str) -> str:
-    """A namespace whose brokers delete the bookie copy on their own, two minutes after offloading."""
+    """A namespace whose brokers delete the bookie copy on their own, two minutes after
+    offloading.
+    """
     namespace = f"public/{prefix}-{uuid4().hex[:6]}"
     cluster.make_namespace(
         namespace,

@@ -1,8 +1,8 @@
 """Which of our functions call which, read from the source, and which of them reach a remote effect.
 
-Owns: no path is named, so modules may move. A call is resolved by the module's imports, by `self`, or,
-of an attribute, by the one class of ours that has such a method, or those of several that the module
-knows; not where the method is one of Python's own types'. A local name hides a function's.
+Owns: no path is named, so modules may move. A call is resolved by the module's imports, by `self`,
+or, of an attribute, by the one class of ours that has such a method, or those of several that the
+module knows; not where the method is one of Python's own types'. A local name hides a function's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""pytest plugin: `-p tests.support.callers` writes which test ran which of our functions, and for how long.
+"""pytest plugin: `-p tests.support.callers` writes which test ran which of our functions, and for
+how long.
 
-Into the folder of CALLERS_DIR, a file a process: {"module:function": {test: seconds}}. With it, who may
-notice a mistake in a function need not be guessed.
+Into the folder of CALLERS_DIR, a file a process: {"module:function": {test: seconds}}. With it, who
+may notice a mistake in a function need not be guessed.
 """
 
 from __future__ import annotations

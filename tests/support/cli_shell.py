@@ -1,4 +1,5 @@
-"""The `tierkeeper` command as a person or a script runs it: first as a process, then again in this one.
+"""The `tierkeeper` command as a person or a script runs it: first as a process, then again in this
+one.
 
 A process of its own shows that the installed command starts, keeps its two outputs apart, ends and
 has the right exit code. Once per command shows it; starting costs two seconds of processor time.
@@ -28,8 +29,8 @@ COMMAND = [Path(sysconfig.get_path("scripts")) / "tierkeeper"]
 class Shell:
     """Runs `tierkeeper` with this stack's settings; `document` is what --json printed.
 
-    The first call of each command is a process; the others are made in this one, with the environment
-    and the folder that the process would have.
+    The first call of each command is a process; the others are made in this one, with the
+    environment and the folder that the process would have.
     """
 
     def __init__(self, stack: DevStack, directory: Path) -> None:

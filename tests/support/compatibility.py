@@ -1,8 +1,9 @@
 """docs/compatibility.md, generated: `python -m tests.support.compatibility` writes it.
 
-Owns: a ✓ names a test on real servers. Tests of `make test` are taken at their word, because it runs
-them every time; those of tests/untame and tests/matrix count only as far as docs/compatibility.json
-says that they passed. `--accept` first takes over what the last `make compatibility` left in build/.
+Owns: a ✓ names a test on real servers. Tests of `make test` are taken at their word, because it
+runs them every time; those of tests/untame and tests/matrix count only as far as
+docs/compatibility.json says that they passed. `--accept` first takes over what the last `make
+compatibility` left in build/.
 """
 
 from __future__ import annotations

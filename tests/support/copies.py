@@ -1,4 +1,6 @@
-"""A published copy of six blocks, of ours or of a broker, in a simulated bucket; and how it breaks."""
+"""A published copy of six blocks, of ours or of a broker, in a simulated bucket; and how it
+breaks.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,8 @@ def _object_problem(
 def at_end(stack: Stack, scene: Scene, store: StoreSettings) -> Anomalies:
     """What is wrong although everything was run to its end and swept. All should be released.
 
-    The second checker reads `store` itself. A broken attempt must not be the one in use; that its objects are damaged is no news.
+    The second checker reads `store` itself. A broken attempt must not be the one in use; that its
+    objects are damaged is no news.
     """
     subject = scene.subject
     yield from at_once(stack, scene)
@@ -241,7 +242,8 @@ def _attempts(stack: Stack, ledger_id: int) -> list[Attempt]:
 def state_of(stack: Stack, subject: Subject) -> dict[str, str]:
     """Everything of this topic that running a finished command again must not change.
 
-    Claims, failures, disturbances, begun releases and looks of a scrub tell of runs, not of the ledger.
+    Claims, failures, disturbances, begun releases and looks of a scrub tell of runs, not of the
+    ledger.
     """
     found = stack.topics.read(subject.ml_name)
     state = {"node": "" if found is None else str(found[1].stat.version)}

@@ -1,8 +1,8 @@
 """Runs steps in child processes that may be killed at a crash point, without waiting for imports.
 
 The parent imports the product and the slow libraries once, opens nothing and starts no thread. Each
-request forks a child, which is told its crash point and runs one step with the request's settings. A
-child that dies says nothing: the answer is its exit code, or minus the number of the signal that
+request forks a child, which is told its crash point and runs one step with the request's settings.
+A child that dies says nothing: the answer is its exit code, or minus the number of the signal that
 ended it. Expectation suites have no effects outside the process; here they are judged without Great
 Expectations, which is slow to import.
 """

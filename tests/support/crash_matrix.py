@@ -1,8 +1,8 @@
 """Kill a process at every crash point on real servers, run it again, and audit what is left.
 
-Owns: per case one SIGKILL, an audit in mid-air, the same command again until it ends (three times at
-most), the ledger brought to its release, an audit of the end. A point that is not reached, or has no
-case, fails the run as an anomaly does. Result: build/crash-matrix.json. `make crash-matrix`.
+Owns: per case one SIGKILL, an audit in mid-air, the same command again until it ends (three times
+at most), the ledger brought to its release, an audit of the end. A point that is not reached, or
+has no case, fails the run as an anomaly does. Result: build/crash-matrix.json. `make crash-matrix`.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def tell(number: int, of: int, one: Result) -> None:
 def main(arguments: list[str] | None = None) -> int:
     from tests.support.crash_processes import KINDS, run_kind
 
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--only", default="", help="only cases whose name holds this")
     parser.add_argument("--result", type=Path, default=RESULT)
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
 """One kill per process kind, where Dagster orchestrates and Spark copies.
 
-Owns: each process dies in the middle of a part (the proxy holds the first one while it is killed), or
-in the run worker between two steps of the publication; the same job, run again, must come to the same
-end as after any other kill. The broker and the audit are those of crash_matrix.py.
+Owns: each process dies in the middle of a part (the proxy holds the first one while it is killed),
+or in the run worker between two steps of the publication; the same job, run again, must come to the
+same end as after any other kill. The broker and the audit are those of crash_matrix.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How to get to the crash points: each function prepares one topic, and the command that dies over it.
+"""How to get to the crash points: each function prepares one topic, and the command that dies over
+it.
 
-Owns: the command, run again, must come to the end that its scene names, and the ledgers of the topic
-can be released in the end, whatever the scenario did.
+Owns: the command, run again, must come to the end that its scene names, and the ledgers of the
+topic can be released in the end, whatever the scenario did.
 """
 
 from __future__ import annotations

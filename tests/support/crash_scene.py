@@ -1,7 +1,8 @@
-"""What a crash case is made of: a prepared topic with the command that dies, and the tools to get there.
+"""What a crash case is made of: a prepared topic with the command that dies, and the tools to get
+there.
 
-Owns: how a process dies on the way (an earlier run's death is part of many scenes), and that a scene
-tells the audit what it damaged itself.
+Owns: how a process dies on the way (an earlier run's death is part of many scenes), and that a
+scene tells the audit what it damaged itself.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Scene:
 
     `sends` is how many blocks the command sends if nobody kills it. `blind` says that the broker
     cannot read what it is told to read, until `repair`. `broken` is an attempt that the scenario
-    damaged, `held` the key of a hold or a pause, `leftover` an attempt of a broker. `rule` strikes the command that is killed, and not the next one.
+    damaged, `held` the key of a hold or a pause, `leftover` an attempt of a broker. `rule` strikes
+    the command that is killed, and not the next one.
     """
 
     subject: Subject

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 
 
 class OffloadJob:
-    """The job of some ledgers; `home` exists and gets its config, its log and Dagster's own files."""
+    """The job of some ledgers; `home` exists and gets its config, its log and Dagster's own
+    files.
+    """
 
     def __init__(self, home: Path, settings: Settings, ledger_ids: Iterable[int]) -> None:
         ops = {"offload_ledgers": {"config": {"ledger_ids": [*ledger_ids]}}}

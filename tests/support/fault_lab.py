@@ -240,7 +240,9 @@ class Lab:
         return listed.offload.uid
 
     def older(self, stack: Stack) -> None:
-        """Wait until the store's clock, which counts whole seconds, is past all that was written."""
+        """Wait until the store's clock, which counts whole seconds, is past all that was
+        written.
+        """
         before = stack.objects.server_time()
         while stack.objects.server_time() <= before:
             time.sleep(0.05)

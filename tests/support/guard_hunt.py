@@ -38,7 +38,9 @@ class Mistake:
 
 
 def import_everything() -> None:
-    """All that guards and their killers need; what is imported later is imported in each process."""
+    """All that guards and their killers need; what is imported later is imported in each
+    process.
+    """
     for name in ("hypothesis", "pytest_timeout"):
         importlib.import_module(name)
     for package in ("tiering_assets", "tests.support"):
@@ -104,7 +106,9 @@ def _in_child(mistake: Mistake, watchers: Sequence[str], pipe: Connection) -> No
 
 
 def _first_to_notice(watchers: Sequence[str], hangs: Callable[[str], None]) -> str | None:
-    """Tests before seeds, each in its order. `hangs` is told of a test that does not end, and ends all."""
+    """Tests before seeds, each in its order. `hangs` is told of a test that does not end, and ends
+    all.
+    """
     tests = [one for one in watchers if not one.startswith(SEED)]
     noticed = _first_failure(tests, hangs) if tests else None
     if noticed is not None:

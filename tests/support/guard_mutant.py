@@ -1,7 +1,7 @@
 """Our code in this process with one guard taken out of it.
 
-Owns: the function object stays what it is and only its code is another one, so every module that has
-imported it runs the mistake. What the guard asks is still asked; its answer does not count.
+Owns: the function object stays what it is and only its code is another one, so every module that
+has imported it runs the mistake. What the guard asks is still asked; its answer does not count.
 """
 
 from __future__ import annotations

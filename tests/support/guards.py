@@ -1,14 +1,17 @@
-"""Every guard in our source: a condition without which a remote effect could come about that a rule forbids.
+"""Every guard in our source: a condition without which a remote effect could come about that a rule
+forbids.
 
-Owns the rule, by shape and by what a function reaches, not by file. Looked at are the functions that
-reach a remote effect (call_graph.py) and all that they ask; of the clients of the outside world
-(`resources/`) those that reach one, and those that answer with a verdict: true or false, a reason, an
-exception. In them a guard is
+Owns the rule, by shape and by what a function reaches, not by file. Looked at are the functions
+that reach a remote effect (call_graph.py) and all that they ask; of the clients of the outside
+world (`resources/`) those that reach one, and those that answer with a verdict: true or false, a
+reason, an exception. In them a guard is
   - the condition of an early way out (raise, return, continue, break), taken away;
   - the condition before something that is done or told, taken for met;
   - what a comprehension filters by, and each operand of `and` and `or`, taken away;
-  - any other comparison, `and`, `or`, `not`, `any` and `all`, either way: a fact that others decide by.
-Each such change is one mutant: an expression that is still evaluated, and whose answer does not count.
+  - any other comparison, `and`, `or`, `not`, `any` and `all`, either way: a fact that others decide
+  by.
+Each such change is one mutant: an expression that is still evaluated, and whose answer does not
+count.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ _ASKS = ("decide_", "guard_", "has_", "is_", "may_", "require_", "still_", "why_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """`expression` of a function, whose answer becomes `forced`. `name` outlives moves and edits around it."""
+    """`expression` of a function, whose answer becomes `forced`. `name` outlives moves and edits
+    around it.
+    """
 
     name: str
     module: str

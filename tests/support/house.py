@@ -1,9 +1,11 @@
-"""What the house is like: modules by folder, arrows between features, and one ledger's way through it.
+"""What the house is like: modules by folder, arrows between features, and one ledger's way through
+it.
 
     python -m tests.support.house [--walk]      writes build/house.json, and docs/walk.md
 
-Owns: the way is traced and not drawn: one ledger is copied, published and released on simulated servers,
-and each module of ours whose code ran is on it, in the order in which it was first entered.
+Owns: the way is traced and not drawn: one ledger is copied, published and released on simulated
+servers, and each module of ours whose code ran is on it, in the order in which it was first
+entered.
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ def walk() -> Walked:
 
 @contextmanager
 def _traced(seen: list[str]) -> Iterator[None]:
-    """Adds to a list each module of ours that is entered meanwhile; to be imported is not yet to be used."""
+    """Adds to a list each module of ours that is entered meanwhile; to be imported is not yet to be
+    used.
+    """
     known = set(seen)
 
     def called(frame: FrameType, event: str, _argument: object) -> None:
@@ -88,7 +92,9 @@ def _traced(seen: list[str]) -> Iterator[None]:
 
 
 def way(walked: Walked) -> list[str]:
-    """The modules on it that decide or do: no format, record, task or suite, which are what it is done with."""
+    """The modules on it that decide or do: no format, record, task or suite, which are what it is
+    done with.
+    """
     features = tuple(f"{room}." for room in (*FEATURES, *GROUND))
     return [name for _phase, names in walked for name in names if name.startswith(features)]
 
@@ -96,7 +102,7 @@ def way(walked: Walked) -> list[str]:
 def idea_of(name: str) -> str:
     """The first sentence of a module's docstring."""
     said = ast.get_docstring(tree_of(name)) or ""
-    return said.split("\n")[0]
+    return " ".join(said.partition("\n\n")[0].split())
 
 
 def page(walked: Walked) -> str:
@@ -116,7 +122,7 @@ def page(walked: Walked) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--walk", action="store_true", help="write docs/walk.md as well")
     asked = parser.parse_args()
     pairs, modules, walked = feature_pairs(), modules_by_folder(), walk()

@@ -1,7 +1,9 @@
-"""An HTTP proxy that refuses some requests, loses or breaks the answers of others, or lets them wait.
+"""An HTTP proxy that refuses some requests, loses or breaks the answers of others, or lets them
+wait.
 
-Bytes pass as they are, the Host header included, so that a signed request stays signed. Answers pass
-in pieces as they come. Which request is struck is a rule's business (`once` here, s3_chaos.py).
+Bytes pass as they are, the Host header included, so that a signed request stays signed. Answers
+pass in pieces as they come. Which request is struck is a rule's business (`once` here,
+s3_chaos.py).
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class _Server(ThreadingHTTPServer):
 class HttpProxy:
     """Context manager; `rule` gets (method, path with query) and may change at any time.
 
-    An answer without a body cannot break in the middle; SHORT and CUT then break it before it begins.
+    An answer without a body cannot break in the middle; SHORT and CUT then break it before it
+    begins.
     """
 
     def __init__(self, upstream: str, rule: Rule | None = None, *, stall_s: float = 0.1) -> None:

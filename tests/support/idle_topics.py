@@ -58,7 +58,9 @@ class Trimmer:
 
 
 class IdleTopics:
-    """Two topics that nobody has loaded. Ledgers of nine bytes, closed a day ago but for the last."""
+    """Two topics that nobody has loaded. Ledgers of nine bytes, closed a day ago but for the
+    last.
+    """
 
     def __init__(self, admin: AdminSimulator) -> None:
         self.world, self.admin = World(1), admin

@@ -1,4 +1,6 @@
-"""Who notices each mutant: what killers.json says. `make mutants` reads it, and FIND=1 writes it."""
+"""Who notices each mutant: what killers.json says. `make mutants` reads it, and FIND=1 writes
+it.
+"""
 
 from __future__ import annotations
 

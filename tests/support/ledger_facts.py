@@ -1,4 +1,6 @@
-"""A ledger that is ready for its release, as the coverage and certificate suites see it: made up."""
+"""A ledger that is ready for its release, as the coverage and certificate suites see it: made
+up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A minimal ledger writer for tests and the demo: it creates, adds and closes, and recovers nothing.
+"""A minimal ledger writer for tests and the demo: it creates, adds and closes, and recovers
+nothing.
 
 Owns: metadata is created before the first add (a bookie's garbage collection removes a ledger that
 metadata does not list), and a ledger is closed at an entry that every replica has acknowledged.

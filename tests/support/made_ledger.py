@@ -1,7 +1,8 @@
-"""A ledger of any size that is stored nowhere: bookies' answers and the object are made when asked for.
+"""A ledger of any size that is stored nowhere: bookies' answers and the object are made when asked
+for.
 
-Owns: what a worker gets are real answers, with real digests, of one batch or one block at a time. So
-the memory that a worker takes, and the time it spends, can be measured over gigabytes.
+Owns: what a worker gets are real answers, with real digests, of one batch or one block at a time.
+So the memory that a worker takes, and the time it spends, can be measured over gigabytes.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ class MadeLedger:
 
 
 class MadeBookie:
-    """Pool and connection in one, of a bookie that has the ledger. `made_s`: CPU spent on making."""
+    """Pool and connection in one, of a bookie that has the ledger. `made_s`: CPU spent on
+    making.
+    """
 
     answered = 1
     closed = False
@@ -136,7 +139,9 @@ class MadeBookie:
 
 @dataclass
 class MadeObjects:
-    """Takes every part and keeps none; gives the object's bytes from the block that is being read."""
+    """Takes every part and keeps none; gives the object's bytes from the block that is being
+    read.
+    """
 
     ledger: MadeLedger
     made_s: float = 0.0

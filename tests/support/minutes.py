@@ -18,7 +18,9 @@ _seconds: defaultdict[str, float] = defaultdict(float)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add set-up, test and tear-down; xdist hands what its processes report to the one that prints."""
+    """Add set-up, test and tear-down; xdist hands what its processes report to the one that
+    prints.
+    """
     _seconds[report.nodeid.partition("::")[0]] += report.duration
 
 

@@ -4,8 +4,9 @@
     python -m tests.support.mutate --find      and look for killers of those that have none
     python -m tests.support.mutate --find --new    of those only that came with the last change
 
-killers.json says of each who notices it, or why it forbids nothing. build/mutants.json has what this run found. The exit code is 1 if a recorded killer noticed
-nothing, or if a guard stands nowhere.
+killers.json says of each who notices it, or why it forbids nothing. build/mutants.json has what
+this run found. The exit code is 1 if a recorded killer noticed nothing, or if a guard stands
+nowhere.
 """
 
 from __future__ import annotations
@@ -73,14 +74,18 @@ def _replaced(name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """`tried` are mutants whose recorded killer was run, `survived` those of which it noticed nothing."""
+    """`tried` are mutants whose recorded killer was run, `survived` those of which it noticed
+    nothing.
+    """
 
     tried: int
     survived: tuple[str, ...]
 
 
 def check(mutants: Sequence[Mutant], killers: Killers, *, seconds: float = inf) -> Checked:
-    """Run each against its recorded killer; in a limited time, as many as it takes, of all rooms."""
+    """Run each against its recorded killer; in a limited time, as many as it takes, of all
+    rooms.
+    """
     asks = [
         (one.mistake, [killers.killed[one.name]]) for one in mutants if one.name in killers.killed
     ]
@@ -122,7 +127,9 @@ def find(mutants: Sequence[Mutant], killers: Killers, *, tests_s: float, seeds: 
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Which tests run which functions: `seconds` by function and test, `breadth` functions by test."""
+    """Which tests run which functions: `seconds` by function and test, `breadth` functions by
+    test.
+    """
 
     seconds: Mapping[str, Mapping[str, float]]
     breadth: Mapping[str, int]

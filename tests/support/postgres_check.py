@@ -1,4 +1,5 @@
-"""Dagster on a real PostgreSQL, as deploy/ sets it up: `python -m tests.support.postgres_check BIN`.
+"""Dagster on a real PostgreSQL, as deploy/ sets it up: `python -m tests.support.postgres_check
+BIN`.
 
 Owns: a server in a temporary folder that this process started and stops, listening on 127.0.0.1
 alone. What is looked at: Dagster makes its tables; the jobs tell of ledgers (on simulated servers)

@@ -4,9 +4,10 @@
 
 Owns: the kinds are found, not listed: every verb of the command line is one, and the processes of
 Dagster and Spark are the rest. A kind imports what stands at the top of its modules and what the
-functions that it runs import when they run; those are followed in the source through the rooms that may
-import so. Each kind is looked at in a fork of a process that has imported no more than all verbs do.
-What a library imports when it is first used (Great Expectations, pyspark's session) is in no figure.
+functions that it runs import when they run; those are followed in the source through the rooms that
+may import so. Each kind is looked at in a fork of a process that has imported no more than all
+verbs do. What a library imports when it is first used (Great Expectations, pyspark's session) is in
+no figure.
 """
 
 from __future__ import annotations

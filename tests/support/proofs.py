@@ -1,8 +1,9 @@
-"""Slow proofs: what each came to when it was last run whole. `make proofs` says which ran on older code.
+"""Slow proofs: what each came to when it was last run whole. `make proofs` says which ran on older
+code.
 
-A target's run writes build/NAME.json; with ACCEPT=1 its figures go to docs/results/NAME.json, with the
-commit and a digest of the files that it exercised. Nothing is accepted that shows a violation or that
-is less than the whole.
+A target's run writes build/NAME.json; with ACCEPT=1 its figures go to docs/results/NAME.json, with
+the commit and a digest of the files that it exercised. Nothing is accepted that shows a violation
+or that is less than the whole.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import typer
 from tiering_assets.cli import main as cli
 
 Words = tuple[str, ...]
-# {topic} has a sealed {ledger}, a {published} one with the object {key} in {bucket}, and a released one.
+# {topic} has a sealed {ledger}, a {published} one with the object {key} in {bucket}, and a released
+# one.
 TOUR: Mapping[Words, tuple[str, ...]] = {
     ("audit", "verify"): ("--all", "{published} --deep"),
     ("auto", "status"): ("",),

@@ -1,4 +1,6 @@
-"""Counts the S3 requests of this process by class, where they leave it: below boto3, retries too."""
+"""Counts the S3 requests of this process by class, where they leave it: below boto3, retries
+too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What somebody who may write to the bucket can do to records: bytes put over them, digests that fit.
+"""What somebody who may write to the bucket can do to records: bytes put over them, digests that
+fit.
 
 The product never overwrites a record, so all of this goes to the object store directly.
 """

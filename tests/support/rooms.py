@@ -12,7 +12,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 PACKAGE = "tiering_assets"
 RESOURCES = f"{PACKAGE}.resources"
-# Where our source lies. resources/ is a part of the package, by a link there which nobody follows here.
+# Where our source lies. resources/ is a part of the package, by a link there which nobody follows
+# here.
 FOLDERS = ("resources", PACKAGE)
 
 # What one ledger's way is made of: a rule and its doer together, by what they do to a ledger.

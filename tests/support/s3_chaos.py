@@ -1,8 +1,9 @@
 """Which request of an S3 client is struck, and how: a share of all of them, drawn from a seed.
 
 Every request is struck with the same probability, independently of all others, so that a retry may
-be struck again. The kinds of fault come from a shuffled deck, so that a run of some length sees each
-of them. Which requests a seed strikes depends on their order alone: the n-th is struck or it is not.
+be struck again. The kinds of fault come from a shuffled deck, so that a run of some length sees
+each of them. Which requests a seed strikes depends on their order alone: the n-th is struck or it
+is not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _NEED_BODY = frozenset([Do.SHORT, Do.CUT])
 
 
 class Chaos:
-    """A rule of an HttpProxy. `rate` is 0 to 1 and may change; `seen` and `struck` count requests."""
+    """A rule of an HttpProxy. `rate` is 0 to 1 and may change; `seen` and `struck` count
+    requests.
+    """
 
     def __init__(self, *, rate: float, seed: int, faults: Sequence[Do] = FAULTS) -> None:
         self.rate = rate
@@ -40,7 +43,9 @@ class Chaos:
             return doing
 
     def _next(self, *, has_body: bool) -> Do:
-        """The next card that fits; one that needs an answer with a body waits for such a request."""
+        """The next card that fits; one that needs an answer with a body waits for such a
+        request.
+        """
         for i, waiting in enumerate(self._put_back):
             if has_body or waiting not in _NEED_BODY:
                 return self._put_back.pop(i)

@@ -1,9 +1,10 @@
-"""`make same BASE=COMMIT`: does this tree do what that commit did? Every difference, in build/same.json.
+"""`make same BASE=COMMIT`: does this tree do what that commit did? Every difference, in
+build/same.json.
 
-Both trees are recorded by tests/support/same_record.py of this one, each in its own folder and by the same
-libraries: remote effects of simulated seeds, help, exit codes and outputs of commands, what Dagster is
-told, record schemas, settings, and the bytes of blocks and indexes. Nothing is committed, and a commit
-compared with itself shows nothing. Exit code 1 if there is a difference.
+Both trees are recorded by tests/support/same_record.py of this one, each in its own folder and by
+the same libraries: remote effects of simulated seeds, help, exit codes and outputs of commands,
+what Dagster is told, record schemas, settings, and the bytes of blocks and indexes. Nothing is
+committed, and a commit compared with itself shows nothing. Exit code 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def record(tree: Path, *, seeds: int) -> Record:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("base", help="the commit to compare with")
     parser.add_argument("--seeds", type=int, default=500)
     asked = parser.parse_args()

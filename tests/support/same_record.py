@@ -1,10 +1,11 @@
-"""What a tree does that people, brokers and records can see, written down so that two trees can be compared.
+"""What a tree does that people, brokers and records can see, written down so that two trees can be
+compared.
 
     python same_record.py OUTPUT --seeds 500          of the tree in the current folder
 
-Owns: nothing in here names a module that a move may rename but through what stays: the command line,
-the simulator, the definitions that Dagster loads, and records' codec. One file a tree: section, then
-name, then its lines, one below the other.
+Owns: nothing in here names a module that a move may rename but through what stays: the command
+line, the simulator, the definitions that Dagster loads, and records' codec. One file a tree:
+section, then name, then its lines, one below the other.
 """
 
 from __future__ import annotations
@@ -172,7 +173,9 @@ def digest(data: bytes) -> str:
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """What our code takes from the machine, and not from what it is given, is the same each time."""
+    """What our code takes from the machine, and not from what it is given, is the same each
+    time.
+    """
     drawn = random.Random(0)
     with (
         patch.object(os, "getpid", lambda: 1),
@@ -201,7 +204,9 @@ def plain(value: Any) -> Any:
 
 
 def effects_of(seeds: range) -> dict[str, Lines]:
-    """By seed, every write of ours to a simulated server: system, operation, key, digest of the rest."""
+    """By seed, every write of ours to a simulated server: system, operation, key, digest of the
+    rest.
+    """
     from tests.support import sim_run, sim_wire
     from tests.support.sim_faults import WRITES
 
@@ -392,7 +397,7 @@ SECTIONS: Mapping[str, Callable[[int], dict[str, Lines]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("output", type=Path)
     parser.add_argument("--seeds", type=int, default=500)
     asked = parser.parse_args()

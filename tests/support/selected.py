@@ -15,8 +15,8 @@ def select_from_topic(
 ) -> tuple[Selection, ...]:
     """Judge every ledger of a topic by its policy's thresholds, whether or not it may be tiered.
 
-    Reads the topic's node and, for the last ledger of a terminated topic, BookKeeper's. A topic that
-    is gone has no ledgers.
+    Reads the topic's node and, for the last ledger of a terminated topic, BookKeeper's. A topic
+    that is gone has no ledgers.
     """
     found = stack.topics.read(ml_name)
     if found is None:

@@ -2,9 +2,9 @@
 
 Owns: loading reads the managed-ledger node and writes it; from then on a write from outside is
 ignored until the broker's own next write fails with BadVersion, which fences the topic, so that its
-next use loads it again. What it serves, trims, offloads and releases is decided by its memory alone.
-Reads go to the object of a complete context (decoded by our independent decoder), else to bookies;
-a ledger that memory has on bookies and metadata has not is a reader that stalls for ever.
+next use loads it again. What it serves, trims, offloads and releases is decided by its memory
+alone. Reads go to the object of a complete context (decoded by our independent decoder), else to
+bookies; a ledger that memory has on bookies and metadata has not is a reader that stalls for ever.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class SimBroker(Unasked):
         return "4.0.8"
 
     def list_brokers(self) -> list[str]:
-        """While its session is expired another broker, which has nothing loaded, is all there is."""
+        """While its session is expired another broker, which has nothing loaded, is all there
+        is.
+        """
         return [OTHER if self._now() < self.unregistered_until else NAME]
 
     def answers(self, broker: str) -> bool:

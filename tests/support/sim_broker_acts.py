@@ -1,4 +1,6 @@
-"""What a broker does unasked: it serves producers, trims, offloads and releases by its memory alone."""
+"""What a broker does unasked: it serves producers, trims, offloads and releases by its memory
+alone.
+"""
 
 from __future__ import annotations
 

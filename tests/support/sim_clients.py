@@ -2,7 +2,8 @@
 
 Owns: a remote call takes time (others act meanwhile), is told to the monitor before and after it is
 applied, and is where faults strike. The steps, tasks and rules are the real ones; only the servers,
-clocks and ids are simulated, and the expectation library is replaced by the same checks' plain rules.
+clocks and ids are simulated, and the expectation library is replaced by the same checks' plain
+rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""One simulated Pulsar cluster's storage: its metadata tree, its bookies, and what was ever written.
+"""One simulated Pulsar cluster's storage: its metadata tree, its bookies, and what was ever
+written.
 
 Owns the truth that invariants are judged by: `written` keeps every entry that a producer got
 acknowledged, whatever becomes of its copies. Bookies keep a ledger's entries until a collection
@@ -44,7 +45,9 @@ class SimCluster:
 
     @property
     def is_short(self) -> bool:
-        """Fewer writable bookies than a new ledger needs; those that are there still answer reads."""
+        """Fewer writable bookies than a new ledger needs; those that are there still answer
+        reads.
+        """
         return f"{ROOT}/available/{BOOKIE}" not in self.metadata.nodes
 
     def be_short(self, short: bool) -> None:

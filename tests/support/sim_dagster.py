@@ -1,4 +1,6 @@
-"""Dagster's jobs and sensors on simulated servers: who asks for the stack gets the simulated one."""
+"""Dagster's jobs and sensors on simulated servers: who asks for the stack gets the simulated
+one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Disasters that strike right after one of our own calls, drawn from the seed: which, when, how long.
+"""Disasters that strike right after one of our own calls, drawn from the seed: which, when, how
+long.
 
 Owns: the moments at which a disaster matters (a certificate was put, a node was marked, ...) and
 what it does then. It counts under its name only where it had something to strike. Settings that

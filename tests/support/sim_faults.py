@@ -126,7 +126,8 @@ _COMMON = ("request lost", "delay", "zombie", "killed before", "killed after")
 class Fate:
     """What a schedule has in store for one process: a fault at its first call of a kind.
 
-    `naming` is part of what the call is about, as "-ledger-" is of every data and index object's key.
+    `naming` is part of what the call is about, as "-ledger-" is of every data and index object's
+    key.
     """
 
     room: str

@@ -66,7 +66,9 @@ class ObjectJudge(Truth):
             self.report("I9", f"{key} deleted, which was the only copy of ledger {ledger_id}")
 
     def _naming(self, process: Process, uid: UUID) -> list[str]:
-        """Topics whose context names an attempt, and did when this process last read their nodes."""
+        """Topics whose context names an attempt, and did when this process last read their
+        nodes.
+        """
         return [
             ml_name
             for site in self.world.sites
@@ -151,7 +153,9 @@ class ObjectJudge(Truth):
         }
 
     def _judge_record(self, process: Process, key: str) -> None:
-        """Of our records only failures and pauses end, and what a person approved to be forgotten."""
+        """Of our records only failures and pauses end, and what a person approved to be
+        forgotten.
+        """
         instance = process.site.cluster.instance
         prefix = f"tierkeeper/{instance}/"
         kind, _slash, rest = key.removeprefix(prefix).partition("/")

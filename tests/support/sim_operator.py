@@ -83,7 +83,9 @@ def set_back(world: World, site: Site) -> set[str]:
 
 
 def _lacks(node: bytes, record: Mapping[str, Any]) -> bool:
-    """The backup was of another life of the topic: its list goes on past what was published since."""
+    """The backup was of another life of the topic: its list goes on past what was published
+    since.
+    """
     listed = [info.ledger_id for info in decode_managed_ledger(node).ledgers]
     published = {one["ledger_id"] for one in record["ledgers"]}
     return any(listed[0] < i < listed[-1] for i in published - set(listed))

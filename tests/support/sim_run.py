@@ -1,4 +1,6 @@
-"""One seed: lay out a world, let everybody act while faults strike, stop the faults, judge the end."""
+"""One seed: lay out a world, let everybody act while faults strike, stop the faults, judge the
+end.
+"""
 
 from __future__ import annotations
 

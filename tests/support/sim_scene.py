@@ -193,7 +193,9 @@ def scene_with_a_tail() -> Scene:
 
 
 def flip_reads(scene: Scene, monkeypatch: Any, times: int) -> list[int]:
-    """As many ranged reads of objects as said come with a bit flipped; `[0]` is how many are left."""
+    """As many ranged reads of objects as said come with a bit flipped; `[0]` is how many are
+    left.
+    """
     store = type(scene.world.objects)
     really, left = store.get_range, [times]
 

@@ -1,7 +1,7 @@
 """What happens in a seed, drawn before anybody acts: the world, who starts when, what strikes.
 
-Owns: a seed's schedule is decided by the seed alone. Some seeds play a story that is written by hand
-(sim_stories.py); the others get offloads, releases, sweeps, scrubs, a broker's own doings, a
+Owns: a seed's schedule is decided by the seed alone. Some seeds play a story that is written by
+hand (sim_stories.py); the others get offloads, releases, sweeps, scrubs, a broker's own doings, a
 person's, and up to six disasters that lie in wait (sim_disasters.py).
 """
 

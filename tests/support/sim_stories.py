@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def copied_twice(world: World, site: Site) -> None:
-    """A copier sleeps, another copies anew and dies; the first wakes, publishes and dies as well."""
+    """A copier sleeps, another copies anew and dies; the first wakes, publishes and dies as
+    well.
+    """
     rng, name = world.rng, site.cluster.instance
     world.faults.strike("copied twice, both publishers dead")
     sending = ("put", "create_upload", "upload_part")

@@ -1,4 +1,5 @@
-"""Every remote call of ours in the simulation: it takes time, is told to the monitor, and may go wrong.
+"""Every remote call of ours in the simulation: it takes time, is told to the monitor, and may go
+wrong.
 
 Owns: where faults strike a call, what a process is then told, and what it remembers of that; and
 the metadata server that answers a read with what was there a few seconds ago.
@@ -191,7 +192,9 @@ class Wire:
     # ----- a metadata server that lags behind
 
     def remember(self, site: Site) -> None:
-        """Keep the nodes as they are before a write of ours or after a broker's, for stale reads."""
+        """Keep the nodes as they are before a write of ours or after a broker's, for stale
+        reads.
+        """
         kept = self._history.setdefault(id(site), [])
         kept.append((self.world.scheduler.now, "", dict(site.cluster.metadata.nodes)))
         del kept[:-8]

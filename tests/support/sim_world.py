@@ -1,4 +1,6 @@
-"""One simulated world: a bucket, one or two clusters, clocks, faults, and the calls between them."""
+"""One simulated world: a bucket, one or two clusters, clocks, faults, and the calls between
+them.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,9 @@ class World:
         return site
 
     def _prove_bucket(self, instance: str) -> None:
-        """The record that a doctor leaves: the simulated store keeps its promises, by its contract tests."""
+        """The record that a doctor leaves: the simulated store keeps its promises, by its contract
+        tests.
+        """
         store = self.settings.store
         proof = BucketProof(
             bucket=store.bucket,

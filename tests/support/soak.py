@@ -1,9 +1,10 @@
 """`make soak MINUTES=10`: automation on a live cluster, with nothing done by hand.
 
 Owns: steady producers, the real Dagster daemon with its sensors, and between them the faults of an
-ordinary bad day: the daemon, a run, the broker and a bookie are killed, and DAGSTER_HOME is lost and
-rebuilt. What must hold at the end is in build/soak.json, each figure taken from the broker, from
-BookKeeper's metadata or from the records, not from Dagster; any violation ends with exit code 1.
+ordinary bad day: the daemon, a run, the broker and a bookie are killed, and DAGSTER_HOME is lost
+and rebuilt. What must hold at the end is in build/soak.json, each figure taken from the broker,
+from BookKeeper's metadata or from the records, not from Dagster; any violation ends with exit code
+1.
 """
 
 from __future__ import annotations
@@ -116,7 +117,9 @@ def topics_of(count: int) -> list[str]:
 
 
 def overdue_of(stack: Stack) -> list[str]:
-    """Closed ledgers that are not released yet, with their states. Policy wants all of them gone."""
+    """Closed ledgers that are not released yet, with their states. Policy wants all of them
+    gone.
+    """
     return [
         f"{view.ledger_id} of {view.topic}: {view.state.value}"
         for view in survey(stack)

@@ -1,8 +1,9 @@
 """Steady producers of a soak, and the reading that proves that nothing is lost, doubled or changed.
 
 Owns: message number n of a topic has content that follows from (topic, n) alone. Producers have a
-name and sequence ids, and the brokers deduplicate, so a resend after a lost acknowledgement must not
-show. Acknowledgements are timed: the longest gap between two is what clients feel of a disturbance.
+name and sequence ids, and the brokers deduplicate, so a resend after a lost acknowledgement must
+not show. Acknowledgements are timed: the longest gap between two is what clients feel of a
+disturbance.
 """
 
 from __future__ import annotations

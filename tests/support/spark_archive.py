@@ -1,4 +1,5 @@
-"""A Python that has Spark's own needs only, and an archive of the other packages that workers import.
+"""A Python that has Spark's own needs only, and an archive of the other packages that workers
+import.
 
 `pyproject.toml`'s dependencies are the driver's; docs/spark.md names those of a worker.
 """

@@ -62,5 +62,7 @@ def wait_for(condition: Callable[[], bool], *, what: str, seconds: float = 60.0)
 
 
 def errors_of(rows: Sequence[BlockRow]) -> set[tuple[str, bool, str]]:
-    """How each row's task ended: its error's class, whether it may be tried again, and the error."""
+    """How each row's task ended: its error's class, whether it may be tried again, and the
+    error.
+    """
     return {(row.error_class, row.retryable, row.error) for row in rows}

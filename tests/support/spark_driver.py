@@ -1,7 +1,7 @@
 """A driver of tasks in a process of its own: one classic session a process, and one that may die.
 
-Asked on standard input as JSON: `tasks` and `run_id`; settings come from the environment. It answers
-with a line for each row.
+Asked on standard input as JSON: `tasks` and `run_id`; settings come from the environment. It
+answers with a line for each row.
 """
 
 from __future__ import annotations

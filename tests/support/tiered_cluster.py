@@ -152,7 +152,9 @@ class TieredCluster:
         return outcomes
 
     def release(self, spec: TopicSpec, ledger_ids: Sequence[int]) -> None:
-        """Release all ledgers as soon as the lag has passed; none may be refused for another reason."""
+        """Release all ledgers as soon as the lag has passed; none may be refused for another
+        reason.
+        """
         for ml_name in ml_names(spec):
             owned = {v.ledger_id for v in survey(self.steps, [ml_name])}
             waiting = [i for i in ledger_ids if i in owned]
@@ -239,7 +241,8 @@ def tiered_cluster(running: DevStack) -> Iterator[TieredCluster]:
     settings = replace(
         settings,
         release=replace(settings.release, deletion_lag_s=LAG_S),
-        # A broker's first read from the bucket loads its offloader, which takes long on a busy machine.
+        # A broker's first read from the bucket loads its offloader, which takes long on a busy
+        # machine.
         publish=replace(settings.publish, confirm_timeout_s=PATIENCE_S),
         broker=replace(settings.broker, timeout_s=PATIENCE_S),
     )

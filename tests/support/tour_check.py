@@ -1,9 +1,10 @@
-"""`make tour-check`: every command that reads only, each on a cluster where no broker has anything loaded.
+"""`make tour-check`: every command that reads only, each on a cluster where no broker has anything
+loaded.
 
-Owns: what a command changed is the difference between the whole of ZooKeeper and the bucket before and
-after it, less what brokers and bookies change by themselves, which one control period without commands
-tells, and less what nobody but a broker that serves itself touches (BROKERS_OWN). The commands are those
-that the command line itself calls reading (tests/support/reading_commands.py).
+Owns: what a command changed is the difference between the whole of ZooKeeper and the bucket before
+and after it, less what brokers and bookies change by themselves, which one control period without
+commands tells, and less what nobody but a broker that serves itself touches (BROKERS_OWN). The
+commands are those that the command line itself calls reading (tests/support/reading_commands.py).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ BROKERS_OWN = tuple(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Every node of ZooKeeper by (version, last transaction), every object and unfinished upload."""
+    """Every node of ZooKeeper by (version, last transaction), every object and unfinished
+    upload.
+    """
 
     nodes: Mapping[str, tuple[int, int]]
     objects: frozenset[tuple[Any, ...]]
@@ -86,7 +89,9 @@ class Report:
 
 
 def check_tour(cluster: TieredCluster, shell: Shell, home: Path) -> Report:
-    """Run them all on a cluster of which every topic was just unloaded. `home` is an empty DAGSTER_HOME."""
+    """Run them all on a cluster of which every topic was just unloaded. `home` is an empty
+    DAGSTER_HOME.
+    """
     namespace = f"public/idle-{uuid4().hex[:6]}"
     found = _prepare(cluster, namespace)
     cluster.restart_broker()  # nobody owns a bundle any more, of other namespaces either
@@ -120,7 +125,9 @@ def check_tour(cluster: TieredCluster, shell: Shell, home: Path) -> Report:
 
 
 def _prepare(cluster: TieredCluster, namespace: str) -> dict[str, str]:
-    """Idle topics, one of them with a published, a released and a sealed ledger. What commands name."""
+    """Idle topics, one of them with a published, a released and a sealed ledger. What commands
+    name.
+    """
     cluster.make_namespace(namespace)
     spec = TopicSpec(topic=f"{namespace}/t-000", messages=10, payload_bytes=KIB)
     for seed in range(3):
@@ -187,7 +194,7 @@ def _loaded(cluster: TieredCluster, namespace: str) -> set[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--output", type=Path, default=OUTPUT)
     asked = parser.parse_args(arguments)
     with (

@@ -1,4 +1,5 @@
-"""Two unlike brokers, eight bookies and every setting that a careful operator would rather not have.
+"""Two unlike brokers, eight bookies and every setting that a careful operator would rather not
+have.
 
 Nothing here is the product: it moves topics between brokers, has Pulsar's own tools write
 transactions, and makes a topic of thousands of ledgers.
@@ -171,7 +172,9 @@ def why_not_released(
 def send_in_transactions(
     running: DevStack, topic: str, words: str, directory: Path, *, messages: int, abort: bool
 ) -> None:
-    """Have Pulsar's own producer send `<words> <number>` in transactions of ten; abort all or none."""
+    """Have Pulsar's own producer send `<words> <number>` in transactions of ten; abort all or
+    none.
+    """
     payloads = directory / f"{words}.txt"
     payloads.write_text(f"{words} %i")
     perf = distribution_dir(cache_dir(), running.options.pulsar_version) / "bin" / "pulsar-perf"

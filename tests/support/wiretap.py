@@ -1,7 +1,8 @@
 """A TCP proxy that notes what passes and when, so that rates can be judged from outside.
 
-Bytes pass as they are and are noted when they come out of the sender's socket. What clients of an S3
-server send is told apart by its request: one request at a time on a connection, as S3 clients do.
+Bytes pass as they are and are noted when they come out of the sender's socket. What clients of an
+S3 server send is told apart by its request: one request at a time on a connection, as S3 clients
+do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _REQUEST = re.compile(rb"(GET|PUT|POST|HEAD|DELETE) (\S+) HTTP/1\.1\r\n")
 
 
 class Seen(NamedTuple):
-    """`size` bytes at `when` (monotonic seconds) of the request `what`, empty for other protocols."""
+    """`size` bytes at `when` (monotonic seconds) of the request `what`, empty for other
+    protocols.
+    """
 
     when: float
     size: int
@@ -26,7 +29,8 @@ class Seen(NamedTuple):
 
 
 class Wiretap:
-    """Context manager; `sent` is what clients said without their headers, `answered` what came back.
+    """Context manager; `sent` is what clients said without their headers, `answered` what came
+    back.
 
     `requests` has one item for each request of HTTP.
     """

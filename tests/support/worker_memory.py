@@ -1,9 +1,10 @@
-"""Run a worker's three tasks over a ledger of some MiB, and print the most memory the process ever had.
+"""Run a worker's three tasks over a ledger of some MiB, and print the most memory the process ever
+had.
 
     python -m tests.support.worker_memory --mib 2048 --block-mib 64
 
-Entries are small, so that there are many of them at once. Run it in a process of its own: the figure
-is the kernel's for the whole process (VmHWM). What a Spark worker imports is imported first.
+Entries are small, so that there are many of them at once. Run it in a process of its own: the
+figure is the kernel's for the whole process (VmHWM). What a Spark worker imports is imported first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A TCP proxy in front of ZooKeeper: cut off, or one write never arrives, or its answer never comes.
+"""A TCP proxy in front of ZooKeeper: cut off, or one write never arrives, or its answer never
+comes.
 
 Requests are frames of a 4-byte length, the request's number and its kind; answers begin with the
 number of their request. Source: ZooKeeper ClientCnxn, ZooDefs.OpCode.

@@ -1,4 +1,6 @@
-"""docs/design.md is the contract: what the code says of it is there, and what it promises has a test."""
+"""docs/design.md is the contract: what the code says of it is there, and what it promises has a
+test.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""No collection while blocks are worked on, as before afterwards; and what is frozen, is so once."""
+"""No collection while blocks are worked on, as before afterwards; and what is frozen, is so
+once.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ assert second > first + 1000, counts
 
 
 def test_a_command_starts_with_few_collections():
-    """What it imports stays: `ledger list` spends a tenth of its CPU seconds on looking through it."""
+    """What it imports stays: `ledger list` spends a tenth of its CPU seconds on looking through
+    it.
+    """
     program = """
 import gc, sys
 from tiering_assets.cli.main import main

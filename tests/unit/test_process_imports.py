@@ -1,9 +1,9 @@
 """Which heavy packages each kind of process imports: what is not used is not imported.
 
-A process pays for an import at every start, and there are many starts: a command, a run, a Spark worker.
-A verb that is in no list here fails the test: put it where it belongs and look at what that costs
-(`make bench-start`). Great Expectations, pandas and pyspark's session are in no list, because they are
-imported by the first suite that judges and by the first task that Spark gets.
+A process pays for an import at every start, and there are many starts: a command, a run, a Spark
+worker. A verb that is in no list here fails the test: put it where it belongs and look at what that
+costs (`make bench-start`). Great Expectations, pandas and pyspark's session are in no list, because
+they are imported by the first suite that judges and by the first task that Spark gets.
 """
 
 import json

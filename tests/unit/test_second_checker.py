@@ -1,4 +1,6 @@
-"""tools/check_bucket.py stands alone, has the audit's closed list, and its own Ed25519 is the real one."""
+"""tools/check_bucket.py stands alone, has the audit's closed list, and its own Ed25519 is the real
+one.
+"""
 
 import ast
 import re

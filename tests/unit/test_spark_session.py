@@ -1,4 +1,6 @@
-"""What a master's name says, masters that are refused before any JVM starts, a machine without Java."""
+"""What a master's name says, masters that are refused before any JVM starts, a machine without
+Java.
+"""
 
 from __future__ import annotations
 

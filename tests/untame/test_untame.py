@@ -1,7 +1,8 @@
 """The whole path on a stack that nobody tamed: unlike brokers, skipping, autorecovery, E > Qw.
 
 Every topic is read by a new reader of the real brokers at each station. The settings are those of
-tests/support/untame.py; a namespace is made for each test, with one bundle, so that it can be moved.
+tests/support/untame.py; a namespace is made for each test, with one bundle, so that it can be
+moved.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Check records and objects again from the bucket alone: no cluster, no broker, no Dagster. Reads only.
+"""Check records and objects again from the bucket alone: no cluster, no broker, no Dagster. Reads
+only.
 
 Owns: what cannot be read is a finding, and the audit goes on; only a bucket that cannot be listed
 stops it. Memory is bounded by the keys, one attempt's records and one range of a data object.

@@ -1,8 +1,9 @@
 """Write down which copies an audit found broken, so that release, backlog and scrub know of it.
 
-Owns: what is recorded is about objects that are there, and two audits in a row found it: records that
-contradict each other stop a release by themselves, and of an object that is gone the bucket alone cannot
-tell whether a trim took it with its ledger. An auditor who may only read is told that nothing was recorded.
+Owns: what is recorded is about objects that are there, and two audits in a row found it: records
+that contradict each other stop a release by themselves, and of an object that is gone the bucket
+alone cannot tell whether a trim took it with its ledger. An auditor who may only read is told that
+nothing was recorded.
 """
 
 from __future__ import annotations

@@ -35,7 +35,9 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFinding:
-    """One fault. `block` is a part number; `entry` is the first entry that is surely not as certified."""
+    """One fault. `block` is a part number; `entry` is the first entry that is surely not as
+    certified.
+    """
 
     kind: FindingKind
     ledger_id: int | None
@@ -92,9 +94,9 @@ class About:
 class AuditReport:
     """What was read, and what is wrong with it. No findings: everything is as it was certified.
 
-    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged. `removed`
-    are those whose ledgers are on record as gone: their objects may be missing. `recorded` are copies
-    that are on record as damaged by now.
+    `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged.
+    `removed` are those whose ledgers are on record as gone: their objects may be missing.
+    `recorded` are copies that are on record as damaged by now.
     """
 
     instance: str

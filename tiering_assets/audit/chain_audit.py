@@ -1,8 +1,9 @@
 """Do the records of one attempt follow from each other? Judged from what lies in the bucket alone.
 
-Owns: attempt -> certificate -> outcome -> publication entry -> release intent -> release, and outcome ->
-removal, each naming the digest of the one before it and repeating its facts. A record that is there but not
-readable is a finding of record_audit.py, and its links are not judged a second time here.
+Owns: attempt -> certificate -> outcome -> publication entry -> release intent -> release, and
+outcome -> removal, each naming the digest of the one before it and repeating its facts. A record
+that is there but not readable is a finding of record_audit.py, and its links are not judged a
+second time here.
 
 What is under way is no fault: a record that only its successor would prove missing is not missed,
 and a release may lack its record for `in_flight`, by the store's clock.

@@ -1,8 +1,9 @@
 """Do the two objects hold what their certificate says? Heads, the index, and block by block.
 
 Owns: a block is judged by the independent decoder and by both digests, in chunks of any size, so
-that memory is bounded by a chunk. A fault names its block; the entry, too, where the frames show it.
-A flipped payload byte breaks the block's digests alone: the certificate has none for single entries.
+that memory is bounded by a chunk. A fault names its block; the entry, too, where the frames show
+it. A flipped payload byte breaks the block's digests alone: the certificate has none for single
+entries.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def judge_head(
 
 
 def judge_index(certificate: Certificate, body: bytes) -> list[AuditFinding]:
-    """Every byte of the index, by its digest; then what it says, to name the block that is wrong."""
+    """Every byte of the index, by its digest; then what it says, to name the block that is
+    wrong.
+    """
     about, key = about_of(certificate), certificate.index.key
     kind = FindingKind.INDEX_DIFFERS
     findings = []

@@ -1,9 +1,10 @@
 """What is wrong with the two objects of one attempt, whose loss it is, and what to do next. Pure.
 
 Owns: entries are lost only where no copy of them is left, so a damaged object is a loss when the
-bookie copy is gone, a danger while it lives, and unknown while BookKeeper cannot be asked. Unknown is
-never told as gone or alive. The signature of a broker's truncation (an entry larger than its block:
-the offloader reports success, and the index describes fewer bytes than the object has) has a name.
+bookie copy is gone, a danger while it lives, and unknown while BookKeeper cannot be asked. Unknown
+is never told as gone or alive. The signature of a broker's truncation (an entry larger than its
+block: the offloader reports success, and the index describes fewer bytes than the object has) has a
+name.
 """
 
 from __future__ import annotations

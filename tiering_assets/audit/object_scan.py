@@ -105,7 +105,9 @@ class ScanCounts:
 
 @contextmanager
 def open_bucket(settings: Settings, *, narrate: Narrate) -> Iterator[tuple[Stack, str | None]]:
-    """The bucket with its cluster or, with the reason why, without: all metadata is unknown then."""
+    """The bucket with its cluster or, with the reason why, without: all metadata is unknown
+    then.
+    """
     with ExitStack() as exits:
         away = None
         try:

@@ -31,7 +31,9 @@ AWAKE_S = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToOffload:
-    """One topic's part: `copy` goes on to publication when the run finds it due, `publish` goes out now."""
+    """One topic's part: `copy` goes on to publication when the run finds it due, `publish` goes out
+    now.
+    """
 
     copy: tuple[Ready, ...] = ()
     publish: tuple[Ready, ...] = ()

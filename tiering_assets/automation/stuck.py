@@ -117,7 +117,9 @@ class StuckTopics:
         return None if node is None else (ledgers[-1].ledger_id, _moment(node.ctime_ms))
 
     def _aged(self, topic: Topic, retention: timedelta | None) -> bool:
-        """True when a closed ledger is older than the namespace's retention; cursors may keep it."""
+        """True when a closed ledger is older than the namespace's retention; cursors may keep
+        it.
+        """
         closed = [one for one in topic.info.ledgers if not one.is_open]
         return retention is not None and any(self._age(one) > retention for one in closed)
 

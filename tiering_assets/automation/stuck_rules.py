@@ -1,4 +1,5 @@
-"""What stands still and will not move by itself: dead claims, ledgers open too long, overdue topics.
+"""What stands still and will not move by itself: dead claims, ledgers open too long, overdue
+topics.
 
 Pure. A finding names what was expected and what to do; nothing here changes anything.
 """
@@ -34,7 +35,9 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollover:
-    """When a broker closes a ledger: with the next message once one of them is reached. Pulsar 4.0."""
+    """When a broker closes a ledger: with the next message once one of them is reached. Pulsar
+    4.0.
+    """
 
     max_s: float
     entries: int

@@ -1,9 +1,9 @@
 """What sensors remember of the records between two ticks, so that a tick does not list them all.
 
-Owns: records are only ever added, so what was once seen stays true: a publication that is recorded, a
-release that is recorded, a copy that has no certificate although a topic names it. Where little is
-asked, one ledger's keys are listed at a time; beyond SINGLES_MAX all of a kind at once. Releases and
-publications of all times are listed once in the life of a process, so many a tick (catch_up).
+Owns: records are only ever added, so what was once seen stays true: a publication that is recorded,
+a release that is recorded, a copy that has no certificate although a topic names it. Where little
+is asked, one ledger's keys are listed at a time; beyond SINGLES_MAX all of a kind at once. Releases
+and publications of all times are listed once in the life of a process, so many a tick (catch_up).
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ _AWAKE_MAX = 100_000
 
 @dataclass(slots=True)
 class _Listing:
-    """How far the keys under a prefix were listed; `to` is the last of them, "" before the first."""
+    """How far the keys under a prefix were listed; `to` is the last of them, "" before the
+    first.
+    """
 
     prefix: str
     to: str = ""
     whole: bool = False
 
     def go_on(self, stack: Stack, most: int | None) -> Iterator[str]:
-        """So many keys more; what was given out is not listed again, though a later request fails."""
+        """So many keys more; what was given out is not listed again, though a later request
+        fails.
+        """
         if self.whole:
             return
         listed = stack.book.keys_after(self.prefix, self.to)

@@ -1,8 +1,9 @@
 """The dry run of an offload: which ledgers, which not and why, and what it would take. Reads only.
 
-Owns: nothing is loaded, claimed or written. Metadata says what is eligible; where a ledger takes more
-than one block its boundaries come from point reads of the bookies, as in the offload itself, and after
-LAYOUTS_MAX of them, or where a bookie is away, from sizes alone: then entries are taken as equal.
+Owns: nothing is loaded, claimed or written. Metadata says what is eligible; where a ledger takes
+more than one block its boundaries come from point reads of the bookies, as in the offload itself,
+and after LAYOUTS_MAX of them, or where a bookie is away, from sizes alone: then entries are taken
+as equal.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What an offload would take: bytes, parts, requests, time and unloads. Pure.
 
-Owns: the time is the slowest of what bounds it, each with its origin: the budgets in force, the rate
-of earlier attempts or, where there are none, an assumed one that says so, and the reloads that are
-allowed in an hour. Nothing is promised: retries, other runs and earlier attempts are not counted.
+Owns: the time is the slowest of what bounds it, each with its origin: the budgets in force, the
+rate of earlier attempts or, where there are none, an assumed one that says so, and the reloads that
+are allowed in an hour. Nothing is promised: retries, other runs and earlier attempts are not
+counted.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class TimeBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What bounds the pace. Budgets are per second, 0 is none; `task_bytes_per_s` None is unknown."""
+    """What bounds the pace. Budgets are per second, 0 is none; `task_bytes_per_s` None is
+    unknown.
+    """
 
     read_range_bytes: int
     budgets: Mapping[str, int]
@@ -113,7 +116,9 @@ def estimate_offload(
     limits: Limits,
     first_in_namespace: Iterable[str],
 ) -> Estimate:
-    """Add up what these ledgers take. `first_in_namespace` are topics whose publication is a canary."""
+    """Add up what these ledgers take. `first_in_namespace` are topics whose publication is a
+    canary.
+    """
     by_topic: dict[str, list[PlannedLedger]] = defaultdict(list)
     for one in planned:
         by_topic[one.ml_name].append(one)

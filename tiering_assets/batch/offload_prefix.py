@@ -79,8 +79,8 @@ class PrefixProgress:
 def plan_prefix(stack: Stack, ml_name: str, until: Until, *, ask_broker: bool = True) -> PrefixPlan:
     """Choose the ledgers. Writes nothing and loads no topic.
 
-    Whether a topic is loaded is known up to a minute late, so without `ask_broker` the open ledger's
-    size is not asked: asking one that was unloaded meanwhile would load it.
+    Whether a topic is loaded is known up to a minute late, so without `ask_broker` the open
+    ledger's size is not asked: asking one that was unloaded meanwhile would load it.
 
     Raises:
         RefusedError: no such topic or position, or a topic that is never touched or switched off.

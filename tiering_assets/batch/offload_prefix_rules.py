@@ -2,13 +2,13 @@
 
 Owns: the answer is the broker's own. Ledgers before the position's ledger are offloaded, oldest
 first, but for those that are already and those without a byte; the bound is exclusive and never
-reaches the open ledger. To keep the newest N bytes is the position that `pulsar-admin topics offload`
-computes: sizes are added up from the newest ledger on, the open one included, and the position is
-the start of the ledger visited before the sum went above N.
-Sources: ManagedLedgerImpl.asyncOffloadPrefix, CmdTopics.findFirstLedgerWithinThreshold, Pulsar 4.0.
+reaches the open ledger. To keep the newest N bytes is the position that `pulsar-admin topics
+offload` computes: sizes are added up from the newest ledger on, the open one included, and the
+position is the start of the ledger visited before the sum went above N. Sources:
+ManagedLedgerImpl.asyncOffloadPrefix, CmdTopics.findFirstLedgerWithinThreshold, Pulsar 4.0.
 
-A position must be in a ledger that the topic lists and before that ledger's end. The end of the open
-ledger is in no metadata; it is not looked for, because no entry of that ledger is offloaded.
+A position must be in a ledger that the topic lists and before that ledger's end. The end of the
+open ledger is in no metadata; it is not looked for, because no entry of that ledger is offloaded.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def require_position(topic: str, ledgers: Sequence[LedgerInfo], position: Positi
 def keep_newest(ledgers: Sequence[LedgerInfo], keep: KeepBytes, *, open_bytes: int) -> Position:
     """The position that keeps the newest bytes; of the first ledger when there is no more.
 
-    `open_bytes` is the size of the ledger that is written to. ValueError for a topic without ledgers.
+    `open_bytes` is the size of the ledger that is written to. ValueError for a topic without
+    ledgers.
     """
     if not ledgers:
         raise ValueError("no ledgers")

@@ -17,7 +17,8 @@ from tiering_assets.ground.stack import Stack
 def offload_status(stack: Stack, ml_names: Sequence[str]) -> Iterator[tuple[str, TopicStatus]]:
     """(managed ledger, status) of each topic that is still there.
 
-    The list is read after the reasons: a ledger that was closed in between has none and is left out.
+    The list is read after the reasons: a ledger that was closed in between has none and is left
+    out.
     """
     reasons: dict[str, dict[int, Because]] = defaultdict(dict)
     for one in explain_backlog(stack, ml_names, ask_topics=True, loads_nothing=True):

@@ -1,8 +1,8 @@
 """How far the offload of one topic is: PIP-17's status, from what is stored and not from memory.
 
-Owns: a broker keeps its status in memory and forgets it with the next unload; this one is a function
-of the topic's ledger list and of each ledger's one reason, so it is the same for whoever asks.
-Source of the four words: org.apache.pulsar.client.admin.LongRunningProcessStatus.
+Owns: a broker keeps its status in memory and forgets it with the next unload; this one is a
+function of the topic's ledger list and of each ledger's one reason, so it is the same for whoever
+asks. Source of the four words: org.apache.pulsar.client.admin.LongRunningProcessStatus.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class StatusAmount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStatus:
-    """`offloaded`: brokers read the objects. `pending` are closed ledgers, `copying` not among them.
+    """`offloaded`: brokers read the objects. `pending` are closed ledgers, `copying` not among
+    them.
 
     `waiting` has the reason of each ledger that is pending or being copied.
     """

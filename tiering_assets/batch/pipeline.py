@@ -147,7 +147,9 @@ def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
 def _interrupted(
     stack: Stack, outcomes: Mapping[int, LedgerOutcome], rights: Rights, *, publish: bool
 ) -> None:
-    """Record of every ledger that was not done with that its run was ended, or what it failed by."""
+    """Record of every ledger that was not done with that its run was ended, or what it failed
+    by.
+    """
     over = RunInterruptedError(
         f"interrupted: run {stack.run_id} was ended; the next run goes on where it stopped"
     )

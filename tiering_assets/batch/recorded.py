@@ -35,7 +35,9 @@ WORKERS = 16  # requests at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A ledger that was tried, by the survey and one listing; `released` is its release's attempt."""
+    """A ledger that was tried, by the survey and one listing; `released` is its release's
+    attempt.
+    """
 
     view: LedgerView
     certified: bool
@@ -70,7 +72,9 @@ class Proven:
 
 
 def find_recorded(stack: Stack, *, retired_after_s: float) -> RecordedFleet:
-    """Ledgers that topics list and that we tried, in id order, without those released so long ago."""
+    """Ledgers that topics list and that we tried, in id order, without those released so long
+    ago.
+    """
     there: set[str] = set()
     released: dict[int, tuple[datetime, UUID]] = {}
     for folder in ("certificates/", "quarantines/", "releases/"):

@@ -191,7 +191,9 @@ def _outcomes(
 
 
 def release_records(stack: Stack, ledger_id: int) -> ReleaseRecords | None:
-    """The newest release of a ledger with what stands before it; None when it was never released."""
+    """The newest release of a ledger with what stands before it; None when it was never
+    released.
+    """
     found = [
         stack.book.require(Release, key)
         for key in stack.book.keys(keys.releases_of(ledger_id))

@@ -1,7 +1,8 @@
-"""How many requests an offload will cost, before it starts. What plans and dry runs print and people pay for.
+"""How many requests an offload will cost, before it starts. What plans and dry runs print and
+people pay for.
 
-Counts what copy/offload.py, verify/verify.py and change/publish.py send when nothing fails and nothing
-of an earlier attempt is left: retries come on top.
+Counts what copy/offload.py, verify/verify.py and change/publish.py send when nothing fails and
+nothing of an earlier attempt is left: retries come on top.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def count_budget_readings(seconds: float, *, recorded: bool) -> RequestCount:
 def count_batch() -> RequestCount:
     """What a batch asks once, however many ledgers it has.
 
-    Which of them have failure records, the bucket's proof, and which brokers were seen; that record is
-    written anew once an hour at most, and the proof once, which is not counted.
+    Which of them have failure records, the bucket's proof, and which brokers were seen; that record
+    is written anew once an hour at most, and the proof once, which is not counted.
     """
     return RequestCount(get=2, head=1, list=1)

@@ -1,4 +1,5 @@
-"""A certified copy that was about to be published and does not stand: is it the copy that is broken?
+"""A certified copy that was about to be published and does not stand: is it the copy that is
+broken?
 
 Owns: such a copy is read again, against its certificate and the bookies, before it goes out once
 more, by whatever run. As its topic's first ledger a broken one would keep all others from being

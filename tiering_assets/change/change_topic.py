@@ -1,9 +1,10 @@
 """Everything one topic is due, for one reload: what waits to be published and what may be released.
 
-Owns: contexts and marks share a compare-and-set, an unload and a rehearsal (design section 6.2), and
-neither half holds the other up: each has its own gate, and a shared change that the broker could
-not read is undone and tried again half by half. Evidence that got too old is asked for once more.
-What a half stands on is the business of whoever prepares it: publish.py here, release.py beyond.
+Owns: contexts and marks share a compare-and-set, an unload and a rehearsal (design section 6.2),
+and neither half holds the other up: each has its own gate, and a shared change that the broker
+could not read is undone and tried again half by half. Evidence that got too old is asked for once
+more. What a half stands on is the business of whoever prepares it: publish.py here, release.py
+beyond.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""Make the broker see what we wrote, or took back, and prove that it reads it. design section 6.2, 3 and 4.
+"""Make the broker see what we wrote, or took back, and prove that it reads it. design section 6.2,
+3 and 4.
 
 A broker trusts its memory of the managed-ledger node while a topic is loaded, so a change from
 outside counts only after an unload that was acknowledged after our write, or when nobody has the
 topic loaded. Unknown is not unloaded: such a topic is unloaded, too.
 
-Owns: an undo always writes, however short bookies are, for readers need it; the unload behind it may
-have to wait. Until one was acknowledged, or the topic is known not to be loaded, a broker may still
-read what its memory says: an object that was taken out, or none of a bookie copy that was marked. So
-the record stands before the write, every run tries again, and release and sweep refuse meanwhile.
+Owns: an undo always writes, however short bookies are, for readers need it; the unload behind it
+may have to wait. Until one was acknowledged, or the topic is known not to be loaded, a broker may
+still read what its memory says: an object that was taken out, or none of a bookie copy that was
+marked. So the record stands before the write, every run tries again, and release and sweep refuse
+meanwhile.
 """
 
 from __future__ import annotations

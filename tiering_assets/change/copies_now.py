@@ -1,9 +1,10 @@
-"""Certified copies as they lie in the bucket now: still the versions that were read back and proven?
+"""Certified copies as they lie in the bucket now: still the versions that were read back and
+proven?
 
 Owns: HEADs of both objects run in parallel, and what they say is dated. A copy that is gone, hidden
-by a delete marker, replaced, about to expire or in a class that answers no read is no copy any more.
-What could not be looked at within half of the evidence's age is left for the next look, so that a
-slow store gets on by parts. A changed object lock is no difference.
+by a delete marker, replaced, about to expire or in a class that answers no read is no copy any
+more. What could not be looked at within half of the evidence's age is left for the next look, so
+that a slow store gets on by parts. A changed object lock is no difference.
 """
 
 from __future__ import annotations

@@ -61,7 +61,9 @@ def _is_idle(stack: Stack, ml_name: str, found: Found) -> bool:
 
 
 def pending_due(stack: Stack, topic: ManagedLedger, waiting: Mapping[int, int]) -> bool:
-    """Whether a topic that was just read is worth an unload; `waiting` are bytes of proven copies."""
+    """Whether a topic that was just read is worth an unload; `waiting` are bytes of proven
+    copies.
+    """
     due_at = pending_due_at(stack.settings.publish, topic, waiting)
     return due_at is not None and due_at <= stack.now()
 

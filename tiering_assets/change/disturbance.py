@@ -3,9 +3,10 @@
 Publishing makes a loaded topic reload (about 0.15 s without acknowledgements), so pending ledgers
 wait until there is enough of them or the oldest has waited long enough since our last disturbance.
 A ledger sealed by our own unload triggers nothing of that kind: publish -> unload -> new sealed
-ledger -> publish would go on for ever. But where nothing is written any more it is the topic's tail,
-and nothing would ever take it along; so it may ask for one reload after a longer wait. A broker drops
-the empty ledger that it then finds, so that this ends; where a trickle goes on, that wait bounds it.
+ledger -> publish would go on for ever. But where nothing is written any more it is the topic's
+tail, and nothing would ever take it along; so it may ask for one reload after a longer wait. A
+broker drops the empty ledger that it then finds, so that this ends; where a trickle goes on, that
+wait bounds it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ def sealed_by_us(
 ) -> frozenset[int]:
     """Ledgers that our own unloads sealed: those closed `within` so long of a publication.
 
-    An unload closes the open ledger, and its closing time is written when the topic is loaded again:
-    by the reads that confirm the publication. Clocks, ours and the broker's, may be apart; whoever rolled
-    over at that very time waits like a tail, unless something else of the topic does not.
+    An unload closes the open ledger, and its closing time is written when the topic is loaded
+    again: by the reads that confirm the publication. Clocks, ours and the broker's, may be apart;
+    whoever rolled over at that very time waits like a tail, unless something else of the topic does
+    not.
     """
     spans = [(at - clocks_apart, at + within + clocks_apart) for at in published_at]
     return frozenset(
@@ -53,7 +55,8 @@ def sealed_by_us(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """What a topic's pending ledgers wait for: so many bytes, or so long since our last disturbance.
+    """What a topic's pending ledgers wait for: so many bytes, or so long since our last
+    disturbance.
 
     `idle_tail` is the wait of ledgers that our own unloads sealed.
     """

@@ -1,9 +1,9 @@
 """Make a topic's certified copies what its broker reads. design section 6.2.
 
-The order is the contract: gate, a look at every copy, outcome of each attempt, one change of the topic
-(topic_change.py: compare-and-set, unload, first and last entry read through the broker), publication
-record. A crash between any two is finished by the next run: it finds the context and confirms
-again. What the broker cannot read is taken out again: the bookie copy is still there.
+The order is the contract: gate, a look at every copy, outcome of each attempt, one change of the
+topic (topic_change.py: compare-and-set, unload, first and last entry read through the broker),
+publication record. A crash between any two is finished by the next run: it finds the context and
+confirms again. What the broker cannot read is taken out again: the bookie copy is still there.
 """
 
 from __future__ import annotations
@@ -201,12 +201,14 @@ def _read_topic(stack: Stack, ml_name: str, czxid: int) -> ManagedLedger:
 def _gate(
     stack: Stack, ml_name: str, topic_info: ManagedLedger, *, replaces: bool
 ) -> tuple[str, Dated]:
-    """The digest of the place that brokers read, and how old that is; RefusedError without leave."""
+    """The digest of the place that brokers read, and how old that is; RefusedError without
+    leave.
+    """
     dated = asking(stack, Kind.POLICY, Kind.BROKERS)
     evidence = publish_evidence(stack, ml_name, topic_info)
     if replaces:
-        # The brokers' lag, their own offloads and their skipping run on the broken contexts already;
-        # a sound copy in their place is the one thing that still helps.
+        # The brokers' lag, their own offloads and their skipping run on the broken contexts
+        # already; a sound copy in their place is the one thing that still helps.
         evidence = replace(
             evidence,
             broker_may_release=True,
@@ -224,8 +226,8 @@ def _settle_copies(
 ) -> dict[int, PublishResult]:
     """What becomes of the ledgers whose copies are not sound, or were not looked at.
 
-    A context that a run which died had written for such a copy is taken out again, while the bookies
-    have the ledger.
+    A context that a run which died had written for such a copy is taken out again, while the
+    bookies have the ledger.
     """
     quarantine_changed(stack, copies.wrong, certificates)
     results: dict[int, PublishResult] = {**copies.wrong}

@@ -67,7 +67,9 @@ def _create(
 
 
 def read_canary(stack: Stack, ml_name: str) -> Stored[Canary] | None:
-    """What stands for the namespace; one that cannot be read proves nothing, so another goes first."""
+    """What stands for the namespace; one that cannot be read proves nothing, so another goes
+    first.
+    """
     return stack.book.read_readable(Canary, keys.canary(ml_name), lambda _key, _error: None)
 
 

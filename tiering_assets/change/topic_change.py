@@ -1,10 +1,11 @@
 """Write a topic's change, make its broker see it, and have it read. design sections 6.2 and 6.3.
 
 Owns: one compare-and-set, one unload and one rehearsal for all that a topic is due, contexts to
-publish and marks to set alike; and that a change which the broker cannot read is undone again. Every
-edit starts from a fresh read of the same node (czxid), keeps what it does not know, and goes out at
-most publish.read_to_write_max_s after that read, in the same session. A write whose answer was lost is
-judged by reading again. Nothing here decides: publish.py and release.py have, and the gates before them.
+publish and marks to set alike; and that a change which the broker cannot read is undone again.
+Every edit starts from a fresh read of the same node (czxid), keeps what it does not know, and goes
+out at most publish.read_to_write_max_s after that read, in the same session. A write whose answer
+was lost is judged by reading again. Nothing here decides: publish.py and release.py have, and the
+gates before them.
 """
 
 from __future__ import annotations
@@ -234,8 +235,9 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: st
     It always writes. Its unload waits where the topic could not be loaded again: then the undo
     stays listed as unconfirmed, nothing of the topic is deleted, and the answer says why.
 
-    What BookKeeper does not have any more stays as it is: another run was faster and deleted it, and
-    the object is what readers have. The write holds only while the other ledgers are still there.
+    What BookKeeper does not have any more stays as it is: another run was faster and deleted it,
+    and the object is what readers have. The write holds only while the other ledgers are still
+    there.
     """
     nodes: dict[int, LedgerNode] = {}
     why = f"taken back: {_said(change)}: {why}"

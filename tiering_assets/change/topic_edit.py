@@ -1,11 +1,11 @@
 """What one compare-and-set does to a topic's node: new contexts and marks, or their undoing.
 
 Owns: contexts to publish and `bookkeeperDeleted` marks of due ledgers go out together, because each
-write costs the topic a reload. A context of anybody else, complete or not, is never overwritten, unless
-it is exactly the attempt that was found broken and is to be replaced; a ledger that left the list was
-trimmed and is expired, not an error; a context of ours that is already there is done. Undoing touches
-only what is still ours: a context of the same attempt, a mark of a ledger in the same change. Pure:
-every call judges a fresh read.
+write costs the topic a reload. A context of anybody else, complete or not, is never overwritten,
+unless it is exactly the attempt that was found broken and is to be replaced; a ledger that left the
+list was trimmed and is expired, not an error; a context of ours that is already there is done.
+Undoing touches only what is still ours: a context of the same attempt, a mark of a ledger in the
+same change. Pure: every call judges a fresh read.
 """
 
 from __future__ import annotations

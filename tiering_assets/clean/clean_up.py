@@ -1,7 +1,8 @@
-"""All that lies in the bucket and serves nobody, from one listing: what we, brokers and others left.
+"""All that lies in the bucket and serves nobody, from one listing: what we, brokers and others
+left.
 
-Owns: the order of sweep.py, leftovers.py and foreign.py, so that the CLI and Dagster show and do the
-same. Dry run is a mode of the same code.
+Owns: the order of sweep.py, leftovers.py and foreign.py, so that the CLI and Dagster show and do
+the same. Dry run is a mode of the same code.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class CleanUp:
 
 
 def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
-    """List and decide; with `execute` delete what may go, note what brokers have begun and what is gone.
+    """List and decide; with `execute` delete what may go, note what brokers have begun and what is
+    gone.
 
     Raises:
         RefusedError: metadata went backwards, everything is held, or too much would be deleted.

@@ -1,4 +1,5 @@
-"""May a published copy go after its ledger? design section 6.4, for ledgers that retention took. Pure.
+"""May a published copy go after its ledger? design section 6.4, for ledgers that retention took.
+Pure.
 
 Owns: a published copy goes only by a plan that a person approved, after the trim or the deletion of
 its topic was observed twice: when the plan was made and, at least KEPT later, when it is carried
@@ -26,7 +27,9 @@ class Expired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredEvidence:
-    """`published_czxid` is of the node that its publication was confirmed in, None without a record."""
+    """`published_czxid` is of the node that its publication was confirmed in, None without a
+    record.
+    """
 
     gone: GoneEvidence
     uid: UUID

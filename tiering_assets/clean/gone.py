@@ -1,4 +1,5 @@
-"""Where a ledger that its topic may have lost still is: lists, contexts, shadows, BookKeeper, holds.
+"""Where a ledger that its topic may have lost still is: lists, contexts, shadows, BookKeeper,
+holds.
 
 Owns: it is read after the bucket was listed, so that what came in between is seen. A ledger's own
 topic is read by its name, each time: a listing of topics may come short.
@@ -28,7 +29,9 @@ class OwnTopic:
 
 
 class Whereabouts:
-    """`store_now` and the holds are of the last `renew`, and `evidence` dates all that was asked."""
+    """`store_now` and the holds are of the last `renew`, and `evidence` dates all that was
+    asked.
+    """
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -79,7 +82,9 @@ class Whereabouts:
         )
 
     def elsewhere(self, ml_name: str, ledger_id: int) -> str | None:
-        """A shadow, or another topic that lists the ledger, without which none names its attempts."""
+        """A shadow, or another topic that lists the ledger, without which none names its
+        attempts.
+        """
         shadows = self._shadows.of(topic_of(ml_name))
         return shadows[0] if shadows else self._listers.get(ledger_id)
 

@@ -1,9 +1,9 @@
 """Is a ledger gone for good, and may then what is left of it go by an approved plan? Pure.
 
-Owns: a metadata store that went back in time looks like a trim, so one is believed only where all that
-the topic lists is younger: trims take the oldest ledger first, and ids only grow. Whatever still has
-the ledger keeps what is left of it: any topic's list, any context, a shadow, BookKeeper. What goes,
-goes by a plan that is at least KEPT old, decided again.
+Owns: a metadata store that went back in time looks like a trim, so one is believed only where all
+that the topic lists is younger: trims take the oldest ledger first, and ids only grow. Whatever
+still has the ledger keeps what is left of it: any topic's list, any context, a shadow, BookKeeper.
+What goes, goes by a plan that is at least KEPT old, decided again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class GoneEvidence:
 
     `node_czxid` is None when its topic has no node now; `listed` are the ids that it lists.
     `elsewhere` names another topic that lists the ledger or names the attempt, or a shadow.
-    `planned_at` is when the store took the plan; None while one is made. `store_now` is by its clock.
+    `planned_at` is when the store took the plan; None while one is made. `store_now` is by its
+    clock.
     """
 
     ledger_id: int
@@ -76,7 +77,9 @@ def why_not_taken(
 
 
 def fate_of(node_czxid: int | None, published_czxid: int | None) -> Fate:
-    """By the czxid of its topic's node now, and of the one that its publication was confirmed in."""
+    """By the czxid of its topic's node now, and of the one that its publication was confirmed
+    in.
+    """
     if node_czxid is None:
         return Fate.TOPIC_DELETED
     return Fate.TRIMMED if node_czxid == published_czxid else Fate.TOPIC_MADE_AGAIN

@@ -28,7 +28,9 @@ from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 
 def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | NotNow[str], Dated]:
-    """The decision about an attempt, and how old what it stands on is. Ages are by the store's clock."""
+    """The decision about an attempt, and how old what it stands on is. Ages are by the store's
+    clock.
+    """
     dated = asking(stack, Kind.NODE, Kind.LEDGER, Kind.RECORDS)
     try:
         evidence = _gather(stack, attempt, stack.objects.server_time())

@@ -1,8 +1,9 @@
-"""Collect what a broker's own offloader left: what it did not finish, and what we healed. design section 6.4.
+"""Collect what a broker's own offloader left: what it did not finish, and what we healed. design
+section 6.4.
 
 The order is the contract: bucket listed, metadata read, decided, intent written, the attempt taken
-out of the topic's node by compare-and-set, the topic reloaded, the node read again, then deleted and
-recorded. A run that died anywhere is gone on with by the next.
+out of the topic's node by compare-and-set, the topic reloaded, the node read again, then deleted
+and recorded. A run that died anywhere is gone on with by the next.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ from tiering_assets.resources.metastore.topic_names import never_touched
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerLeaving:
-    """One attempt of a broker that is unfinished, or broken and replaced, and the decision about it.
+    """One attempt of a broker that is unfinished, or broken and replaced, and the decision about
+    it.
 
-    `note` is our first record of it, `interrupted` tells that an earlier run began to collect it, and
-    `served` that its topic reads another attempt, whole and sound.
+    `note` is our first record of it, `interrupted` tells that an earlier run began to collect it,
+    and `served` that its topic reads another attempt, whole and sound.
     """
 
     pair: Pair
@@ -69,7 +71,8 @@ class BrokerLeaving:
 def find_leftovers(
     stack: Stack, listing: BucketListing, named: Mapping[Pair, Named], *, ours: Set[Pair]
 ) -> list[BrokerLeaving]:
-    """Unfinished attempts of brokers in metadata, earlier ones that left something, and broken ones.
+    """Unfinished attempts of brokers in metadata, earlier ones that left something, and broken
+    ones.
 
     `ours` are all of our attempts.
     """
@@ -191,7 +194,9 @@ def collect_leftovers(stack: Stack, leavings: Iterable[BrokerLeaving]) -> list[B
 
 
 def _why_kept(stack: Stack, leaving: BrokerLeaving) -> str | None:
-    """Why its data object may be all that is left of the ledger, whatever BookKeeper's metadata says."""
+    """Why its data object may be all that is left of the ledger, whatever BookKeeper's metadata
+    says.
+    """
     ledger_id, uid = leaving.pair
     if leaving.served or data_key(uid, ledger_id) not in leaving.objects:
         return None

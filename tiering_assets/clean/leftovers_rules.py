@@ -1,13 +1,13 @@
 """May what a broker's own offloader left be deleted? design section 6.4, decided in one place.
 
 A broker names its attempt in the topic's node before it uploads, so an unfinished one is either at
-work or dead, and nothing there says which. Owns: it is dead only when it was seen a guard age ago and
-nothing was sent for as long, both by the store's clock; it is taken out of the node before its
+work or dead, and nothing there says which. Owns: it is dead only when it was seen a guard age ago
+and nothing was sent for as long, both by the store's clock; it is taken out of the node before its
 objects go; and they go only while the bookies have the ledger. If the broker lives after all, its
 completion finds another uid, or none, and gives up: it has lost its work and nothing else.
 
-A complete attempt of a broker that a check found broken, and that a copy of ours took the place of, is a
-leftover too: it goes when brokers have surely closed it, by the record of that publication.
+A complete attempt of a broker that a check found broken, and that a copy of ours took the place of,
+is a leftover too: it goes when brokers have surely closed it, by the record of that publication.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class LeftoverEvidence:
     `noted_at` is the store's time of our first note of it, None without one; `last_sent_at` that of
     the newest object, part or upload. `never_touched` says why the topic is none of ours to edit.
 
-    `damaged`: a check found the attempt broken; `replaced_at` is when the store took the record of the
-    publication of a copy of ours in its place, None without one; `served` says that the topic reads
-    another attempt, complete, not doubted, and all there.
+    `damaged`: a check found the attempt broken; `replaced_at` is when the store took the record of
+    the publication of a copy of ours in its place, None without one; `served` says that the topic
+    reads another attempt, complete, not doubted, and all there.
     """
 
     ledger_id: int
@@ -103,7 +103,9 @@ def _decide_replaced(evidence: LeftoverEvidence, *, guard_age: timedelta) -> Lef
 
 
 def _quiet(evidence: LeftoverEvidence, guard_age: timedelta) -> NotNow[str] | None:
-    """Why its broker is not believed to be done with it; None when it sent nothing for a guard age."""
+    """Why its broker is not believed to be done with it; None when it sent nothing for a guard
+    age.
+    """
     if evidence.last_sent_at is None:
         return None
     quiet_for = evidence.store_now - evidence.last_sent_at

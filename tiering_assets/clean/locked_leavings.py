@@ -67,7 +67,9 @@ def _retry(stack: Stack, stored: Stored[Swept]) -> Swept | None:
 
 
 def named_versions(stack: Stack, record: Swept) -> tuple[NamedVersion, ...]:
-    """The versions that stayed; a record that does not name them means those hidden behind a marker."""
+    """The versions that stayed; a record that does not name them means those hidden behind a
+    marker.
+    """
     if record.stay:
         return record.stay
     return tuple(

@@ -1,9 +1,10 @@
 """May an attempt's leavings be deleted? design section 6.4, decided in one place.
 
 Owns: only objects with an attempt record of this instance, that no context names in metadata read
-after the listing, whose outcome we won with `abandon`, older than the guard age, and never one whose
-chain holds a release intent: those may be the only copy. A proven copy whose publication waits is no
-leftover, nor is any of a ledger that its topic lists and BookKeeper does not have, or does not give.
+after the listing, whose outcome we won with `abandon`, older than the guard age, and never one
+whose chain holds a release intent: those may be the only copy. A proven copy whose publication
+waits is no leftover, nor is any of a ledger that its topic lists and BookKeeper does not have, or
+does not give.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class LeavingsEvidence:
     published and of which no record confirms a publication; None for any other. `listed`: its topic
     lists the ledger, made again from a backup or not; `in_bookkeeper`: BookKeeper has it, closed.
     `proven`: it has a certificate, and nobody doubts it, so that it may be all that is left where
-    what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts that
-    nobody doubts, made for this very topic, and none is published; `served` says that the topic reads
-    another attempt, complete and not doubted.
+    what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts
+    that nobody doubts, made for this very topic, and none is published; `served` says that the
+    topic reads another attempt, complete and not doubted.
     """
 
     ledger_id: int

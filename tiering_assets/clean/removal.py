@@ -1,8 +1,9 @@
 """Is a published copy's ledger gone for good, and may its objects be missing then? Pure.
 
-Owns: a ledger is gone when two reads of its topic's node agree about what became of it, and nothing else
-has it; what is missing without that is a loss. Too many that go at once are no trim: a metadata store
-that lost its lists looks like one, and so does a bucket that lost its objects in the meantime.
+Owns: a ledger is gone when two reads of its topic's node agree about what became of it, and nothing
+else has it; what is missing without that is a loss. Too many that go at once are no trim: a
+metadata store that lost its lists looks like one, and so does a bucket that lost its objects in the
+meantime.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ SMALL = 100  # up to so many at once the share of the fleet is not looked at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What one look says of a published ledger. `czxid` and `version` are of its topic's node now, None
-    without one; `published_czxid` and `published_version` of the node that the publication left.
+    """What one look says of a published ledger. `czxid` and `version` are of its topic's node now,
+    None without one; `published_czxid` and `published_version` of the node that the publication
+    left.
     """
 
     ledger_id: int
@@ -65,7 +67,9 @@ def too_many_gone(gone: int, *, fleet: int, share_max: float) -> str | None:
 def removal_faults(
     removal: Removal, *, outcome_sha256: str | None, published_czxids: Collection[int]
 ) -> list[tuple[str, object, object]]:
-    """(what, expected, found) wherever a removal's record does not fit its attempt's other records."""
+    """(what, expected, found) wherever a removal's record does not fit its attempt's other
+    records.
+    """
     wanted: list[tuple[str, object, object]] = []
     if outcome_sha256 is not None:
         wanted.append(("previous (outcome)", outcome_sha256, removal.previous))

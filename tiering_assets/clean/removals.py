@@ -1,8 +1,8 @@
 """Write down which published copies lost their ledger to a trim or a topic's deletion.
 
-Owns: an audit sees the bucket alone, and cannot tell a broker that deleted an object with its ledger from
-a loss; this record tells it. It is written after two reads of the topic's node that agree, and never for
-so many copies at once that the metadata must be doubted. It permits nothing.
+Owns: an audit sees the bucket alone, and cannot tell a broker that deleted an object with its
+ledger from a loss; this record tells it. It is written after two reads of the topic's node that
+agree, and never for so many copies at once that the metadata must be doubted. It permits nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from tiering_assets.resources.errors import FormatError, TierkeeperError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removals:
-    """Copies whose ledgers this look recorded as gone. `refused` says why it recorded none of them."""
+    """Copies whose ledgers this look recorded as gone. `refused` says why it recorded none of
+    them.
+    """
 
     recorded: tuple[Pair, ...] = ()
     refused: str = ""
@@ -43,8 +45,8 @@ class Removals:
 def observe_removals(stack: Stack, only: Collection[Pair] | None = None) -> Removals:
     """Record every published copy whose ledger is gone, or those of `only` that are.
 
-    A few listings, one read of each topic, and some requests for each copy that no topic names and of
-    which nothing is on record yet. What cannot be read is told and left to the next look.
+    A few listings, one read of each topic, and some requests for each copy that no topic names and
+    of which nothing is on record yet. What cannot be read is told and left to the next look.
     """
     try:
         return _observe(stack, only)

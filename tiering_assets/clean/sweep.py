@@ -1,9 +1,10 @@
 """Delete what abandoned attempts left. design section 6.4.
 
-The order is the contract: list the bucket's attempts first, read metadata after, decide (and read the
-bookies through where an object may be all that is left), win the outcome `abandon`, decide again from
-scratch right before the delete, abort unfinished uploads, delete data and index objects, write
-`swept`. Records stay: they are how people see what happened. Dry run is a mode of the same code.
+The order is the contract: list the bucket's attempts first, read metadata after, decide (and read
+the bookies through where an object may be all that is left), win the outcome `abandon`, decide
+again from scratch right before the delete, abort unfinished uploads, delete data and index objects,
+write `swept`. Records stay: they are how people see what happened. Dry run is a mode of the same
+code.
 """
 
 from __future__ import annotations
@@ -221,8 +222,8 @@ def _kept_if(leaving: Leaving, doubtful: frozenset[str]) -> Leaving:
 def refuse_old_metadata(stack: Stack) -> frozenset[str]:
     """A metadata store restored from an old snapshot must not make us delete the only copies.
 
-    Returns the hashes of topics of which a publication, or the node, cannot be read: nothing of those
-    may go.
+    Returns the hashes of topics of which a publication, or the node, cannot be read: nothing of
+    those may go.
     """
     doubtful: set[str] = set()
 

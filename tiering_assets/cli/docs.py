@@ -1,4 +1,5 @@
-"""docs/cli.md, docs/settings.md and the diagram of docs/states.md: `python -m tiering_assets.cli.docs`.
+"""docs/cli.md, docs/settings.md and the diagram of docs/states.md: `python -m
+tiering_assets.cli.docs`.
 
 Owns: these are never edited by hand. They come from the declared commands, from
 resources/errors.py and from resources/settings.py; a test says when they are not current.

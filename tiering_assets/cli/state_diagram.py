@@ -1,4 +1,5 @@
-"""The diagram in docs/states.md, drawn from `decide_state`: which event takes a ledger from where to where.
+"""The diagram in docs/states.md, drawn from `decide_state`: which event takes a ledger from where
+to where.
 
 Owns: arrows are computed. What can happen is listed here as changes of evidence; what state that
 makes is asked of look/ledger/states.py, for everything that can follow from a ledger just created.

@@ -1,14 +1,15 @@
-"""What is asked before the first byte is copied: rights, the bucket's promises, and what a publication will be.
+"""What is asked before the first byte is copied: rights, the bucket's promises, and what a
+publication will be.
 
-Owns: each topic's node is asked about once a run, before a claim even; rights that are lost later fail
-the write itself. Nothing is uploaded to a bucket of which no proof is on record: the first run that
-finds none tries the bucket out itself, and refuses where a promise is broken; a proof is of the bucket
-that it lies in, and of all promises that this version relies on.
+Owns: each topic's node is asked about once a run, before a claim even; rights that are lost later
+fail the write itself. Nothing is uploaded to a bucket of which no proof is on record: the first run
+that finds none tries the bucket out itself, and refuses where a promise is broken; a proof is of
+the bucket that it lies in, and of all promises that this version relies on.
 
-A wrong bucket costs a question and not a copy of everything (design section 6.1, step 2): one answer
-per topic and batch. It permits nothing: the publication asks again, from fresh evidence. Hence only a
-refusal stops the copy; a broker that does not answer leaves it to the publication, and so does a topic
-whose bundle no broker owns: asking for its own policy would load it.
+A wrong bucket costs a question and not a copy of everything (design section 6.1, step 2): one
+answer per topic and batch. It permits nothing: the publication asks again, from fresh evidence.
+Hence only a refusal stops the copy; a broker that does not answer leaves it to the publication, and
+so does a topic whose bundle no broker owns: asking for its own policy would load it.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def recorded_proof(stack: Stack) -> Stored[BucketProof] | None:
 
 
 def _record(stack: Stack) -> None:
-    """Write down that everything held just now. A proof of before, or a damaged one, is replaced."""
+    """Write down that everything held just now. A proof of before, or a damaged one, is
+    replaced.
+    """
     store = stack.settings.store
     record = BucketProof(
         bucket=store.bucket,

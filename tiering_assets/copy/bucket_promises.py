@@ -1,4 +1,5 @@
-"""Proofs of what the protocols rely on in the object store, with throw-away keys. design section 6.5.
+"""Proofs of what the protocols rely on in the object store, with throw-away keys. design section
+6.5.
 
 Owns: a promise is proven by trying to break it: many creators at once, a part with a wrong digest,
 an overwrite with an old ETag. Keys lie under `tierkeeper/probe/<uuid>/` and are deleted afterwards,

@@ -173,7 +173,9 @@ def _copy_task(stack: Stack, plan: LedgerPlan, record: Attempt, upload_id: str |
 
 
 def object_metadata(stack: Stack, plan: LedgerPlan, *, role: str) -> dict[str, str]:
-    """User metadata as Pulsar's own offloader writes it, and the instance the ledger id belongs to."""
+    """User metadata as Pulsar's own offloader writes it, and the instance the ledger id belongs
+    to.
+    """
     return user_metadata(
         role="index" if role == "index" else "data",
         ml_name=plan.ml_name,
@@ -269,7 +271,9 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
 def _settle_parts(
     stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]
 ) -> tuple[Sequence[Part], int]:
-    """What the store lists, once it equals the rows; parts that differ are sent again, and counted."""
+    """What the store lists, once it equals the rows; parts that differ are sent again, and
+    counted.
+    """
     record, upload_id = item.attempt.record, task.upload_id or ""
     sent_again = 0
     ledger_id = record.ledger.ledger_id
@@ -317,8 +321,8 @@ def _send_again(stack: Stack, plan: LedgerPlan, task: BlockTask) -> dict[int, Bl
 def _resolve_complete(stack: Stack, record: Attempt, error: ObjectStoreError) -> None:
     """A complete whose answer was lost is judged by what is there, never assumed to have failed.
 
-    The key holds a fresh uuid, so only this attempt can have made the object; read-back verification
-    judges its bytes.
+    The key holds a fresh uuid, so only this attempt can have made the object; read-back
+    verification judges its bytes.
     """
     head = stack.objects.head(record.data_key)
     if head is None or head.size != record.object_bytes:

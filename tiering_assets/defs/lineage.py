@@ -29,7 +29,9 @@ def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
 
 
 def define_assets(dressing: Dressing, *, fresh_s: float) -> list[dg.AssetsDefinition]:
-    """Every asset of a cluster. `fresh_s` is for how long a count of the backlog is no stale one."""
+    """Every asset of a cluster. `fresh_s` is for how long a count of the backlog is no stale
+    one.
+    """
     edges = upstream(dressing.cluster)
     return [
         with_lineage(definition, edges)

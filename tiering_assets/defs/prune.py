@@ -24,7 +24,9 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldRuns:
-    """`going` may be deleted, oldest first; `telling` and `of_batches` count the old ones that stay."""
+    """`going` may be deleted, oldest first; `telling` and `of_batches` count the old ones that
+    stay.
+    """
 
     going: tuple[str, ...]
     telling: int

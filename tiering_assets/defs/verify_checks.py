@@ -1,8 +1,9 @@
-"""The checks as a job of their own: read certified ledgers again and report; nothing but damage is written.
+"""The checks as a job of their own: read certified ledgers again and report; nothing but damage is
+written.
 
 Owns: an evaluation is logged only for a ledger that was judged. An outage judges nothing and fails
-the run by name instead. So does damage, by the run that finds it first: it is a record from then on,
-and the check stays red.
+the run by name instead. So does damage, by the run that finds it first: it is a record from then
+on, and the check stays red.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +39,9 @@ Context = dg.AssetCheckExecutionContext
 
 
 class Judged(NamedTuple):
-    """By ledger what is wrong and why it could not be judged; `known` of the bad were recorded before."""
+    """By ledger what is wrong and why it could not be judged; `known` of the bad were recorded
+    before.
+    """
 
     bad: dict[int, str]
     unjudged: dict[int, str]

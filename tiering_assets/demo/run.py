@@ -1,7 +1,7 @@
 """The demo: real topics are produced, tiered, released and read back through a stock broker.
 
-Stack up, produce, Dagster jobs discover -> offload (Spark) -> release, proof, summary. Everything it
-starts ends with it, unless it is asked to keep the servers.
+Stack up, produce, Dagster jobs discover -> offload (Spark) -> release, proof, summary. Everything
+it starts ends with it, unless it is asked to keep the servers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the demo produces: the kinds of traffic that take different ways to a bookie.
 
-About 95 MB of payload in at least 12 ledgers, one of them of three or more blocks: batches with LZ4,
-unbatched 1 KiB with keys, 100 KiB, a partitioned topic with keys and properties, and one of 3 MB.
+About 95 MB of payload in at least 12 ledgers, one of them of three or more blocks: batches with
+LZ4, unbatched 1 KiB with keys, 100 KiB, a partitioned topic with keys and properties, and one of 3
+MB.
 """
 
 from __future__ import annotations

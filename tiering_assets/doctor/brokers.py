@@ -19,7 +19,9 @@ def check_memory(settings: Settings) -> Iterator[Finding]:
 
 
 def check_away(stack: Stack) -> Iterator[Finding]:
-    """Brokers that are remembered, not registered, and asked before a topic counts as not loaded."""
+    """Brokers that are remembered, not registered, and asked before a topic counts as not
+    loaded.
+    """
     away = [one for one in list_brokers(stack) if one.is_asked]
     for one in away:
         seen = f"not registered since {one.seen_at:%Y-%m-%d %H:%M} UTC or later"

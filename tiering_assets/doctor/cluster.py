@@ -62,7 +62,9 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
 
 
 def check_absent(ledgers: LedgerDirectory, registered: set[str]) -> Iterator[Finding]:
-    """Bookies that started here once, or hold ledgers, and are not there. Reads LOOKED_AT_MAX ledgers."""
+    """Bookies that started here once, or hold ledgers, and are not there. Reads LOOKED_AT_MAX
+    ledgers.
+    """
     cookies = {*ledgers.known_bookies()} - registered
     ids = ledgers.list_ledger_ids()
     sample = ids[:: max(1, -(-len(ids) // LOOKED_AT_MAX))]

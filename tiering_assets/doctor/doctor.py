@@ -1,8 +1,8 @@
 """Is everything there and right that tierkeeper relies on? One finding per question.
 
 Owns: no question stops the others. A server that does not answer is a failed finding whose text is
-the error with its next step, and what needs that server is skipped, not guessed. Writes nothing, and
-loads no topic but named ones; the bucket's promises are tried out by bucket_proof.py.
+the error with its next step, and what needs that server is skipped, not guessed. Writes nothing,
+and loads no topic but named ones; the bucket's promises are tried out by bucket_proof.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Doctor's questions about offload policies: would the publish gate let each namespace pass?
 
-Owns: the rule is the gate's (look/topic/publish_gate.py), asked here before anybody publishes, so that
-the command which lifts a refusal is known early. A topic whose bundle no broker owns is asked only
-if it is named and we may load topics: asking makes a broker own the bundle, and that may load many.
+Owns: the rule is the gate's (look/topic/publish_gate.py), asked here before anybody publishes, so
+that the command which lifts a refusal is known early. A topic whose bundle no broker owns is asked
+only if it is named and we may load topics: asking makes a broker own the bundle, and that may load
+many.
 """
 
 from __future__ import annotations

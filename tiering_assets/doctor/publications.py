@@ -1,4 +1,5 @@
-"""Doctor's look at the publication records: those of a time when contexts' timestamps were not kept.
+"""Doctor's look at the publication records: those of a time when contexts' timestamps were not
+kept.
 
 Reads every publication record: one request each, some at a time; 10,000 records from a store that
 answers in 20 ms take a quarter of a minute.

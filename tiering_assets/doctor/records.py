@@ -1,7 +1,7 @@
 """Doctor's look at the keys beside our records, and at the holds and pauses that cannot be read.
 
-Holds and pauses are looked at one by one, as a person wrote each. Of all other keys the first KEYS_MAX
-are, which are fifty requests.
+Holds and pauses are looked at one by one, as a person wrote each. Of all other keys the first
+KEYS_MAX are, which are fifty requests.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Do all metadata addresses lead to one cluster, and may we read and write what lies there? Reads only.
+"""Do all metadata addresses lead to one cluster, and may we read and write what lies there? Reads
+only.
 
 Owns: three addresses (metadata, configuration, BookKeeper), ours and those in the broker's runtime
 configuration, and each host of ours by itself. What another address is, is told by what lies there
-(BookKeeper's INSTANCEID, the names below /admin/clusters), not by how it is written; one that cannot
-be asked and is not written like ours fails. Other stores than ZooKeeper are refused by name.
+(BookKeeper's INSTANCEID, the names below /admin/clusters), not by how it is written; one that
+cannot be asked and is not written like ours fails. Other stores than ZooKeeper are refused by name.
 """
 
 from __future__ import annotations
@@ -146,7 +147,9 @@ def _compared(
 
 
 def check_rights(settings: Settings, metadata: ZooKeeperStore) -> Iterator[Finding]:
-    """What everybody may do to the nodes that publishing and releasing change; we send no identity."""
+    """What everybody may do to the nodes that publishing and releasing change; we send no
+    identity.
+    """
     root = settings.metadata.ledgers_root.rstrip("/")
     lacking = [
         (path, "".join(sorted(set(needed) - rights)))
@@ -175,7 +178,9 @@ def _some_topics(metadata: ZooKeeperStore) -> Iterator[tuple[str, str]]:
 
 
 def _as_zookeeper(theirs: str) -> str:
-    """`zookeeperServers` has no scheme; a BookKeeper service URI has `zk+hierarchical` or the like."""
+    """`zookeeperServers` has no scheme; a BookKeeper service URI has `zk+hierarchical` or the
+    like.
+    """
     text = theirs.removeprefix("metadata-store:")
     scheme, found, rest = text.partition("://")
     if found and scheme.startswith("zk+"):

@@ -1,4 +1,5 @@
-"""Doctor's questions about Spark's workers: one probe in every slot, and what it tells of its worker.
+"""Doctor's questions about Spark's workers: one probe in every slot, and what it tells of its
+worker.
 
 Owns: what a probe cannot know by itself, the addresses that bookies registered and an object with a
 fresh text by which a worker proves that it reaches the same bucket. That object lies below

@@ -85,6 +85,8 @@ class _AskedOnce:
 
 
 def asking_once(stack: Stack) -> Stack:
-    """The same stack for one report. Keeps what it reads of the store in memory, so not for scans."""
+    """The same stack for one report. Keeps what it reads of the store in memory, so not for
+    scans.
+    """
     objects = cast(ObjectStore, _AskedOnce(stack.objects))
     return replace(stack, objects=objects, book=RecordBook(objects, stack.instance))

@@ -1,9 +1,10 @@
-"""Why each ledger is not yet where policy wants it, for one ledger or a fleet, and the fleet's figures.
+"""Why each ledger is not yet where policy wants it, for one ledger or a fleet, and the fleet's
+figures.
 
-Reads only. Owns: `ledger why`, `topic backlog` and the asset tiering_backlog all come from here. Who
-names a topic gets its own policy level asked, too, which may have a broker load topics unless
-`loads_nothing` is given; a count of the fleet does not ask and loads nothing. Figures are always of all
-topics: a count over some of them would read as a drop.
+Reads only. Owns: `ledger why`, `topic backlog` and the asset tiering_backlog all come from here.
+Who names a topic gets its own policy level asked, too, which may have a broker load topics unless
+`loads_nothing` is given; a count of the fleet does not ask and loads nothing. Figures are always of
+all topics: a count over some of them would read as a drop.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def explain_backlog(
 def explain_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False) -> LedgerReason:
     """One ledger's reason, its topic's own policy level and the release gate included.
 
-    `loads_nothing` is that of explain_backlog. Reads the ledger's and its topic's keys alone, so that
-    other ledgers of the topic, which may use up a run's caps or the node's room first, say nothing.
+    `loads_nothing` is that of explain_backlog. Reads the ledger's and its topic's keys alone, so
+    that other ledgers of the topic, which may use up a run's caps or the node's room first, say
+    nothing.
 
     Raises:
         LedgerNotFoundError: neither tree nor any record knows it.

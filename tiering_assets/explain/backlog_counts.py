@@ -1,4 +1,6 @@
-"""Ledgers, bytes and the oldest age for each backlog reason. Counts add up: each ledger is in one."""
+"""Ledgers, bytes and the oldest age for each backlog reason. Counts add up: each ledger is in
+one.
+"""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 Reads only. Owns: four listings besides the survey's, and one reading of policies a namespace. A
 topic's own policy level makes a broker own its bundle and may load topics: asked on demand alone.
 
-Three questions cost a request per ledger: what BookKeeper says of one that is due, why an attempt was
-given up, and how a run failed that left no attempt. No more than READS_MAX are asked in one look;
-ledgers beyond it keep the reason that they have without. What the release gate says costs more, and
-is asked of single ledgers.
+Three questions cost a request per ledger: what BookKeeper says of one that is due, why an attempt
+was given up, and how a run failed that left no attempt. No more than READS_MAX are asked in one
+look; ledgers beyond it keep the reason that they have without. What the release gate says costs
+more, and is asked of single ledgers.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class BacklogLook:
         failed: Failures | None = None,
         ask_gate: AskGate | None = None,
     ) -> None:
-        """`failed` are those of the fleet without; `ask_gate` asks the release gate of due ledgers."""
+        """`failed` are those of the fleet without; `ask_gate` asks the release gate of due
+        ledgers.
+        """
         self._stack = stack
         self._policies = policies
         self._ask_topics = ask_topics

@@ -2,8 +2,8 @@
 
 Owns the list and the evidence; backlog_rules.py owns the order in which reasons are looked for.
 
-Two lists look alike and are not one. `Reason` in reasons.py is what one run says of a ledger that it
-was given and left; a ledger that no run was ever given has none of those. This list covers every
+Two lists look alike and are not one. `Reason` in reasons.py is what one run says of a ledger that
+it was given and left; a ledger that no run was ever given has none of those. This list covers every
 ledger at every moment, and `of_wait` says which of its reasons each wait of a run is.
 """
 
@@ -62,7 +62,9 @@ class Because:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What the last attempts, or runs without one, came to. Automation asks for no run before `next_try`; None without it."""
+    """What the last attempts, or runs without one, came to. Automation asks for no run before
+    `next_try`; None without it.
+    """
 
     error: str
     attempts: int
@@ -109,11 +111,11 @@ class TopicBlockers:
 class BacklogEvidence:
     """All that is looked at for one ledger. None means that nothing is known to speak for a reason.
 
-    `not_selected` and `selection` are the verdict of selection.py and its numbers; `wait` what a run
-    would say at once if it took the ledger up now; `missing` what the release gate wants and has not.
-    `goes_out_at` is when its topic is reloaded for what is proven, None where that is due.
-    `by_broker`: its topic names an attempt of which no record of ours exists. `damaged`: what to do,
-    where a check found the copy broken that its topic names.
+    `not_selected` and `selection` are the verdict of selection.py and its numbers; `wait` what a
+    run would say at once if it took the ledger up now; `missing` what the release gate wants and
+    has not. `goes_out_at` is when its topic is reloaded for what is proven, None where that is due.
+    `by_broker`: its topic names an attempt of which no record of ours exists. `damaged`: what to
+    do, where a check found the copy broken that its topic names.
     """
 
     state: LedgerState

@@ -1,9 +1,9 @@
 """Which of a ledger's reasons is the one: the closed list of rules, in their order.
 
 Owns: the first rule that applies gives the reason, and the last applies to everything, so no ledger
-has none and none has two. docs/states.md prints the rules; a test holds it to them. Facts about where
-a ledger is come before what a person said, that before what a policy says, and what costs a request
-a ledger comes last.
+has none and none has two. docs/states.md prints the rules; a test holds it to them. Facts about
+where a ledger is come before what a person said, that before what a policy says, and what costs a
+request a ledger comes last.
 """
 
 from __future__ import annotations

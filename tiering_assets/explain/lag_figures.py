@@ -23,7 +23,9 @@ from tiering_assets.look.ledger.states import LedgerState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """`copy`: lag while no broker reads a copy. `delete`: lag once due. `stuck`: time does not help."""
+    """`copy`: lag while no broker reads a copy. `delete`: lag once due. `stuck`: time does not
+    help.
+    """
 
     copy: bool = False
     delete: bool = False
@@ -74,7 +76,9 @@ _NEVER_COPIED = frozenset({LedgerState.OPEN, LedgerState.EXPIRED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What is counted of one ledger. `due_at` is when its deletion lag has passed, where it runs."""
+    """What is counted of one ledger. `due_at` is when its deletion lag has passed, where it
+    runs.
+    """
 
     topic: str
     namespace: str
@@ -114,7 +118,9 @@ class Figures:
 
     @property
     def verified_share(self) -> float | None:
-        """Certified and sound ledgers among those that brokers read from the bucket; None without any."""
+        """Certified and sound ledgers among those that brokers read from the bucket; None without
+        any.
+        """
         return self.verified / self.offloaded if self.offloaded else None
 
 

@@ -1,7 +1,8 @@
 """Why one ledger is no further, and what would move it, by the rules that its next step obeys.
 
-Reads only, and with `loads_nothing` has no broker load a topic. Owns: a question that could not be asked becomes a reason. Shadows,
-which are found by reading every topic, are looked for only where nothing else stands in the way.
+Reads only, and with `loads_nothing` has no broker load a topic. Owns: a question that could not be
+asked becomes a reason. Shadows, which are found by reading every topic, are looked for only where
+nothing else stands in the way.
 """
 
 from __future__ import annotations

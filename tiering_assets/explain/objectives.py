@@ -33,7 +33,9 @@ class Worst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedObjective:
-    """`figure` is the setting without `_max`; `worst` are the topics with most of it, worst first."""
+    """`figure` is the setting without `_max`; `worst` are the topics with most of it, worst
+    first.
+    """
 
     figure: str
     level: ObjectiveLevel

@@ -1,8 +1,8 @@
 """Every topic of the cluster and where its ledgers are, from metadata alone. Reads only.
 
 Owns: no broker is asked about a topic, so none is loaded, owned or created; whether one is loaded
-is not told. One read per topic, several at once, besides one listing of certificates and one reading
-of policies per namespace: ten thousand topics are a matter of seconds.
+is not told. One read per topic, several at once, besides one listing of certificates and one
+reading of policies per namespace: ten thousand topics are a matter of seconds.
 """
 
 from __future__ import annotations

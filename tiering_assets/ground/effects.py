@@ -1,16 +1,18 @@
-"""Every remote effect by name, once it is done: told to the log, and where a test may kill the process.
+"""Every remote effect by name, once it is done: told to the log, and where a test may kill the
+process.
 
-Owns: the list. A point that no step reaches, or that is not in the list, fails a test. The log has one
-line for each effect, which `-v` shows; where nobody listens, and with the environment variable unset,
-reaching a point costs two comparisons. The kill is SIGKILL to ourselves, so nothing is flushed, closed
-or cleaned up, exactly as when the machine loses power.
+Owns: the list. A point that no step reaches, or that is not in the list, fails a test. The log has
+one line for each effect, which `-v` shows; where nobody listens, and with the environment variable
+unset, reaching a point costs two comparisons. The kill is SIGKILL to ourselves, so nothing is
+flushed, closed or cleaned up, exactly as when the machine loses power.
 
 There is one point per gap: right after each effect, and none right before it, as nothing happens
-between one effect's "after" and the next one's "before" but reads. Before the first effect of a step
-there is nothing to leave behind. Where effects repeat (parts, outcomes, deletes) the point repeats
-with them, and `name:2` is its second time. Effects that a step shares with others have one name:
-claims (taken, renewed), parts and read-backs of an offload are also those of a heal. A record alone,
-as a hold or a pause is set, leaves nothing half done. docs/crash-points.md says what each leaves.
+between one effect's "after" and the next one's "before" but reads. Before the first effect of a
+step there is nothing to leave behind. Where effects repeat (parts, outcomes, deletes) the point
+repeats with them, and `name:2` is its second time. Effects that a step shares with others have one
+name: claims (taken, renewed), parts and read-backs of an offload are also those of a heal. A record
+alone, as a hold or a pause is set, leaves nothing half done. docs/crash-points.md says what each
+leaves.
 """
 
 from __future__ import annotations
@@ -100,9 +102,11 @@ _wanted = _Countdown(os.environ.get(VARIABLE, ""))
 def reach(
     point: str, *ledger_ids: int, topic: str | None = None, attempt: UUID | None = None
 ) -> None:
-    """Tell the log what was done, and die here if this is the point, and the time, that a test named.
+    """Tell the log what was done, and die here if this is the point, and the time, that a test
+    named.
 
-    `topic` is a managed-ledger name. Without ledgers the effect is one on a whole topic, or on none.
+    `topic` is a managed-ledger name. Without ledgers the effect is one on a whole topic, or on
+    none.
     """
     if _LOG.isEnabledFor(logging.INFO):
         _tell(point, ledger_ids, topic, attempt)
@@ -117,7 +121,9 @@ def reach(
 
 
 def _tell(point: str, ledger_ids: Sequence[int], ml_name: str | None, attempt: UUID | None) -> None:
-    """One line; with --log-format json its fields, too. Seconds are since the last one about the same."""
+    """One line; with --log-format json its fields, too. Seconds are since the last one about the
+    same.
+    """
     about = tuple(ledger_ids) or ml_name
     now = time.monotonic()
     before = _last.get(about)

@@ -4,12 +4,13 @@ Owns: every effect that publishes, marks, deletes, heals, sweeps, expires, forge
 the kinds of evidence that it stands on, and goes ahead only while each of them is younger than its
 bound. What was never asked is too old. Ages are of the moment *before* the question was asked, by a
 monotonic clock, so that neither a slow answer nor a clock that steps makes anything younger. Every
-byte of a ledger that is read alone is dated by the end: its length must not keep it waiting for ever.
+byte of a ledger that is read alone is dated by the end: its length must not keep it waiting for
+ever.
 
-The deletion lag (invariant I5) counts from the publication record twice: from the time the store gave
-it (Last-Modified, against the store's Date now) and from the time written in it (against our clock
-now). Both must have passed it, so that a step forward of either clock alone releases nothing. What was
-taken out and published again is a publication of its own.
+The deletion lag (invariant I5) counts from the publication record twice: from the time the store
+gave it (Last-Modified, against the store's Date now) and from the time written in it (against our
+clock now). Both must have passed it, so that a step forward of either clock alone releases nothing.
+What was taken out and published again is a publication of its own.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """When each kind of evidence was asked for last, in seconds of one process's monotonic clock."""
+    """When each kind of evidence was asked for last, in seconds of one process's monotonic
+    clock.
+    """
 
     asked_at_s: Mapping[Kind, float] = field(default_factory=dict)
 

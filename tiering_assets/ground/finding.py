@@ -1,4 +1,6 @@
-"""The answer to one question about what tierkeeper relies on: level, text, and what to do about it."""
+"""The answer to one question about what tierkeeper relies on: level, text, and what to do about
+it.
+"""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@
     [topics."persistent://public/default/orders"]
     tiering = "paused"
 
-Owns: a name that nobody knows is refused with the nearest known one, one field given under two names
-is refused, and so is what only Pulsar or our settings can say. Names are Pulsar's, as in its policies,
-in broker.conf and in PIP-17; MB are 1,048,576 bytes as in Pulsar. `disabled` and `paused` both mean
-no new copies; what is tiered stays readable. Of the file's word and those of people's pauses the
-strongest is in force (disabled over paused over enabled), and neither lifts the other's: inside the
-file the nearest level speaks, while of pauses each that covers the topic does.
+Owns: a name that nobody knows is refused with the nearest known one, one field given under two
+names is refused, and so is what only Pulsar or our settings can say. Names are Pulsar's, as in its
+policies, in broker.conf and in PIP-17; MB are 1,048,576 bytes as in Pulsar. `disabled` and `paused`
+both mean no new copies; what is tiered stays readable. Of the file's word and those of people's
+pauses the strongest is in force (disabled over paused over enabled), and neither lifts the other's:
+inside the file the nearest level speaks, while of pauses each that covers the topic does.
 """
 
 from __future__ import annotations
@@ -204,7 +204,9 @@ _STRONGEST_FIRST = (TieringMode.DISABLED, TieringMode.PAUSED, TieringMode.ENABLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseInForce:
-    """A pause that covers the topic. `scope` is topic, namespace or all; `text` says who and why."""
+    """A pause that covers the topic. `scope` is topic, namespace or all; `text` says who and
+    why.
+    """
 
     scope: str
     mode: TieringMode

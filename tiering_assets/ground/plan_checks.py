@@ -1,7 +1,8 @@
 """What every approved plan must be before any of it is carried out, whichever step made it.
 
-Owns: a plan is named by the digest of what it says, so what a person approved is what is carried out;
-and it is carried out only here, in the cluster and bucket that it was made for, and while it is young.
+Owns: a plan is named by the digest of what it says, so what a person approved is what is carried
+out; and it is carried out only here, in the cluster and bucket that it was made for, and while it
+is young.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def approved_body(body: object, where: object) -> tuple[Mapping[str, Any], str]:
 
 
 def require_valid(stack: Stack, plan: AnyPlan, *, age: timedelta, too_old: str) -> None:
-    """RefusedError for a plan of another place, and, saying `too_old`, for one that is no more young."""
+    """RefusedError for a plan of another place, and, saying `too_old`, for one that is no more
+    young.
+    """
     place = (plan.instance, plan.bucket)
     ours = (stack.instance, stack.settings.store.bucket)
     if place != ours:
@@ -54,6 +57,8 @@ def require_valid(stack: Stack, plan: AnyPlan, *, age: timedelta, too_old: str) 
 
 
 def require_not_ahead(stack: Stack, planned_at: datetime, *, age: timedelta) -> None:
-    """RefusedError for a plan that is dated later than our clocks may differ, as it would not age."""
+    """RefusedError for a plan that is dated later than our clocks may differ, as it would not
+    age.
+    """
     if age < -timedelta(seconds=stack.settings.publish.clock_skew_max_s):
         raise RefusedError(f"the plan is dated in the future, {planned_at}; check the clocks")

@@ -162,7 +162,9 @@ class RecordBook:
         return dict(self._listed(prefix))
 
     def filed_since(self, folder: str, since: datetime) -> list[str]:
-        """Keys of records that are filed by the hour and were written after `since`: one listing."""
+        """Keys of records that are filed by the hour and were written after `since`: one
+        listing.
+        """
         return self.keys_since(folder, since, begin=keys.filed_in(folder, since))
 
     def keys_since(self, prefix: str, since: datetime, *, begin: str = "") -> list[str]:
@@ -200,7 +202,9 @@ class RecordBook:
         return self._records.list()
 
     def is_readable(self, key: str) -> bool:
-        """Whether what lies there is a JSON object with its digest, if anything does: one request."""
+        """Whether what lies there is a JSON object with its digest, if anything does: one
+        request.
+        """
         try:
             stored = self._records.read(key)
         except FormatError:

@@ -1,7 +1,7 @@
 """The keys that the settings name, read from their files when a step needs them.
 
-Owns: a key that is configured and cannot be used is a SettingsError before anything is done, never a
-certificate without a signature, or a release without a check. No message shows a file's content.
+Owns: a key that is configured and cannot be used is a SettingsError before anything is done, never
+a certificate without a signature, or a release without a check. No message shows a file's content.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Everything a step may touch, in one value: the three truths, the broker, a runner and the clocks.
 
 Steps get a Stack and nothing else, so that a test can give them simulators which pass the same
-contract tests as the real clients, and so that nothing reads the environment half-way. Beside it: what
-one run need not ask for twice, and the one check of evidence's age by the stack's clock, called right
-before every effect that ground/evidence.py names.
+contract tests as the real clients, and so that nothing reads the environment half-way. Beside it:
+what one run need not ask for twice, and the one check of evidence's age by the stack's clock,
+called right before every effect that ground/evidence.py names.
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ class Stack:
         return writer_of(self.run_id)
 
     def spending_for(self, ml_name: str) -> AbstractContextManager[None]:
-        """Within it, what this process asks of store and bookies is taken from the topic's budgets."""
+        """Within it, what this process asks of store and bookies is taken from the topic's
+        budgets.
+        """
         return nullcontext() if self.rates is None else self.rates.of_topic(ml_name)
 
     @property

@@ -44,7 +44,9 @@ class BlockEncoder:
         self._next_id = 0
 
     def begin(self, plan: BlockPlan) -> None:
-        """Start a block; one left unfinished is dropped. The last `finish` result becomes invalid."""
+        """Start a block; one left unfinished is dropped. The last `finish` result becomes
+        invalid.
+        """
         if plan.block_length > len(self._view):
             self._view = memoryview(bytearray(plan.block_length))
         self._view[:HEADER_BYTES] = encode_block_header(
@@ -80,7 +82,8 @@ class BlockEncoder:
                 f"part {plan.part_number}: entries {first_entry_id} to {last} end at byte {end}"
                 f" of a block of {plan.block_length}"
             )
-        # The hot loop: everything it needs is local, everything it could get wrong is checked above.
+        # The hot loop: everything it needs is local, everything it could get wrong is checked
+        # above.
         view, pack_into, frame_bytes, entry_id = (
             self._view,
             FRAME.pack_into,

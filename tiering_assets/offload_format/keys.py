@@ -53,7 +53,9 @@ def index_key(uid: UUID, ledger_id: int) -> str:
 
 
 def parse_key(key: str) -> ObjectKey | None:
-    """What `key` names, or None when it is no V1 key (streaming objects and our records are not)."""
+    """What `key` names, or None when it is no V1 key (streaming objects and our records are
+    not).
+    """
     match = _KEY.fullmatch(key)
     if match is None or int(match[2]) > _LEDGER_ID_MAX:
         return None

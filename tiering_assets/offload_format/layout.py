@@ -12,8 +12,8 @@ A stored entry carries the payload bytes of the ledger up to and including it, s
 searched with O(log n) such point reads a block instead of reading every entry.
 
 The length in a ledger's metadata may be more than its entries hold: recovery takes it from the
-highest entry that any bookie has, and closes before one that was never acknowledged. Writers compute
-the last block with that length, as Pulsar's does; the difference is padding.
+highest entry that any bookie has, and closes before one that was never acknowledged. Writers
+compute the last block with that length, as Pulsar's does; the difference is padding.
 
 Refused, before anything is sent: a ledger without entries, lengths that contradict each other, and
 more blocks than an object may have parts.
@@ -34,7 +34,8 @@ from tiering_assets.offload_format.block import (
 from tiering_assets.resources.errors import IntegrityError, RefusedError
 
 INDEX_BYTES_MAX = 1024 * 1024
-"""More than any index object has: 1 MiB describes 50,000 blocks, and an object has 10,000 at most."""
+"""More than any index object has: 1 MiB describes 50,000 blocks, and an object has 10,000 at most.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """What can still be read of a damaged block, entry by entry. Proves nothing; tells what is lost.
 
 A broker finds a block by the index and then goes from frame to frame without looking at the block's
-header, so that is what is done here: an entry that no chain of frames leads to is lost. A payload is
-judged by Pulsar's own checksum where it carries one (magic 0x0e01, CRC32C over all that follows;
+header, so that is what is done here: an entry that no chain of frames leads to is lost. A payload
+is judged by Pulsar's own checksum where it carries one (magic 0x0e01, CRC32C over all that follows;
 broker entry metadata, magic 0x0e02, may come before it).
 """
 

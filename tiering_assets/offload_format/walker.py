@@ -1,7 +1,7 @@
 """The way back: the bytes of one block to its entries, in chunks of any size.
 
-Owns: every byte of the block is accounted for: header, frames with consecutive ids, and padding that
-repeats its pattern to the very end. Memory is bounded by the chunk at hand and one entry that
+Owns: every byte of the block is accounted for: header, frames with consecutive ids, and padding
+that repeats its pattern to the very end. Memory is bounded by the chunk at hand and one entry that
 crosses chunks, so that a block is never held whole.
 
 Padding begins where a whole frame cannot follow, where all expected entries were seen, or where a

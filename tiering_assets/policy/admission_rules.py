@@ -55,7 +55,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What runs of one job did lately: who is at work, and how often and when ledgers were tried."""
+    """What runs of one job did lately: who is at work, and how often and when ledgers were
+    tried.
+    """
 
     running: frozenset[int] = frozenset()
     unfinished_runs: int = 0
@@ -96,8 +98,8 @@ def worth_asking(batches: Sequence[Batch], limits: AutoSettings, *, queued: int)
 def pack(ready: Iterable[Ready], limits: AutoSettings, *, runs_max: int) -> list[Batch]:
     """Batches of at most the settings' ledgers and bytes, topics in the order given, ids in order.
 
-    What does not fit `runs_max` batches is left for later. A topic starts a new batch where it would
-    not fit the rest of one, but fits a whole one.
+    What does not fit `runs_max` batches is left for later. A topic starts a new batch where it
+    would not fit the rest of one, but fits a whole one.
     """
     batches: list[Batch] = []
     current: list[Ready] = []

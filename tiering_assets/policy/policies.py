@@ -1,8 +1,8 @@
 """The policy in force for each topic, read now: Pulsar's levels, tiering.toml and our settings.
 
 Reads only. Asking the topic level makes a broker own the topic's bundle and may have it load topics
-(see resources/pulsar/policies.py), so whoever relies on a topic that is not loaded looks before this
-is called, and whoever only looks reads with `loads_nothing`.
+(see resources/pulsar/policies.py), so whoever relies on a topic that is not loaded looks before
+this is called, and whoever only looks reads with `loads_nothing`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class Policies:
 def open_policies(stack: Stack, *, loads_nothing: bool = False) -> Iterator[Policies]:
     """One reading of policies and pauses, with the tiering.toml that the stack was opened with.
 
-    With `loads_nothing` the topic level is asked only where a broker owns the topic's bundle already.
+    With `loads_nothing` the topic level is asked only where a broker owns the topic's bundle
+    already.
     """
     pauses = partial(read_brakes, stack, PAUSE)
     reader = PolicyReader(stack.settings.broker, stack.metadata, loads_nothing=loads_nothing)

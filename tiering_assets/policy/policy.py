@@ -5,9 +5,9 @@ Owns: every field carries its value and where it came from. What a value means i
   it, so ours from tiering.toml applies; 0 selects every closed ledger;
 * the broker's deletion lag: not set means that the broker never deletes a bookie copy; it is never
   the lag that we wait, which is release.deletion_lag_s (local retention, in Kafka's words);
-* retention, both tiers together: -1 is unlimited, 0 keeps nothing that is acknowledged; TTL 0 is none.
-What cannot be is refused with both values (see policy_rules.py). A level that could not be asked makes
-every field below it uncertain, and then nothing may be published or released.
+* retention, both tiers together: -1 is unlimited, 0 keeps nothing that is acknowledged; TTL 0 is
+none. What cannot be is refused with both values (see policy_rules.py). A level that could not be
+asked makes every field below it uncertain, and then nothing may be published or released.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ T = TypeVar("T", int, float, str)
 
 
 class Origin(StrEnum):
-    """Where a value came from. UNSET: no level sets it. UNKNOWN: a level that might was not asked."""
+    """Where a value came from. UNSET: no level sets it. UNKNOWN: a level that might was not
+    asked.
+    """
 
     TOPIC = "topic"
     NAMESPACE = "namespace"
@@ -195,7 +197,9 @@ def _mode(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRow:
-    """One field as people see it. `value` is as set, None where nothing is; `meaning` explains it."""
+    """One field as people see it. `value` is as set, None where nothing is; `meaning` explains
+    it.
+    """
 
     name: str
     value: int | float | str | None

@@ -85,8 +85,8 @@ class ListedLedger:
 class Selection:
     """About one ledger. Selected where `by` names at least one threshold.
 
-    `bytes_from_here` is the running sum, this ledger included; `age_ms` the time since closing, which
-    is negative where clocks differ. Both are None for a ledger that is not counted.
+    `bytes_from_here` is the running sum, this ledger included; `age_ms` the time since closing,
+    which is negative where clocks differ. Both are None for a ledger that is not counted.
     """
 
     ledger_id: int

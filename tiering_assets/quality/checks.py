@@ -1,4 +1,5 @@
-"""The expectations that every index object must meet, as one table; and what such tables are made of.
+"""The expectations that every index object must meet, as one table; and what such tables are made
+of.
 
 Owns which columns of the index frame are compared and how. Each check has a damage that it alone
 reports, so none repeats another; a unit test holds one such damage per line. A value that could not
@@ -115,7 +116,9 @@ CHECKS_BY_NAME: Final = {check.name: check for check in CHECKS}
 
 
 def suite_json() -> dict[str, Any]:
-    """The table as a Great Expectations suite; `meta.check` names the check an expectation is of."""
+    """The table as a Great Expectations suite; `meta.check` names the check an expectation is
+    of.
+    """
     return rendered(SUITE_NAME, CHECKS)
 
 

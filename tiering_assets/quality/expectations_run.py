@@ -51,8 +51,8 @@ def run_suite(suite: Mapping[str, Any], frame: pd.DataFrame) -> list[Expectation
     """Validate the frame once. `suite` is a Great Expectations suite as JSON has it.
 
     Raises:
-        SettingsError: no expectation, or one that judges the batch rather than its rows or tolerates
-            some wrong ones: either way a ledger's result would depend on its neighbours.
+        SettingsError: no expectation, or one that judges the batch rather than its rows or
+            tolerates some wrong ones: either way a ledger's result would depend on its neighbours.
         Exception: whatever the library raises for a suite that it cannot build.
     """
     with _LOCK:

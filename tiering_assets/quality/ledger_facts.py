@@ -30,10 +30,10 @@ class TopicFacts:
     """What is the same for all ledgers of a topic.
 
     `ledgers` is its list in the order given, `published` the ids that confirmed publications name.
-    `bucket` is ours, `store_now` the store's clock, and `skew_s` the seconds that a clock of ours may
-    be off it. `place_differs` says where brokers would look instead of our bucket, `cannot_read`
-    names the brokers whose offload driver is not ours, and `left_alone` says why the topic is not
-    reloaded now.
+    `bucket` is ours, `store_now` the store's clock, and `skew_s` the seconds that a clock of ours
+    may be off it. `place_differs` says where brokers would look instead of our bucket,
+    `cannot_read` names the brokers whose offload driver is not ours, and `left_alone` says why the
+    topic is not reloaded now.
     """
 
     ml_name: str
@@ -52,7 +52,8 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFacts:
-    """One ledger: its context in the list, BookKeeper's facts, the records of its attempt, its objects.
+    """One ledger: its context in the list, BookKeeper's facts, the records of its attempt, its
+    objects.
 
     `data_reads` and `index_reads` say whether a GET of either answers now, `index_sha256` is of the
     index object's bytes, and `index_agrees` says that these decode to what the certificate has.

@@ -26,7 +26,9 @@ SETTING: Final = "quality.suites"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserSuite:
-    """One file; its name is `user/` and the file's without ending, `digest` the SHA-256 of its bytes."""
+    """One file; its name is `user/` and the file's without ending, `digest` the SHA-256 of its
+    bytes.
+    """
 
     name: str
     digest: str

@@ -2,9 +2,9 @@
 
 Owns: attempt -> certificate -> outcome -> publication -> release intent -> release, each naming the
 digest of the one before it and repeating its facts. The release gate asks whether the first four
-hold, who releases or audits is told which does not. A record that is not there is for them to judge.
-`tools/check_bucket.py` and the expectation suites judge the same by code of their own, on purpose
-(docs/decisions/0017). Pure.
+hold, who releases or audits is told which does not. A record that is not there is for them to
+judge. `tools/check_bucket.py` and the expectation suites judge the same by code of their own, on
+purpose (docs/decisions/0017). Pure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Link(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokenLink:
-    """What is wrong with a link: `what` a record says, what the one before it has, and what it has."""
+    """What is wrong with a link: `what` a record says, what the one before it has, and what it
+    has.
+    """
 
     kind: Link
     what: str

@@ -12,7 +12,8 @@ from tiering_assets.records.writer import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFailure:
-    """Runs in a row failed at the ledger and left no attempt that would tell; gone once it moves on.
+    """Runs in a row failed at the ledger and left no attempt that would tell; gone once it moves
+    on.
 
     `error` is cut, `error_class` its class in resources/errors.py; times are by the writer's clock.
     """

@@ -1,8 +1,9 @@
-"""What a key below `tierkeeper/<instance>/` is: a record's, or a stray that somebody else put there.
+"""What a key below `tierkeeper/<instance>/` is: a record's, or a stray that somebody else put
+there.
 
-Owns: every key that keys.py can make has exactly one kind here, by a test that makes them all. A stray,
-such as the zero-byte "folder" of an S3 console, is no record: nothing is read from it and nothing
-follows from it. A record's key with content that cannot be read is no stray: it is damaged.
+Owns: every key that keys.py can make has exactly one kind here, by a test that makes them all. A
+stray, such as the zero-byte "folder" of an S3 console, is no record: nothing is read from it and
+nothing follows from it. A record's key with content that cannot be read is no stray: it is damaged.
 """
 
 from __future__ import annotations

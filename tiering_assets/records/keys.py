@@ -139,7 +139,9 @@ def canary(ml_name: str) -> str:
 
 
 def filed_in(folder: str, hour: datetime) -> str:
-    """What is counted by the hour is filed by the store's clock: one listing from there on counts."""
+    """What is counted by the hour is filed by the store's clock: one listing from there on
+    counts.
+    """
     return f"{folder}{hour:%Y-%m-%dT%H}/"
 
 

@@ -109,7 +109,9 @@ class SuiteResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """Ed25519 over the record's canonical bytes without `signature` and `digest`; see signature.py."""
+    """Ed25519 over the record's canonical bytes without `signature` and `digest`; see
+    signature.py.
+    """
 
     key_id: str
     value: str
@@ -120,10 +122,10 @@ class Certificate:
     """Written only after every byte was read back and found equal to what the bookies served.
 
     `data.sha256` is the SHA-256 over the blocks' SHA-256 digests in order (blocks are verified in
-    parallel); `index.sha256` is of the index object's bytes. `seconds` is the time tasks spent reading
-    this ledger back, `copy_seconds` copying it (None when another run copied it). `replicas_agreed` is
-    of a ledger whose entries carry no digest: each was given alike by so many replicas at least; 1
-    where its write quorum is 1, so that one bookie's word is all there is.
+    parallel); `index.sha256` is of the index object's bytes. `seconds` is the time tasks spent
+    reading this ledger back, `copy_seconds` copying it (None when another run copied it).
+    `replicas_agreed` is of a ledger whose entries carry no digest: each was given alike by so many
+    replicas at least; 1 where its write quorum is 1, so that one bookie's word is all there is.
     """
 
     kind: ClassVar[str] = "tierkeeper/certificate/1"
@@ -317,7 +319,9 @@ class HoldLift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRelease:
-    """A ledger that a plan releases, and the proof that it goes by. `age_s` is since publication."""
+    """A ledger that a plan releases, and the proof that it goes by. `age_s` is since
+    publication.
+    """
 
     ledger_id: int
     ml_name: str

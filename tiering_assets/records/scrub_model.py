@@ -21,7 +21,8 @@ class EntryRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A broker's own copy was found broken, twice in a row; gone once every byte was read well again.
+    """A broker's own copy was found broken, twice in a row; gone once every byte was read well
+    again.
 
     Copies of ours are quarantined instead. `found_by` is the command or job.
     """

@@ -1,7 +1,7 @@
 """Signatures and digests of records: who certified it, and whether its bytes are as written.
 
-Owns: `digest` is SHA-256 over a record's canonical bytes without that field, so that damage shows in
-a record that no later one names. `signature` is Ed25519 over the canonical bytes without either
+Owns: `digest` is SHA-256 over a record's canonical bytes without that field, so that damage shows
+in a record that no later one names. `signature` is Ed25519 over the canonical bytes without either
 field: unknown fields of a newer writer are signed and verified, too. A digest proves nothing
 against somebody who can write to the bucket; a signature does.
 

@@ -137,11 +137,12 @@ class ForgetPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """Written when the ledger of a published copy was seen to be gone, in two reads of its topic's node.
+    """Written when the ledger of a published copy was seen to be gone, in two reads of its topic's
+    node.
 
-    By it an audit knows that the copy's objects may be missing. `fate` says what became of the ledger.
-    `node_czxid` is that of the node in both reads, None where there was none. `gone` counts the copies
-    that the same look saw gone first, of `fleet` attempts: too many at once are no trim.
+    By it an audit knows that the copy's objects may be missing. `fate` says what became of the
+    ledger. `node_czxid` is that of the node in both reads, None where there was none. `gone` counts
+    the copies that the same look saw gone first, of `fleet` attempts: too many at once are no trim.
     """
 
     kind: ClassVar[str] = "tierkeeper/removal/1"

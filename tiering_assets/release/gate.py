@@ -37,7 +37,9 @@ class SuitesSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseEvidence:
-    """Everything the gate judges, as it was gathered. None means "not there" or "could not be learned"."""
+    """Everything the gate judges, as it was gathered. None means "not there" or "could not be
+    learned".
+    """
 
     topic: TopicFacts
     copy: CopyFacts

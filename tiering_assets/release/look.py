@@ -1,9 +1,10 @@
 """One ledger and its topic as they are now, for the release gate. Reads only.
 
-Owns: a second look asks everything again, and reads the index and the block headers again only where
-a HEAD shows another object than the one that they were read from. What is the same for all ledgers of
-a topic is asked once: holds each time, and what moves slowly and costs a question to every broker when
-half of its time is over. A fact that could not be learned stays None and makes the ledgers wait.
+Owns: a second look asks everything again, and reads the index and the block headers again only
+where a HEAD shows another object than the one that they were read from. What is the same for all
+ledgers of a topic is asked once: holds each time, and what moves slowly and costs a question to
+every broker when half of its time is over. A fact that could not be learned stays None and makes
+the ledgers wait.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Delete bookie copies of published ledgers, or say why not. design section 6.3.
 
-The order is the contract: fresh evidence, decision, intent records, every byte
-read again where no key vouches for the certificates (release_reread.py), one change of the topic
-(topic_change.py: marks, confirmed unload, first and last entry read through the broker), fresh read
-and re-check of the node, one transaction that deletes the ledger nodes only if the topic's node is
-still that version, release records. A crash between any two leaves a ledger that the next run finishes, never one that is lost.
-Deleting before the broker has reloaded would stall its readers for ever.
+The order is the contract: fresh evidence, decision, intent records, every byte read again where no
+key vouches for the certificates (release_reread.py), one change of the topic (topic_change.py:
+marks, confirmed unload, first and last entry read through the broker), fresh read and re-check of
+the node, one transaction that deletes the ledger nodes only if the topic's node is still that
+version, release records. A crash between any two leaves a ledger that the next run finishes, never
+one that is lost. Deleting before the broker has reloaded would stall its readers for ever.
 """
 
 from __future__ import annotations

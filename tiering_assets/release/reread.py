@@ -1,16 +1,16 @@
 """Without a key, nobody vouches for a certificate: read every byte again before its source may go.
 
 Runs between the release intent and the first change of the topic, for all due ledgers at once, with
-the tasks and the decoder of the first verification: what the bookies serve now, and then the object,
-against that and its certificate. The object is read last, for it alone stays.
+the tasks and the decoder of the first verification: what the bookies serve now, and then the
+object, against that and its certificate. The object is read last, for it alone stays.
 
 Some ledgers are read at a time (CHUNK_BYTES), as long as the first of them will still count as read
 when the next chunk is; the others wait for the next run. Each counts as old as the beginning of its
 chunk's reading; one that is a chunk of its own as the end of it, or a long one would never go.
 
 Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
-nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must be
-signed, and with release.reread_without_key = false.
+nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must
+be signed, and with release.reread_without_key = false.
 """
 
 from __future__ import annotations

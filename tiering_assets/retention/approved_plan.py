@@ -1,8 +1,8 @@
 """Plans that a person approves between the run that records them and the run that carries them out.
 
-Owns: what a plan names goes only while the plan may be carried out (ground/plan_checks.py) and nothing
-is held, and of it only what is judged once more, by what is so right before each delete: what was
-judged for the whole plan may be old.
+Owns: what a plan names goes only while the plan may be carried out (ground/plan_checks.py) and
+nothing is held, and of it only what is judged once more, by what is so right before each delete:
+what was judged for the whole plan may be old.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def approved_plan(stack: Stack, kind: type[P], key: str, *, made_by: str) -> Sto
 def carry_out(
     stack: Stack, found: Iterable[T], again: Callable[[T], T | None], delete: Callable[[T], T]
 ) -> list[T]:
-    """Each with what became of it. `again` judges it anew: None where its topic lists its ledger."""
+    """Each with what became of it. `again` judges it anew: None where its topic lists its
+    ledger.
+    """
     return [_carry_out(stack, seen, again, delete) for seen in found]
 
 

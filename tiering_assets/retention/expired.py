@@ -1,10 +1,12 @@
-"""Published copies whose ledgers retention or a topic's deletion took: plan, then delete the objects.
+"""Published copies whose ledgers retention or a topic's deletion took: plan, then delete the
+objects.
 
 The order is the contract: bucket listed, metadata read, decided, the plan recorded as the intent;
 later, with a person's approval, all of that again from scratch, right before each delete, then the
-planned versions of the objects are deleted and the record `swept` is written. Versions that the store
-would not delete are tried again in the same way, by a plan that names them. Brokers delete such objects themselves; these are those that they left.
-Records stay: they are how people see what happened, and follow later (forget.py).
+planned versions of the objects are deleted and the record `swept` is written. Versions that the
+store would not delete are tried again in the same way, by a plan that names them. Brokers delete
+such objects themselves; these are those that they left. Records stay: they are how people see what
+happened, and follow later (forget.py).
 """
 
 from __future__ import annotations

@@ -55,7 +55,9 @@ class TopicNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgingTopic:
-    """One topic's answer. `place` is None where no broker was asked; `error` says why there is none."""
+    """One topic's answer. `place` is None where no broker was asked; `error` says why there is
+    none.
+    """
 
     ml_name: str
     node: TopicNode | None = None
@@ -86,8 +88,8 @@ def survey_expiry(
 ) -> list[AgingTopic]:
     """What is due when, of the named topics with their own policies, or of all user topics.
 
-    A topic that cannot be read is an answer with an `error`. With `loads_nothing` a topic's own policy is
-    asked only where a broker owns its bundle.
+    A topic that cannot be read is an answer with an `error`. With `loads_nothing` a topic's own
+    policy is asked only where a broker owns its bundle.
     """
     names = sorted(stack.topics.iter_managed_ledgers() if ml_names is None else ml_names)
     ours = [name for name in names if never_touched(name, {}) is None]
@@ -162,7 +164,9 @@ def read_node(stack: Stack, ml_name: str) -> TopicNode | None:
 
 
 def _read(stack: Stack, ml_name: str, topic: Topic | TierkeeperError | None) -> AgingTopic | None:
-    """A topic whose list was just read, with its cursors. None for one that is not ours to touch."""
+    """A topic whose list was just read, with its cursors. None for one that is not ours to
+    touch.
+    """
     try:
         if isinstance(topic, TierkeeperError):
             raise topic

@@ -1,4 +1,5 @@
-"""What retention and TTL let go of a topic, and when: the broker's own rule, from metadata alone. Pure.
+"""What retention and TTL let go of a topic, and when: the broker's own rule, from metadata alone.
+Pure.
 
 Owns: nothing is called overdue that a broker which loads the topic would not trim. Source: Pulsar
 4.0 ManagedLedgerImpl.internalTrimLedgers and PersistentMessageExpiryMonitor. From the oldest ledger
@@ -36,7 +37,9 @@ class Kept(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryLimits:
-    """Retention and TTL in force, as Pulsar has them: negative retention is unlimited, TTL 0 none."""
+    """Retention and TTL in force, as Pulsar has them: negative retention is unlimited, TTL 0
+    none.
+    """
 
     minutes: int
     megabytes: int
@@ -68,7 +71,9 @@ class DurableCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerExpiry:
-    """`due_at_ms` is when retention time alone lets go of a RETAINED ledger; None is never or unknown."""
+    """`due_at_ms` is when retention time alone lets go of a RETAINED ledger; None is never or
+    unknown.
+    """
 
     ledger_id: int
     bytes: int
@@ -78,7 +83,8 @@ class LedgerExpiry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TtlBacklog:
-    """Closed ledgers with messages of one subscription that are all past their TTL, yet not expired.
+    """Closed ledgers with messages of one subscription that are all past their TTL, yet not
+    expired.
 
     At least so many: messages of later ledgers may be past it, too. `entries` were not consumed.
     """
@@ -110,7 +116,9 @@ class TopicExpiry:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the oldest ledger that only retention keeps goes by its age; None is never or unknown."""
+        """When the oldest ledger that only retention keeps goes by its age; None is never or
+        unknown.
+        """
         retained = self.of(Kept.RETAINED)
         return retained[0].due_at_ms if retained else None
 
@@ -186,7 +194,9 @@ def _consumed_below(ledgers: Sequence[AgingLedger], cursors: Sequence[DurableCur
 
 
 def _slowest(cursors: Sequence[DurableCursor]) -> tuple[str, ...]:
-    """Names of the cursors that are furthest behind; those of unknown position before all others."""
+    """Names of the cursors that are furthest behind; those of unknown position before all
+    others.
+    """
     unknown = [cursor.name for cursor in cursors if cursor.mark_delete is None]
     if unknown:
         return tuple(sorted(unknown))

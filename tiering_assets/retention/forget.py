@@ -37,7 +37,8 @@ from tiering_assets.retention.approved_plan import (
 from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay
 
 LEDGERS_MAX = 10_000  # of one plan, so that it stays a record
-# Attempts come last. Plans, publications, lifts and what is counted by the hour are no one ledger's.
+# Attempts come last. Plans, publications, lifts and what is counted by the hour are no one
+# ledger's.
 _BY_ATTEMPT = (
     "scrubs",
     "damage",
@@ -234,7 +235,9 @@ class _ForgetLook:
 
 
 def _list_records(stack: Stack) -> Iterator[tuple[int, str, datetime]]:
-    """(ledger id, key, when stored) of claim, failure and every attempt's records, attempts last."""
+    """(ledger id, key, when stored) of claim, failure and every attempt's records, attempts
+    last.
+    """
     for folder in ("claims", "failures", *_BY_ATTEMPT):
         for key, summary in stack.book.listed(f"{folder}/"):
             yield int(key.split("/")[1].removesuffix(".json")), key, summary.last_modified

@@ -104,7 +104,9 @@ def load_overdue(
 
 
 def _find_idle(stack: Stack, suspects: list[AgingTopic]) -> dict[str, bool | None]:
-    """True where nobody has the topic loaded, False where somebody has, None where it is not known."""
+    """True where nobody has the topic loaded, False where somebody has, None where it is not
+    known.
+    """
     idle: dict[str, bool | None] = {}
     unsure = []
     for one in suspects:

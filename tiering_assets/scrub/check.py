@@ -1,9 +1,10 @@
 """One look at one attempt's objects, shallow or deep, whoever wrote them. Reads only.
 
-Owns: a difference is a finding, an outage is an error that says nothing about the objects. Certified
-objects are compared with their certificate; those that a broker's offloader wrote with the ledger
-metadata in their own index, with what the topic lists, and while they live with the bookies, entry
-by entry. Nothing here decides whether a finding still counts: scrub/scrub.py reads metadata again.
+Owns: a difference is a finding, an outage is an error that says nothing about the objects.
+Certified objects are compared with their certificate; those that a broker's offloader wrote with
+the ledger metadata in their own index, with what the topic lists, and while they live with the
+bookies, entry by entry. Nothing here decides whether a finding still counts: scrub/scrub.py reads
+metadata again.
 """
 
 from __future__ import annotations

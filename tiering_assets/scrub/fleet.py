@@ -23,7 +23,9 @@ Pair = tuple[int, UUID]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """`replaced` are healed ledgers, each with the broken attempts that a sound one took over from."""
+    """`replaced` are healed ledgers, each with the broken attempts that a sound one took over
+    from.
+    """
 
     candidates: tuple[Candidate, ...]
     replaced: Mapping[int, tuple[UUID, ...]]

@@ -3,8 +3,9 @@
 Owns: a broken context is overwritten only by a certified attempt, in one compare-and-set that names
 exactly the broken uid, followed by one unload and a rehearsal for all ledgers of a topic. The new
 copy keeps the old one's offsets wherever those are known. The old objects stay where they are: a
-sweep takes them, ours and a broker's, an hour after the confirmed reload at the earliest. Safe to run again
-after a crash anywhere: what is certified is not copied again, what is written is confirmed.
+sweep takes them, ours and a broker's, an hour after the confirmed reload at the earliest. Safe to
+run again after a crash anywhere: what is certified is not copied again, what is written is
+confirmed.
 """
 
 from __future__ import annotations

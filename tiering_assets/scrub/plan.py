@@ -77,7 +77,9 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueLook:
-    """One thing to do: `bytes_max` of the data object may be read, which is 0 for a shallow look."""
+    """One thing to do: `bytes_max` of the data object may be read, which is 0 for a shallow
+    look.
+    """
 
     candidate: Candidate
     depth: Depth
@@ -157,7 +159,9 @@ def to_heal(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 def plan_scrub(
     candidates: Sequence[Candidate], *, now: datetime, intervals: Intervals, budget: RunBudget
 ) -> ScrubPlan:
-    """What a run with this budget would do, by estimates; a copy that will be healed is not read."""
+    """What a run with this budget would do, by estimates; a copy that will be healed is not
+    read.
+    """
     heal = to_heal(candidates)
     healing = {(c.ledger_id, c.uid) for c in heal}
     others = [c for c in candidates if (c.ledger_id, c.uid) not in healing]

@@ -2,7 +2,8 @@
 
 Owns: whatever is wrong with a worker's code is a row that names it, never an exception. This module
 alone travels by value (`by_value`), because a function of a module that a worker lacks fails before
-its first line. So it imports nothing of ours at its top, and its functions use the standard library.
+its first line. So it imports nothing of ours at its top, and its functions use the standard
+library.
 
 A frame that goes through `checked` needs a column `refusal`: one row of the output as JSON, written
 by the driver, into which a refused worker puts `error` and `error_class`.

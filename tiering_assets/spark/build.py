@@ -1,7 +1,7 @@
 """The code that workers run: which files it is, their hash, and the zip that carries them.
 
-Owns: the hash is of the files' contents, so that a checkout, an installed wheel and a shipped zip of
-the same code have the same one, and another code has another. Only the rooms that workers need
+Owns: the hash is of the files' contents, so that a checkout, an installed wheel and a shipped zip
+of the same code have the same one, and another code has another. Only the rooms that workers need
 count: a change of the command line makes no image of workers stale.
 """
 

@@ -1,7 +1,7 @@
 """A session with our code in it: what the runner and the doctor's probes start from.
 
-Owns: credentials reach local workers through the environment of the JVM; remote ones find their own.
-With `spark.code = ship` the code is sent once a session, and `spark.archive` with it.
+Owns: credentials reach local workers through the environment of the JVM; remote ones find their
+own. With `spark.code = ship` the code is sent once a session, and `spark.archive` with it.
 """
 
 from __future__ import annotations

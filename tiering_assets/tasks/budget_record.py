@@ -1,7 +1,7 @@
 """The wanted budgets as whoever spends reads them: one small object.
 
-Owns: reading is two requests where the store is well, which are set aside from the budget of requests
-beforehand (tasks/rate_budget.py). No record is as good as one without values.
+Owns: reading is two requests where the store is well, which are set aside from the budget of
+requests beforehand (tasks/rate_budget.py). No record is as good as one without values.
 """
 
 from __future__ import annotations

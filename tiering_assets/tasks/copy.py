@@ -1,8 +1,9 @@
 """Copy task: bookies -> digest check -> frames in a reused buffer -> one part of the upload.
 
 Owns: a part is sent only after every entry of its block passed its digest and the block's payload
-bytes equal the plan; one that an earlier run sent is not sent again if its checksum is right. One block is encoded while the one before it is being sent; there are two
-buffers, however large the ledger.
+bytes equal the plan; one that an earlier run sent is not sent again if its checksum is right. One
+block is encoded while the one before it is being sent; there are two buffers, however large the
+ledger.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ def _listed_before(
 ) -> str | None:
     """ETag of the same part from an earlier run; None when it has to be sent.
 
-    A store that lists no SHA-256 is believed by an ETag that is the body's MD5, as S3's is for a part
-    without a key of the customer's.
+    A store that lists no SHA-256 is believed by an ETag that is the body's MD5, as S3's is for a
+    part without a key of the customer's.
     """
     for part in task.listed:
         if part.part_number != block.part_number or part.size != len(body):

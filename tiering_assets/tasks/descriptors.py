@@ -84,7 +84,9 @@ class LedgerSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedPart:
-    """A part that an earlier run sent, as the store lists it. `sha256` is hex, empty if unlisted."""
+    """A part that an earlier run sent, as the store lists it. `sha256` is hex, empty if
+    unlisted.
+    """
 
     part_number: int
     size: int
@@ -123,9 +125,9 @@ class BlockTask:
 class BlockRow:
     """What one task says of one block. `error` is empty when all other fields are facts.
 
-    `sha256` is of the block's bytes (empty for READ_SOURCE, which frames nothing);
-    `entries_sha256` is the running digest over (id, length, payload) of its verified entries. `sent`
-    is False for a part that the store had already.
+    `sha256` is of the block's bytes (empty for READ_SOURCE, which frames nothing); `entries_sha256`
+    is the running digest over (id, length, payload) of its verified entries. `sent` is False for a
+    part that the store had already.
     """
 
     kind: TaskKind

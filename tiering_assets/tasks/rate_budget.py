@@ -1,12 +1,13 @@
-"""Rates that are never exceeded in any 10 s: one spender's share of a budget, as a bucket of tokens.
+"""Rates that are never exceeded in any 10 s: one spender's share of a budget, as a bucket of
+tokens.
 
-Owns the arithmetic. A budget is split into equal parts, one for every spender that may be at work at
-once; nobody lends. A part refills a bucket that begins empty, so that the next spender in the same
-place (a restarted worker) adds nothing to what the one before it spent. What has been taken and may
-still be on its way stays in the bucket as held, so the bucket never holds more than `burst`, and any
-10 s see at most burst + 10 s of refill (+ `aside`), which is the part's own bound.
-Refuses a budget whose part cannot carry the largest thing that is sent at once.
-Time is told by the caller. Sizes are bytes or requests, rates those per second.
+Owns the arithmetic. A budget is split into equal parts, one for every spender that may be at work
+at once; nobody lends. A part refills a bucket that begins empty, so that the next spender in the
+same place (a restarted worker) adds nothing to what the one before it spent. What has been taken
+and may still be on its way stays in the bucket as held, so the bucket never holds more than
+`burst`, and any 10 s see at most burst + 10 s of refill (+ `aside`), which is the part's own bound.
+Refuses a budget whose part cannot carry the largest thing that is sent at once. Time is told by the
+caller. Sizes are bytes or requests, rates those per second.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ def _chunks(task: BlockTask, block: BlockPlan, worker: Worker) -> Iterator[bytes
 def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     """Read the blocks' entry ranges from the bookies again and digest them.
 
-    Other replicas are preferred than those the copy was read from, where the ledger has them. Entries
-    without a digest are believed when their replicas agree.
+    Other replicas are preferred than those the copy was read from, where the ledger has them.
+    Entries without a digest are believed when their replicas agree.
     """
     reader = worker.reader(task)
     read = (

@@ -1,8 +1,9 @@
 """Copies that brokers read and that a check found broken: written down, so that everything knows.
 
 Owns: whoever finds damage has looked twice before it says so here, and the first to find it is told
-apart from all who find it again. A copy of ours is quarantined for good, which keeps its ledger on the
-bookies; a broker's is no attempt of ours, so it gets a record that a later good look takes away.
+apart from all who find it again. A copy of ours is quarantined for good, which keeps its ledger on
+the bookies; a broker's is no attempt of ours, so it gets a record that a later good look takes
+away.
 """
 
 from __future__ import annotations
@@ -58,12 +59,16 @@ def record_damage(desk: Desk, copy: Broken) -> bool:
 
 
 def damage_is_over(desk: Desk, ledger_id: int, uid: UUID) -> None:
-    """Every byte of a broker's copy was read well: what was found before was an outage or is mended."""
+    """Every byte of a broker's copy was read well: what was found before was an outage or is
+    mended.
+    """
     desk.book.delete(keys.damage(ledger_id, uid))
 
 
 def _attempt(desk: Desk, ledger_id: int, uid: UUID) -> Stored[Attempt] | None:
-    """The record of one of ours, None for a broker's. One that cannot be read proves nothing anyway."""
+    """The record of one of ours, None for a broker's. One that cannot be read proves nothing
+    anyway.
+    """
     try:
         return desk.book.read(Attempt, keys.attempt(ledger_id, uid))
     except FormatError:

@@ -1,4 +1,5 @@
-"""Verify certified objects again: every byte and the index, against the certificate and the bookies.
+"""Verify certified objects again: every byte and the index, against the certificate and the
+bookies.
 
 Reads only. Owns: a difference is a finding about the copy, an outage is an error that says nothing
 about it; the two are never mixed up. The same tasks and the same decoder as the first verification,
@@ -99,8 +100,8 @@ def index_facts(
 class Reverified:
     """What one ledger's objects hold now. No findings: every byte is as certified.
 
-    `with_source` is False where the bookies were not asked; `notes` say why. `new` says of findings that
-    nobody had recorded them before.
+    `with_source` is False where the bookies were not asked; `notes` say why. `new` says of findings
+    that nobody had recorded them before.
     """
 
     ledger_id: int

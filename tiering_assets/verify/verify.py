@@ -1,9 +1,10 @@
-"""Read every byte back, compare it with what the bookies served, certify. design section 6.1, step 5.
+"""Read every byte back, compare it with what the bookies served, certify. design section 6.1, step
+5.
 
 The order is the contract: HEAD both objects, read back with the independent decoder, read the
-bookies' digests (from the copy's rows, or from the bookies again when an earlier run copied), compare,
-expectation suite, HEAD again, certificate, signed where a key is configured (only if absent). A
-mismatch quarantines the attempt and nothing is ever published from it.
+bookies' digests (from the copy's rows, or from the bookies again when an earlier run copied),
+compare, expectation suite, HEAD again, certificate, signed where a key is configured (only if
+absent). A mismatch quarantines the attempt and nothing is ever published from it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ from tiering_assets.tasks.runner import split_task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToVerify:
-    """An attempt whose objects are in the bucket. `source_rows` is None when its copy's are lost."""
+    """An attempt whose objects are in the bucket. `source_rows` is None when its copy's are
+    lost.
+    """
 
     plan: LedgerPlan
     attempt: Stored[Attempt]

@@ -1,7 +1,8 @@
 """Verify copies again and write down what is broken: for the CLI and the Dagster job alike.
 
-Owns: the bits may have flipped on the way here, and a finding costs a copy, so damage is what two looks
-in a row find. Only a copy that stands is recorded: one that was replaced meanwhile is nobody's damage.
+Owns: the bits may have flipped on the way here, and a finding costs a copy, so damage is what two
+looks in a row find. Only a copy that stands is recorded: one that was replaced meanwhile is
+nobody's damage.
 """
 
 from __future__ import annotations

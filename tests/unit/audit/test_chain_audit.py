@@ -1,4 +1,6 @@
-"""The audit's judging over a whole simulated bucket: clean is silent, every damage is one of its kind."""
+"""The audit's judging over a whole simulated bucket: clean is silent, every damage is one of its
+kind.
+"""
 
 import json
 from datetime import datetime, timedelta

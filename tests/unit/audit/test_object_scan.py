@@ -113,7 +113,9 @@ def test_a_data_object_that_was_cut_loses_the_entries_behind_the_cut(bucket):
 
 
 def test_the_signature_of_a_brokers_truncation_has_its_name(bucket):
-    """As lab-measured: the index tells fewer bytes than the object has; the last block is padding."""
+    """As lab-measured: the index tells fewer bytes than the object has; the last block is
+    padding.
+    """
     index = bytearray(ONE.index())
     data = ONE.data()
     struct.pack_into(">q", index, 8, len(data))

@@ -1,4 +1,6 @@
-"""What is told of a pass over a topic's prefix: what is left, what another run did, what no waiting cures."""
+"""What is told of a pass over a topic's prefix: what is left, what another run did, what no waiting
+cures.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A batch tells one outcome per ledger; what waits goes along only when it is asked for, and may."""
+"""A batch tells one outcome per ledger; what waits goes along only when it is asked for, and
+may.
+"""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,6 @@
-"""Messages come out of Pulsar entries as they went in, and any other order or byte changes the hash."""
+"""Messages come out of Pulsar entries as they went in, and any other order or byte changes the
+hash.
+"""
 
 import struct
 

@@ -1,4 +1,6 @@
-"""The figures of starting a process: what was promised of them, and that the page tells the same."""
+"""The figures of starting a process: what was promised of them, and that the page tells the
+same.
+"""
 
 import json
 import re

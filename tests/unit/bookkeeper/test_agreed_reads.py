@@ -1,4 +1,6 @@
-"""Entries without a digest are believed when at least two replicas give them alike, and none otherwise."""
+"""Entries without a digest are believed when at least two replicas give them alike, and none
+otherwise.
+"""
 
 from __future__ import annotations
 

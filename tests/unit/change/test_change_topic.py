@@ -1,4 +1,6 @@
-"""One reload serves what a topic is due; neither half holds the other up, and none is told what was not done."""
+"""One reload serves what a topic is due; neither half holds the other up, and none is told what was
+not done.
+"""
 
 import pytest
 
@@ -94,7 +96,9 @@ def test_both_halves_go_out_with_one_reload(scene, waiting, told):
 
 
 def test_a_topic_that_nobody_has_loaded_stays_so(scene, waiting, told):
-    """Though the gate of the first half has asked for its policies, after which its bundle is owned."""
+    """Though the gate of the first half has asked for its policies, after which its bundle is
+    owned.
+    """
     scene.idle()
     results = tier(scene, waiting, [0, 1])
     assert all(isinstance(one, Published) for one in results.published.values())

@@ -1,4 +1,6 @@
-"""What lies in the bucket now is the certified copy or is not; what was not looked at is neither."""
+"""What lies in the bucket now is the certified copy or is not; what was not looked at is
+neither.
+"""
 
 import pytest
 

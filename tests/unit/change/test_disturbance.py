@@ -94,7 +94,9 @@ def test_clocks_may_be_a_little_apart_at_both_ends(after_s, ours):
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=8, unique=True))
 def test_publishing_does_not_cause_publishing(minutes):
-    """Each unload seals one ledger; however many there were, they alone ask for one a day at most."""
+    """Each unload seals one ledger; however many there were, they alone ask for one a day at
+    most.
+    """
     disturbed = [NOW - timedelta(minutes=m) for m in minutes]
     closed = {i: at + timedelta(seconds=1) for i, at in enumerate(sorted(disturbed))}
     ours = sealed(closed, disturbed)

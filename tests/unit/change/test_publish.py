@@ -1,4 +1,6 @@
-"""Each fact that forbids a publication keeps its context out, alone; what may go is not held up by others."""
+"""Each fact that forbids a publication keeps its context out, alone; what may go is not held up by
+others.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -107,7 +109,9 @@ def set_lag(scene, seconds):
 def test_what_forbids_a_publication_does_not_forbid_to_replace_a_broken_copy(
     scene, proven, what, monkeypatch
 ):
-    """The broken context stands already, so that a sound copy in its place is the one thing that helps."""
+    """The broken context stands already, so that a sound copy in its place is the one thing that
+    helps.
+    """
     broken = publish(scene, {0: proven[0]})
     assert isinstance(broken[0], Published)
     uid = proven[0].record.uid
@@ -145,7 +149,9 @@ def test_a_topic_that_its_broker_does_not_list_is_not_published(scene, proven):
 
 
 def test_a_context_of_a_run_that_died_stays_where_its_copy_was_not_found_changed(scene, proven):
-    """Its objects cannot be looked at, as the store's name is another one: that says nothing of them."""
+    """Its objects cannot be looked at, as the store's name is another one: that says nothing of
+    them.
+    """
 
     def die():
         raise MetadataError("killed")
@@ -191,7 +197,9 @@ def test_with_a_canary_all_go_out_with_one_reload(scene, proven, told):
 
 
 def test_without_a_canary_one_that_waits_holds_up_no_other(scene, told):
-    """While the first is about to be published its broker offloads it; the second stands for all."""
+    """While the first is about to be published its broker offloads it; the second stands for
+    all.
+    """
     second = scene.fill(TOPIC, b"a longer entry", b"than those of the first")
     certificates = {i: scene.certify(i).certificate for i in (0, second)}
 

@@ -1,4 +1,6 @@
-"""A confirmed publication is recorded once, and a canary counts for the place that it was read from."""
+"""A confirmed publication is recorded once, and a canary counts for the place that it was read
+from.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A topic's change counts once it was read; what cannot be read is undone, and what is not ours stays."""
+"""A topic's change counts once it was read; what cannot be read is undone, and what is not ours
+stays.
+"""
 
 import pytest
 
@@ -77,7 +79,9 @@ def be_blind(scene):
 
 
 def test_what_a_loaded_topics_broker_cannot_read_is_taken_out_again(scene, proven):
-    """Though the namespace's canary stands: this broker's offloader may have lost its credentials."""
+    """Though the namespace's canary stands: this broker's offloader may have lost its
+    credentials.
+    """
     be_blind(scene)
     with pytest.raises(
         RefusedError, match=r"nothing was deleted, and readers are back on the book"

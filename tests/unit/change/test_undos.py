@@ -1,4 +1,6 @@
-"""An undo is done whatever the store of records says; what a broker may not know is written down and told."""
+"""An undo is done whatever the store of records says; what a broker may not know is written down
+and told.
+"""
 
 import pytest
 

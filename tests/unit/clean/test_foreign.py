@@ -1,4 +1,6 @@
-"""Whose the objects are that no attempt of ours made: a broker's, another instance's, or nobody's we know."""
+"""Whose the objects are that no attempt of ours made: a broker's, another instance's, or nobody's
+we know.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,6 @@
-"""What is left of a ledger goes when the ledger is gone, and the first thing that keeps it is told."""
+"""What is left of a ledger goes when the ledger is gone, and the first thing that keeps it is
+told.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -85,7 +85,9 @@ def test_a_listed_ledger_that_bookkeeper_does_not_have_closed_keeps_it(scene, le
 
 
 def offload_anew(scene, left):
-    """Another attempt of ours is published; the leavings' was given up, so that it is not taken up."""
+    """Another attempt of ours is published; the leavings' was given up, so that it is not taken
+    up.
+    """
     win_outcome(scene.stack, left, "abandon", reason="given up")
     assert scene.publish().certificate.record.uid != left.record.uid
 
@@ -167,7 +169,9 @@ def test_a_newer_proven_one_that_a_listing_leaves_out_waits_for_its_publication(
 
 
 def test_one_that_waits_for_a_topic_of_before_its_backup_may_go(scene):
-    """No publication is possible any more: the topic has another node than the one it was made for."""
+    """No publication is possible any more: the topic has another node than the one it was made
+    for.
+    """
     record = scene.certify().certificate.record
     scene.wait(10 * 86400)
     made_again_from_a_backup(scene)

@@ -1,4 +1,6 @@
-"""What a broker left goes while its ledger is closed, listed and named by nobody, and at no other time."""
+"""What a broker left goes while its ledger is closed, listed and named by nobody, and at no other
+time.
+"""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -26,7 +28,9 @@ PATH = managed_ledger_path(TOPIC)
 
 @pytest.fixture
 def scene():
-    """Its broker copied ledger 0 whole and died before its context was complete; noted, days ago."""
+    """Its broker copied ledger 0 whole and died before its context was complete; noted, days
+    ago.
+    """
     scene = Scene()
     scene.broker.offload(TOPIC, stops_after=1)
     clean_up(scene.process(), execute=True)

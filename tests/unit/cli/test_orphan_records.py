@@ -1,4 +1,6 @@
-"""`orphan records` over simulated servers: what is left of ledgers that a trim took, objects and all."""
+"""`orphan records` over simulated servers: what is left of ledgers that a trim took, objects and
+all.
+"""
 
 from dataclasses import replace
 

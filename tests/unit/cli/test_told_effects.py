@@ -1,4 +1,6 @@
-"""With -v each remote effect is a line: which, on which ledger, topic and attempt, and how long it took."""
+"""With -v each remote effect is a line: which, on which ledger, topic and attempt, and how long it
+took.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""`topic expiry` over simulated servers: a broker's answers by HTTP, and nothing loaded by looking."""
+"""`topic expiry` over simulated servers: a broker's answers by HTTP, and nothing loaded by
+looking.
+"""
 
 import json
 from contextlib import contextmanager

@@ -1,4 +1,6 @@
-"""`topic offload` and `topic offload-status` over simulated servers: words, documents, exit codes."""
+"""`topic offload` and `topic offload-status` over simulated servers: words, documents, exit
+codes.
+"""
 
 import json
 from contextlib import contextmanager

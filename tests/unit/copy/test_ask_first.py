@@ -1,4 +1,6 @@
-"""What a publication would refuse is refused before a byte is copied, where asking loads nothing."""
+"""What a publication would refuse is refused before a byte is copied, where asking loads
+nothing.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Copying: what an earlier run sent is used, what differs is sent again, and nobody else's is touched."""
+"""Copying: what an earlier run sent is used, what differs is sent again, and nobody else's is
+touched.
+"""
 
 from dataclasses import replace
 

@@ -76,7 +76,9 @@ def test_without_an_index_the_block_headers_do(stack, index):
 
 
 def test_a_truncated_copy_keeps_what_could_be_read(stack):
-    """A broker stopped before entry 2: an index entry for it, but no bytes that the index counts."""
+    """A broker stopped before entry 2: an index entry for it, but no bytes that the index
+    counts.
+    """
     sizes = [100, 100, 1000, 5]
     blocks = blocks_of(sizes)
     truncated = bytearray(encode_index(blocks[:2], b"m", blocks[2].offset))

@@ -1,7 +1,7 @@
 """What we write into Dagster's own tables was tried with these versions, and of these columns.
 
-tests/dagster/test_preview_api.py compares every row with the one that Dagster itself writes; this is
-what fails first, and without a server, when another Dagster is installed. docs/decisions/0015.
+tests/dagster/test_preview_api.py compares every row with the one that Dagster itself writes; this
+is what fails first, and without a server, when another Dagster is installed. docs/decisions/0015.
 """
 
 import tomllib

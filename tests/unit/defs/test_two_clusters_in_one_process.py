@@ -1,4 +1,6 @@
-"""Definitions are a value of the settings: two clusters in one process, and neither knows the other."""
+"""Definitions are a value of the settings: two clusters in one process, and neither knows the
+other.
+"""
 
 import ast
 from dataclasses import replace

@@ -1,7 +1,8 @@
 """Units and image run as a user who cannot write bytecode, so the installation has to.
 
 uv compiles nothing. Without bytecode a process compiles all that it imports at every start: Great
-Expectations takes 10.3 CPU seconds in place of 3.7. The compile steps are run here as they are written.
+Expectations takes 10.3 CPU seconds in place of 3.7. The compile steps are run here as they are
+written.
 """
 
 import os

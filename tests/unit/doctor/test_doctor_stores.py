@@ -1,4 +1,6 @@
-"""The broker's addresses against ours: refused by name, told apart by what lies there, never guessed."""
+"""The broker's addresses against ours: refused by name, told apart by what lies there, never
+guessed.
+"""
 
 from dataclasses import replace
 from typing import Any, cast

@@ -1,4 +1,5 @@
-"""The backlog's reasons from simulated servers: what records, nodes and policies make of each ledger.
+"""The backlog's reasons from simulated servers: what records, nodes and policies make of each
+ledger.
 
 At first no broker answers, as when a fleet is looked at while its brokers are away; then one that
 answers from a table. A real one answers in tests/stack/test_cli_backlog.py.

@@ -1,4 +1,6 @@
-"""A ledger's reason is true where records come, go, cannot be read, or are more than may be read."""
+"""A ledger's reason is true where records come, go, cannot be read, or are more than may be
+read.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A quiet simulated cluster that a test brings into the state it wants; the monitor judges every effect."""
+"""A quiet simulated cluster that a test brings into the state it wants; the monitor judges every
+effect.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Whoever finds a broken copy, everything knows of it, and one flipped bit on the way is no damage."""
+"""Whoever finds a broken copy, everything knows of it, and one flipped bit on the way is no
+damage.
+"""
 
 from dataclasses import replace
 

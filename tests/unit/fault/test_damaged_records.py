@@ -1,7 +1,7 @@
 """One damaged record, stray key or undecodable node stops nothing but what it is about.
 
-Two topics: `orders`, where one thing is wrong, and `other`, where everything goes on. Every folder of
-records is damaged once; a folder that nothing here damages fails the test.
+Two topics: `orders`, where one thing is wrong, and `other`, where everything goes on. Every folder
+of records is damaged once; a folder that nothing here damages fails the test.
 """
 
 from dataclasses import replace

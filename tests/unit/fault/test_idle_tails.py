@@ -1,4 +1,6 @@
-"""The ledger that our own unload closed is published, too, and publishing it closes no further one."""
+"""The ledger that our own unload closed is published, too, and publishing it closes no further
+one.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""What waits to be published goes out with a release's reload, unless it was tried and taken back."""
+"""What waits to be published goes out with a release's reload, unless it was tried and taken
+back.
+"""
 
 import pytest
 

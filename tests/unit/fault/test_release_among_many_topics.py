@@ -1,4 +1,6 @@
-"""A release in a cluster of 100,000 topics, on a metadata store that answers slowly, comes to its end."""
+"""A release in a cluster of 100,000 topics, on a metadata store that answers slowly, comes to its
+end.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""What the gate let go is proven again right before the delete; what changed since takes its mark back."""
+"""What the gate let go is proven again right before the delete; what changed since takes its mark
+back.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""Objects that went with their ledger are no loss once it is on record that the ledger is gone; all others are."""
+"""Objects that went with their ledger are no loss once it is on record that the ledger is gone; all
+others are.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""Every delete, a retried one too, is decided from scratch right before it; a waiting proof is no leftover."""
+"""Every delete, a retried one too, is decided from scratch right before it; a waiting proof is no
+leftover.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A conditional write that the client sent twice meets its own first try, and only that is excused."""
+"""A conditional write that the client sent twice meets its own first try, and only that is
+excused.
+"""
 
 from __future__ import annotations
 

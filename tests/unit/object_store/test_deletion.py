@@ -65,7 +65,9 @@ def test_what_a_listing_leaves_out_is_deleted_all_the_same(monkeypatch):
 
 
 def test_a_version_of_before_goes_by_its_name_with_the_markers_that_hide_it(monkeypatch):
-    """It was written while its bucket kept none; a plain delete would leave it, and another marker."""
+    """It was written while its bucket kept none; a plain delete would leave it, and another
+    marker.
+    """
     store = SimulatedObjectStore("b", versioning=True)
     went: list[str | None] = []
     before = ObjectVersion(version_id="null", size=3)

@@ -1,4 +1,6 @@
-"""Topic over namespace over broker over ours; which values mean off, none and unlimited; what is refused."""
+"""Topic over namespace over broker over ours; which values mean off, none and unlimited; what is
+refused.
+"""
 
 import pytest
 from hypothesis import given

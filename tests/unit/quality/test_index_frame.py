@@ -1,4 +1,6 @@
-"""The lenient reader agrees with what another decoder found in a broker's index, and never rounds."""
+"""The lenient reader agrees with what another decoder found in a broker's index, and never
+rounds.
+"""
 
 from dataclasses import replace
 

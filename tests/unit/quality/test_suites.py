@@ -159,7 +159,9 @@ def test_importing_the_room_imports_neither_great_expectations_nor_pandas():
 
 
 def test_a_program_without_a_file_can_judge_too():
-    """Runs that Dagster's daemon launches are `python -c`, which PySpark takes for a doctest run."""
+    """Runs that Dagster's daemon launches are `python -c`, which PySpark takes for a doctest
+    run.
+    """
     code = (
         "import pandas as pd\n"
         "from tiering_assets.quality.expectations_run import run_suite\n"

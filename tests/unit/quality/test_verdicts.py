@@ -1,4 +1,6 @@
-"""What the library says becomes a verdict: whatever was not evaluated has failed, with its reason."""
+"""What the library says becomes a verdict: whatever was not evaluated has failed, with its
+reason.
+"""
 
 import sys
 from types import SimpleNamespace

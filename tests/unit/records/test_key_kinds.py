@@ -1,4 +1,6 @@
-"""Every key that we make is a record's; what an S3 console or a person leaves beside them is none."""
+"""Every key that we make is a record's; what an S3 console or a person leaves beside them is
+none.
+"""
 
 import inspect
 from datetime import UTC, datetime

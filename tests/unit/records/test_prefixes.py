@@ -1,4 +1,6 @@
-"""What is listed of one ledger, topic or attempt is of no other, whose name only begins the same."""
+"""What is listed of one ledger, topic or attempt is of no other, whose name only begins the
+same.
+"""
 
 from uuid import UUID
 

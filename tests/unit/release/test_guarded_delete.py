@@ -150,7 +150,9 @@ def test_an_answer_that_was_lost_is_looked_up(ready, applied):
 
 
 def test_it_goes_in_the_session_that_looked(ready):
-    """A session that ended meanwhile is one in which a later write of another may have been seen."""
+    """A session that ended meanwhile is one in which a later write of another may have been
+    seen.
+    """
     stack = ready.scene.process("deleter")
     given = []
     really = stack.metadata.check_and_delete

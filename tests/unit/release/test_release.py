@@ -1,4 +1,6 @@
-"""A release begins only what may go, records what it begins, and finishes what an earlier run has begun."""
+"""A release begins only what may go, records what it begins, and finishes what an earlier run has
+begun.
+"""
 
 from dataclasses import replace
 

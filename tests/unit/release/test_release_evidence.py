@@ -1,4 +1,6 @@
-"""What the release gate is told of a ledger, fact by fact: nothing that is missing becomes good news."""
+"""What the release gate is told of a ledger, fact by fact: nothing that is missing becomes good
+news.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -363,7 +365,9 @@ def test_records_that_went_meanwhile_are_judged_anew(asker, scene, suites):
 
 
 def test_an_index_that_was_written_again_is_judged_anew(asker, scene, suites, due):
-    """The same bytes: only its time differs, and only what the index suite is told is another thing."""
+    """The same bytes: only its time differs, and only what the index suite is told is another
+    thing.
+    """
 
     def write_again():
         body, metadata = scene.world.objects.peek(due.index.key)

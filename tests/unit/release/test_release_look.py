@@ -1,4 +1,6 @@
-"""A look at one ledger: a second one in the same run reads again only what shows another version."""
+"""A look at one ledger: a second one in the same run reads again only what shows another
+version.
+"""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""What a release would do, told without doing it: finished, missing and busy ledgers each for what they are."""
+"""What a release would do, told without doing it: finished, missing and busy ledgers each for what
+they are.
+"""
 
 import pytest
 

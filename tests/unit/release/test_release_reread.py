@@ -1,4 +1,6 @@
-"""Read again before the source goes: only a copy that differs is quarantined; an outage says nothing of it."""
+"""Read again before the source goes: only a copy that differs is quarantined; an outage says
+nothing of it.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""What is the same for all ledgers of a topic: unknown is no good answer, and what is slow is asked once."""
+"""What is the same for all ledgers of a topic: unknown is no good answer, and what is slow is asked
+once.
+"""
 
 from collections import Counter
 

@@ -21,7 +21,9 @@ from tiering_assets.retention.expired import execute_expired, find_expired, plan
 
 
 class Trimmed:
-    """Ledger 0 was released and trimmed, and its objects are there; a plan is ready to be carried out."""
+    """Ledger 0 was released and trimmed, and its objects are there; a plan is ready to be carried
+    out.
+    """
 
     def __init__(self, seed=1):
         self.scene = Scene(seed)

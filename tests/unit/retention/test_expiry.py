@@ -1,4 +1,6 @@
-"""What is said of a topic's retention: of each ledger by what is so, and of no topic that is not ours."""
+"""What is said of a topic's retention: of each ledger by what is so, and of no topic that is not
+ours.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A topic is loaded only where nobody has it and nothing forbids it, and what became of it is told."""
+"""A topic is loaded only where nobody has it and nothing forbids it, and what became of it is
+told.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A broken copy is replaced by a proven one of its layout, or it says why not; nothing in between."""
+"""A broken copy is replaced by a proven one of its layout, or it says why not; nothing in
+between.
+"""
 
 from dataclasses import replace
 from uuid import UUID

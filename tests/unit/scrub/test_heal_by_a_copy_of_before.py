@@ -1,4 +1,6 @@
-"""A heal that was killed goes on with the copy that it had certified, while that is still what it was."""
+"""A heal that was killed goes on with the copy that it had certified, while that is still what it
+was.
+"""
 
 from hashlib import sha256
 
@@ -16,7 +18,9 @@ class _KilledError(Exception):
 
 @pytest.fixture
 def certified(monkeypatch):
-    """Ledger 0's copy is broken; a heal has certified another one and was killed before it published."""
+    """Ledger 0's copy is broken; a heal has certified another one and was killed before it
+    published.
+    """
     scene = Scene()
     published = scene.publish().certificate
     assert published is not None

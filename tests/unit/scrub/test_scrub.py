@@ -1,4 +1,6 @@
-"""A scrub reads as far as it may, counts what is found twice and still named, and heals what it can."""
+"""A scrub reads as far as it may, counts what is found twice and still named, and heals what it
+can.
+"""
 
 from dataclasses import replace
 from uuid import UUID
@@ -34,7 +36,9 @@ class Scrubbed(Copy):
         self.scene.wait(5)
 
     def scrub(self, *due, heal=True, **settings):
-        """With these looks due, in this order; what each saw, first looks of a broker's left out."""
+        """With these looks due, in this order; what each saw, first looks of a broker's left
+        out.
+        """
         stack = self.scene.process()
         changed = replace(
             stack.settings.scrub,

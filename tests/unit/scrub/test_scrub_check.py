@@ -1,4 +1,6 @@
-"""One look at a copy: what is wrong is found, what is right is not, and no more is read than may be."""
+"""One look at a copy: what is wrong is found, what is right is not, and no more is read than may
+be.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A sample of `make mutants`: mistakes in our own code that a few simulated schedules must notice."""
+"""A sample of `make mutants`: mistakes in our own code that a few simulated schedules must
+notice.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""What runs first in a worker, as Spark would run it: unpickled in a process that has none of our code."""
+"""What runs first in a worker, as Spark would run it: unpickled in a process that has none of our
+code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Block loops run without the cyclic collector, and memory stays within what docs/spark.md states."""
+"""Block loops run without the cyclic collector, and memory stays within what docs/spark.md
+states.
+"""
 
 from __future__ import annotations
 

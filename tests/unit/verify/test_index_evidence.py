@@ -1,4 +1,6 @@
-"""An index agrees with its certificate in digest, data size and table; each alone makes it differ."""
+"""An index agrees with its certificate in digest, data size and table; each alone makes it
+differ.
+"""
 
 from dataclasses import replace
 

@@ -60,8 +60,8 @@ def verify(
 
     Needs nothing but the store's settings, and sign.public_key_files if signatures are to count.
     Ends with 14 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
-    explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps its
-    bookie copy, if the credentials may write; nothing else is written.
+    explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps
+    its bookie copy, if the credentials may write; nothing else is written.
     """
     from tiering_assets.audit.audit import audit_bucket
 

@@ -40,12 +40,14 @@ def scan(
         ),
     ] = False,
 ) -> None:
-    """Find damaged and truncated offload objects, whoever wrote them. Reads every byte, writes none.
+    """Find damaged and truncated offload objects, whoever wrote them. Reads every byte, writes
+    none.
 
     Each is printed with its kind, the entries that it does not give, whether BookKeeper still has
     the ledger, and the next step. A broker's offloader truncates a ledger with an entry larger than
     its block and reports success: such objects are named as truncated. Needs no cluster; without
-    metadata.store it is unknown whether bookie copies live. Ends with 1 if anything is damaged or unread.
+    metadata.store it is unknown whether bookie copies live. Ends with 1 if anything is damaged or
+    unread.
     """
     from tiering_assets.audit.object_scan import ScanCounts, open_bucket, scan_objects
 

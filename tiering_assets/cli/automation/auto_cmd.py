@@ -48,8 +48,8 @@ def on(session: Session) -> None:
 def off(session: Session) -> None:
     """Turn automation off: write auto.enabled = false to the settings file.
 
-    It holds from the next tick of each sensor on, wherever the daemon runs with this file. Runs that
-    are queued or started go on; cancel them in the UI. What is tiered stays readable.
+    It holds from the next tick of each sensor on, wherever the daemon runs with this file. Runs
+    that are queued or started go on; cancel them in the UI. What is tiered stays readable.
     """
     path = _write(session, value=False)
     if session.as_json:

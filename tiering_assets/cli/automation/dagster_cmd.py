@@ -1,4 +1,6 @@
-"""`tierkeeper dagster`: the view of the ledgers rebuilt when DAGSTER_HOME is lost, and old runs pruned."""
+"""`tierkeeper dagster`: the view of the ledgers rebuilt when DAGSTER_HOME is lost, and old runs
+pruned.
+"""
 
 from __future__ import annotations
 

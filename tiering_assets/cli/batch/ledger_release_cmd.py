@@ -103,8 +103,8 @@ def release(
 ) -> None:
     """Delete the bookie copies of published ledgers, or say which would go and why not.
 
-    Without --execute nothing is changed; the gate asks brokers about the topics all the same, and one may
-    load them for it.
+    Without --execute nothing is changed; the gate asks brokers about the topics all the same, and
+    one may load them for it.
 
     Each ledger's evidence is gathered afresh and every condition must hold: certificate, objects,
     chain of records, lag by two clocks, holds, caps, replication. Safe to repeat.

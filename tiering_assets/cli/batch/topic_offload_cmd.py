@@ -101,11 +101,12 @@ def offload(
     The broker's offloadPrefix: the same ledgers, oldest first, never the open one, whatever the
     thresholds say. They are copied, verified and published by this command, which ends when each is
     done or waits; a ledger that waits is printed with its reason and is no failure. With --wait it
-    goes on until the first un-offloaded position is the wanted one, and ends with 1 when that is not
-    reached in time or a ledger needs a person. Safe to repeat.
+    goes on until the first un-offloaded position is the wanted one, and ends with 1 when that is
+    not reached in time or a ledger needs a person. Safe to repeat.
 
     With --dry-run nothing is written and no topic is loaded; without a position it means all closed
-    ledgers. Only with --keep-bytes above 0 is the broker of a loaded topic asked something. The time is an estimate, printed with what bounds it and where each figure comes from.
+    ledgers. Only with --keep-bytes above 0 is the broker of a loaded topic asked something. The
+    time is an estimate, printed with what bounds it and where each figure comes from.
     """
     if everything or topic is None:
         _dry_run_all(session, topic, before, keep_bytes, everything=everything, dry_run=dry_run)

@@ -24,7 +24,9 @@ def print_brakes(
     columns: Mapping[str, str],
     as_json: bool,
 ) -> None:
-    """`columns` name the fields of a Brake as this document has them; `mode` is there for pauses."""
+    """`columns` name the fields of a Brake as this document has them; `mode` is there for
+    pauses.
+    """
     rows = [{field: _cells(one)[column] for column, field in columns.items()} for one in found]
     if as_json:
         print_document(document, {plural: rows})

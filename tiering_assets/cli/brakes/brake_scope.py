@@ -1,4 +1,6 @@
-"""Which scope the options of a `hold` or `tiering` command mean: exactly one, or it is a usage error."""
+"""Which scope the options of a `hold` or `tiering` command mean: exactly one, or it is a usage
+error.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tierkeeper budget show|set`: upload, bookie-read and request rates, changed without a restart."""
+"""`tierkeeper budget show|set`: rates of uploads, bookie reads and requests, without a restart."""
 
 from __future__ import annotations
 

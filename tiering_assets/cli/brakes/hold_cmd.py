@@ -49,8 +49,8 @@ def set_hold(
     """Forbid the release of a ledger, of a topic, of a namespace, or of everything.
 
     Binds what tierkeeper deletes, from now on and in runs that have begun. What else can still
-    delete a topic's data is printed with it. A partitioned topic is held with all its partitions, those
-    that it will have, too.
+    delete a topic's data is printed with it. A partitioned topic is held with all its partitions,
+    those that it will have, too.
     """
     from tiering_assets.look.brakes.holds import hold, what_a_hold_cannot_stop
 
@@ -86,8 +86,8 @@ def lift(
 ) -> None:
     """Take a hold away. Who did so, and why, stays in the records.
 
-    Takes away the hold of exactly this ledger, topic, namespace or everything. What else still holds
-    the topic, a wider hold or that of a partition, is printed.
+    Takes away the hold of exactly this ledger, topic, namespace or everything. What else still
+    holds the topic, a wider hold or that of a partition, is printed.
     """
     from tiering_assets.look.brakes.brake import HOLD
     from tiering_assets.look.brakes.holds import lift_hold, still_held

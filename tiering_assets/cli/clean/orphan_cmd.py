@@ -57,8 +57,8 @@ def sweep_orphans(
     """Delete the objects and uploads of attempts that nothing refers to. Records stay.
 
     What a broker's own offloader left unfinished is first noted, and collected by a later sweep
-    when the broker has sent nothing for release.guard_age_s. A broker's broken copy goes when a copy
-    of ours has been read in its place for as long. Objects of others are never touched.
+    when the broker has sent nothing for release.guard_age_s. A broker's broken copy goes when a
+    copy of ours has been read in its place for as long. Objects of others are never touched.
     Refuses if the metadata store went back in time, or if too much of the fleet would go.
     """
     from tiering_assets.clean.clean_up import clean_up

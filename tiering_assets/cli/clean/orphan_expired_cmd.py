@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 def expired(session: Session, *, plan: Plan = False, execute: Execute = None) -> None:
     """List copies whose ledgers were trimmed, or deleted with their topic; delete by approved plan.
 
-    Brokers delete such objects themselves; these are those that they left. A plan may be carried out
-    an hour after it was recorded, and proves each copy again. Records stay. docs/retention.md says
-    what must hold. Ends with 1 when something could not be deleted.
+    Brokers delete such objects themselves; these are those that they left. A plan may be carried
+    out an hour after it was recorded, and proves each copy again. Records stay. docs/retention.md
+    says what must hold. Ends with 1 when something could not be deleted.
     """
     from tiering_assets.retention.expired import execute_expired, find_expired, plan_expired
 

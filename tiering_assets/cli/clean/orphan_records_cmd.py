@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     reads_only="without --plan and --execute",
 )
 def records(session: Session, *, plan: Plan = False, execute: Execute = None) -> None:
-    """List records of ledgers that were trimmed, or deleted with their topic; delete by approved plan.
+    """List records of ledgers that were trimmed, or deleted with their topic; delete by approved
+    plan.
 
     Only where no object, upload or locked version of the ledger is left, and its newest record is
     older than release.records_kept_s. A plan may be carried out an hour after it was recorded, and

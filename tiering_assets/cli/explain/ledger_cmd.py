@@ -1,4 +1,6 @@
-"""`tierkeeper ledger list|show|why`, and the group that ledger_copy_cmd and ledger_release_cmd join."""
+"""`tierkeeper ledger list|show|why`, and the group that ledger_copy_cmd and ledger_release_cmd
+join.
+"""
 
 from __future__ import annotations
 
@@ -107,9 +109,9 @@ def why(
 ) -> None:
     """Say in one line why a ledger is not yet where policy wants it.
 
-    Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with its
-    rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate are
-    asked only where a broker owns the topic's bundle.
+    Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with
+    its rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate
+    are asked only where a broker owns the topic's bundle.
     """
     from tiering_assets.explain.backlog import explain_ledger
 

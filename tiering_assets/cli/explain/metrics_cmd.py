@@ -1,4 +1,6 @@
-"""`tierkeeper metrics`: the fleet's lag and other figures, for Prometheus or once on the terminal."""
+"""`tierkeeper metrics`: the fleet's lag and other figures, for Prometheus or once on the
+terminal.
+"""
 
 from __future__ import annotations
 

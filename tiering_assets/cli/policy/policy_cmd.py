@@ -1,4 +1,4 @@
-"""`tierkeeper policy show|check`: the policy in force for a topic, field by field, with its origin."""
+"""`tierkeeper policy show|check`: the policy in force for a topic, each field with its origin."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -
 
     Topic beats namespace beats broker beats tiering.toml, field by field. Without a broker the
     namespace is read from the metadata store, the topic level is unknown, and nothing is published
-    or released meanwhile. So it is where no broker owns the topic's bundle: asking would have it load
-    topics, so it is left out unless --ask-topics is given.
+    or released meanwhile. So it is where no broker owns the topic's bundle: asking would have it
+    load topics, so it is left out unless --ask-topics is given.
     """
     from tiering_assets.policy.policies import check_policies
 

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 def expiry(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
     """Say what retention and TTL let go of, when the next ledger is due, and who keeps the rest.
 
-    From metadata alone, by the broker's own rule. Topics that are named have their own policies asked,
-    too, where a broker owns their bundles; of the others the namespace's retention counts, and whether
-    they are loaded is asked only where something is overdue. Ends with 1 when a topic could not be read.
+    From metadata alone, by the broker's own rule. Topics that are named have their own policies
+    asked, too, where a broker owns their bundles; of the others the namespace's retention counts,
+    and whether they are loaded is asked only where something is overdue. Ends with 1 when a topic
+    could not be read.
     """
     from tiering_assets.retention.expiry import survey_expiry
 

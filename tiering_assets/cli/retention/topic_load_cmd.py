@@ -1,4 +1,6 @@
-"""`tierkeeper topic load-overdue`: have brokers apply retention to topics that nobody has loaded."""
+"""`tierkeeper topic load-overdue`: have brokers apply retention to topics that nobody has
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,9 @@ def load_overdue(
 
     Only brokers trim, and only topics that they have loaded. Never loaded are topics that their
     broker would delete as inactive, and those with an overdue ledger that is held or being copied.
-    At most disturb.loads_hour_max topics are loaded in any hour. Without --execute nothing is trimmed,
-    but the own policies of overdue topics are asked, for which a broker may load them. Ends with 1 when a topic was asked for and still lists what is overdue.
+    At most disturb.loads_hour_max topics are loaded in any hour. Without --execute nothing is
+    trimmed, but the own policies of overdue topics are asked, for which a broker may load them.
+    Ends with 1 when a topic was asked for and still lists what is overdue.
     """
     from tiering_assets.retention import load_overdue as step
     from tiering_assets.retention.retention_load import LoadState

@@ -40,7 +40,9 @@ def find_plan_or_execute(
     record: Callable[[Stack], tuple[_Recorded | None, Sequence[F]]],
     carry_out: Callable[[Stack, str], Sequence[F]],
 ) -> tuple[str | None, Sequence[F]]:
-    """Do what the options say; return the plan's id, None where there is none, and what was found."""
+    """Do what the options say; return the plan's id, None where there is none, and what was
+    found.
+    """
     if plan and execute is not None:
         raise typer.BadParameter("--plan records a plan and --execute carries one out; take one")
     with session.stack() as stack:

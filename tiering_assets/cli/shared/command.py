@@ -56,8 +56,8 @@ def command(
 ) -> Declare:
     """Declare a command of `app`. `examples` are whole command lines.
 
-    `reads_only` says when it changes nothing in any system and has no broker load a topic: ALWAYS, or
-    words such as "without --execute"; None where it is made to change something.
+    `reads_only` says when it changes nothing in any system and has no broker load a topic: ALWAYS,
+    or words such as "without --execute"; None where it is made to change something.
     """
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,5 @@
-"""Is automation as the settings want it? The daemon's heartbeat, each sensor's switch and last tick.
+"""Is automation as the settings want it? The daemon's heartbeat, each sensor's switch and last
+tick.
 
 Owns: wanted is the setting auto.enabled; actual is what Dagster's instance says. A sensor that
 somebody stopped in the UI, a daemon that is gone or a tick that fails is a difference, and visible.
@@ -69,7 +70,9 @@ def read_status(
 def start_stopped(
     instance: dg.DagsterInstance, defined: Iterable[dg.SensorDefinition]
 ) -> list[str]:
-    """Start the sensors that somebody stopped; their names. Ones that never ran start by themselves."""
+    """Start the sensors that somebody stopped; their names. Ones that never ran start by
+    themselves.
+    """
     ours = {sensor.name for sensor in defined}
     stopped = [one for one in sensor_states(instance) if one.name in ours and not one.running]
     for one in stopped:

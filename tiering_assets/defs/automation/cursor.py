@@ -1,7 +1,7 @@
 """What a sensor remembers between two ticks: a small JSON object with a version.
 
-Owns: a cursor is a hint where to go on, never evidence. One that cannot be read, that a newer version
-wrote or that is of another cluster starts a new round and says so.
+Owns: a cursor is a hint where to go on, never evidence. One that cannot be read, that a newer
+version wrote or that is of another cluster starts a new round and says so.
 """
 
 from __future__ import annotations

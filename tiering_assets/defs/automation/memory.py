@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SensorMemory:
-    """What needs clients' modules is made by the first tick; who only loads definitions has none."""
+    """What needs clients' modules is made by the first tick; who only loads definitions has
+    none.
+    """
 
     cluster: ClusterNames
     wake: Wake = field(default_factory=lambda: Wake())

@@ -1,8 +1,8 @@
 """`retire_partitions`: takes the partitions of released ledgers away, so that pages stay fast.
 
-Owns: a ledger keeps its partition while an unfinished run names it, and auto.retire_after_s from its
-release; when four of five partitions are taken the oldest released ones go at once. The history of
-a partition outlives it, and `released_ledgers` counts what it stood for.
+Owns: a ledger keeps its partition while an unfinished run names it, and auto.retire_after_s from
+its release; when four of five partitions are taken the oldest released ones go at once. The history
+of a partition outlives it, and `released_ledgers` counts what it stood for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""`ledger_rollover`: ledgers that their topics have closed since the last look, told as observations.
+"""`ledger_rollover`: ledgers that their topics have closed since the last look, told as
+observations.
 
 Owns: a view for people and for the time line of `sealed_ledgers`; what is offloaded is decided from
-the topics' nodes by `offload_threshold`, which misses nothing when this sensor does. A ledger is new
-when it was closed after the last whole round began, less OVERLAP because brokers' clocks differ;
-those told within the overlap are remembered. The first round tells of none: it is the backlog.
+the topics' nodes by `offload_threshold`, which misses nothing when this sensor does. A ledger is
+new when it was closed after the last whole round began, less OVERLAP because brokers' clocks
+differ; those told within the overlap are remembered. The first round tells of none: it is the
+backlog.
 """
 
 from __future__ import annotations

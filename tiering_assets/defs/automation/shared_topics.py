@@ -1,8 +1,9 @@
-"""Topics' nodes that one sensor has read, given to the next: of one cluster and process, for a minute at most.
+"""Topics' nodes that one sensor has read, given to the next: of one cluster and process, for a
+minute at most.
 
-Owns: a node is given again only while the watch that was set before it was read has not fired. It is a
-hint like the watches themselves: sensors ask for runs, and a run reads every node anew. Without
-watches, or where another sensor takes too long to read, a sensor reads for itself.
+Owns: a node is given again only while the watch that was set before it was read has not fired. It
+is a hint like the watches themselves: sensors ask for runs, and a run reads every node anew.
+Without watches, or where another sensor takes too long to read, a sensor reads for itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`offload_threshold` and `release_due`: ledgers that a policy or the lag has made due, in batches.
 
 Owns: a tick asks for as many runs as it may and goes on with the next topic in the next tick; what
-unfinished runs have is left to them. Runs get ids in their config. Which ledgers: automation/admission.py.
+unfinished runs have is left to them. Runs get ids in their config. Which ledgers:
+automation/admission.py.
 """
 
 from __future__ import annotations

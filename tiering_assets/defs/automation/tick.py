@@ -37,7 +37,9 @@ OFF = "automation is off: auto.enabled is false. `tierkeeper auto on` turns it o
 
 @dataclass(slots=True)
 class TickLook:
-    """What a tick looked at: managed-ledger names, and whether there are no others to go on with."""
+    """What a tick looked at: managed-ledger names, and whether there are no others to go on
+    with.
+    """
 
     names: tuple[str, ...] = ()
     whole: bool = False

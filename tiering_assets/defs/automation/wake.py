@@ -1,7 +1,8 @@
 """Shortens the poll: a sensor that looks every half minute looks at once when a topic changed.
 
 Owns: a hint from ZooKeeper's watches, held by the process that evaluates sensors. Without one, or
-when anything is in doubt, the sensor looks; it only skips a look that would find what the last found.
+when anything is in doubt, the sensor looks; it only skips a look that would find what the last
+found.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class Wake:
         )
 
     def before_look(self, settings: MetadataSettings) -> int:
-        """What has changed until now, to be told to `after_look`: a change meanwhile counts later."""
+        """What has changed until now, to be told to `after_look`: a change meanwhile counts
+        later.
+        """
         with self._lock:
             if self._watches is None:
                 try:

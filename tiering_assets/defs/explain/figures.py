@@ -77,7 +77,9 @@ def figures_metadata(figures: FleetFigures) -> Metadata:
 
 
 def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
-    """The verdict of `objectives_met`. Without objectives it passes and says that there are none."""
+    """The verdict of `objectives_met`. Without objectives it passes and says that there are
+    none.
+    """
     findings = decide_objectives(figures, objectives)
     level = worst_level(findings)
     missed = [finding for finding in findings if finding.level is not ObjectiveLevel.MET]

@@ -42,7 +42,9 @@ _BAD_FIRST = [Result.FAILED, Result.WAITING, Result.DONE, Result.NOOP]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One ledger. `bytes` counts only where this run moved or freed them; `topic` may be unknown."""
+    """One ledger. `bytes` counts only where this run moved or freed them; `topic` may be
+    unknown.
+    """
 
     ledger_id: int
     topic: str

@@ -28,7 +28,9 @@ def check_owner(owner: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dressing:
-    """What all assets of a cluster have in common. `docs_url` is empty where docs/ is not served."""
+    """What all assets of a cluster have in common. `docs_url` is empty where docs/ is not
+    served.
+    """
 
     cluster: ClusterNames
     owners: list[str]

@@ -1,9 +1,10 @@
-"""The names of one cluster in a Dagster instance: its assets, checks, partitions, pools and sensors.
+"""The names of one cluster in a Dagster instance: its assets, checks, partitions, pools and
+sensors.
 
 Owns: asset keys and the partition set carry the cluster's name, because ledger ids repeat from
-cluster to cluster; so do the tags of runs, and where the instance has a cluster already, sensors and
-pools. The names are a value that whoever builds definitions hands on, so that one process may build
-those of two clusters.
+cluster to cluster; so do the tags of runs, and where the instance has a cluster already, sensors
+and pools. The names are a value that whoever builds definitions hands on, so that one process may
+build those of two clusters.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class ClusterNames:
     def named(self, name: str) -> str:
         """The name of a sensor or pool in an instance that other clusters share.
 
-        A first cluster's stay what they are: a renamed pool loses its limit, a renamed sensor its cursor.
+        A first cluster's stay what they are: a renamed pool loses its limit, a renamed sensor its
+        cursor.
         """
         return name if self.is_first else f"{name}_{self.name}"
 

@@ -114,9 +114,10 @@ def log_evaluation(
 ) -> None:
     """Record what a check found of one partition, tied to that partition's last materialization.
 
-    `partition` None is a word on the whole batch, or on an asset without partitions. It is logged as well, because a yielded result
-    asks for the run's partition, which a run with ids in its config does not have.
-    Never blocking: a blocking check acts inside one run only, and the release gate asks nobody.
+    `partition` None is a word on the whole batch, or on an asset without partitions. It is logged
+    as well, because a yielded result asks for the run's partition, which a run with ids in its
+    config does not have. Never blocking: a blocking check acts inside one run only, and the release
+    gate asks nobody.
     """
     evaluation = AssetCheckEvaluation(
         asset_key=check.asset_key,

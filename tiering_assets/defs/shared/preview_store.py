@@ -1,8 +1,10 @@
-"""Store hundreds of events of no run in one transaction, by Dagster's private names for its storage.
+"""Store hundreds of events of no run in one transaction, by Dagster's private names for its
+storage.
 
-Reported one by one they take SQLite five milliseconds each, and a fleet minutes: docs/decisions/0015 has
-the figures, and which tests fail when Dagster's tables change. Only rebuild.py writes so: that is why the
-storage's own libraries (SQLAlchemy, Alembic) are imported here and not wherever definitions are loaded.
+Reported one by one they take SQLite five milliseconds each, and a fleet minutes:
+docs/decisions/0015 has the figures, and which tests fail when Dagster's tables change. Only
+rebuild.py writes so: that is why the storage's own libraries (SQLAlchemy, Alembic) are imported
+here and not wherever definitions are loaded.
 """
 
 from __future__ import annotations

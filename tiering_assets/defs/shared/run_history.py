@@ -37,7 +37,9 @@ def read_history(
     now: datetime,
     horizon: timedelta,
 ) -> History:
-    """Unfinished runs of a job, and those that began within the horizon: the newest thousand each."""
+    """Unfinished runs of a job, and those that began within the horizon: the newest thousand
+    each.
+    """
     running: set[int] = set()
     found = our_records(instance, cluster, job, statuses=UNFINISHED)
     unfinished = [record.dagster_run for record in found]
@@ -90,7 +92,9 @@ def our_records(
 
 
 def is_ours(cluster: ClusterNames, run: dg.DagsterRun) -> bool:
-    """Whether a run is one of our jobs for this cluster. Other people's pipelines have no such tag."""
+    """Whether a run is one of our jobs for this cluster. Other people's pipelines have no such
+    tag.
+    """
     named = run.tags.get(CLUSTER_TAG)
     return named == cluster.name or (named is None and cluster.is_first and JOB_TAG in run.tags)
 

@@ -1,8 +1,10 @@
-"""A brake: a hold or a pause, as one listing finds it. What holds and what pauses is read here alone.
+"""A brake: a hold or a pause, as one listing finds it. What holds and what pauses is read here
+alone.
 
-Owns: what is braked is read from the keys, so a brake whose body cannot be read brakes all the same; a
-body is read when its brake is met, and once. The two kinds differ in their keys and records, in words,
-and in what one does that was taken away since it was listed: a hold holds, a pause pauses nothing.
+Owns: what is braked is read from the keys, so a brake whose body cannot be read brakes all the
+same; a body is read when its brake is met, and once. The two kinds differ in their keys and
+records, in words, and in what one does that was taken away since it was listed: a hold holds, a
+pause pauses nothing.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ PAUSE = BrakeKind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brake:
-    """What the record of a brake says: of what it is, by whom, why and since when. Holds have no mode."""
+    """What the record of a brake says: of what it is, by whom, why and since when. Holds have no
+    mode.
+    """
 
     key: str
     scope: Scope
@@ -76,7 +80,9 @@ class Brake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Met:
-    """A brake that covers what was asked for. `said` is why; `brake` is None where it cannot be read."""
+    """A brake that covers what was asked for. `said` is why; `brake` is None where it cannot be
+    read.
+    """
 
     scope: Scope
     said: str

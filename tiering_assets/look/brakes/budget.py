@@ -1,7 +1,7 @@
 """Set and show the wanted rates. docs/budgets.md
 
-Owns: a budget that could not be kept is refused before it is written, with the smallest that can be.
-The record is one object that is overwritten; whoever spends looks at it every 10 s.
+Owns: a budget that could not be kept is refused before it is written, with the smallest that can
+be. The record is one object that is overwritten; whoever spends looks at it every 10 s.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Release holds: a person's ban on deleting bookie copies, by ledger, topic, namespace or of all.
 
-Owns: what a hold binds, our deletes alone: what else can delete is what_a_hold_cannot_stop(). A hold
-of all is the kill switch; clean-up obeys it, too. Taking one away leaves a record of who did it and why.
+Owns: what a hold binds, our deletes alone: what else can delete is what_a_hold_cannot_stop(). A
+hold of all is the kill switch; clean-up obeys it, too. Taking one away leaves a record of who did
+it and why.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def require_nothing_held(stack: Stack, action: str) -> None:
 
 
 def hold(stack: Stack, scope: Scope, *, reason: str, author: str) -> bool:
-    """Hold every ledger of a scope; False when it was held already, and stays so for the first reason."""
+    """Hold every ledger of a scope; False when it was held already, and stays so for the first
+    reason.
+    """
     key, now = HOLD.key(scope), stack.now()
     record: Hold | ScopeHold
     if scope.kind == "ledger":

@@ -1,6 +1,7 @@
 """Take a hold or a pause away: first the record of who did so and why, then the delete.
 
-Owns: that order, by the digest of what lies there, so one that cannot be read is lifted like any other.
+Owns: that order, by the digest of what lies there, so one that cannot be read is lifted like any
+other.
 """
 
 from __future__ import annotations

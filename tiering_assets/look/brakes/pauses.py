@@ -1,8 +1,8 @@
 """Pauses: a person's word that a topic, a namespace or everything gets no new copies for now.
 
 Owns: what a pause stops, copies and publications alone: what is tiered stays readable, is scrubbed,
-healed and released when due. Taking one away, or changing its mode, leaves a record of who did it and
-why.
+healed and released when due. Taking one away, or changing its mode, leaves a record of who did it
+and why.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def why_off(stack: Stack, ml_name: str, pauses: Brakes | None = None) -> Wait | 
 
 
 def still_off(stack: Stack, scope: Scope) -> dict[str, str]:
-    """Topic by topic why those that a scope covers are switched off, here or elsewhere, read now."""
+    """Topic by topic why those that a scope covers are switched off, here or elsewhere, read
+    now.
+    """
     pauses = read_brakes(stack, PAUSE)
     return still_braked(topics_covered(stack, scope), lambda name: why_off(stack, name, pauses))
 

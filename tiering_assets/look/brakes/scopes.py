@@ -1,7 +1,8 @@
 """What a hold or a pause covers: one ledger, a topic, a namespace, or everything.
 
 Owns: a partitioned topic covers its partitions, those that it will have, too; what covers a managed
-ledger is named from its name alone, so that nobody must ask the metadata store whether it is braked.
+ledger is named from its name alone, so that nobody must ask the metadata store whether it is
+braked.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def ledger_scope(ledger_id: int) -> Scope:
 
 
 def topic_scope(topic: str) -> Scope:
-    """The scope of a topic, a partition or a partitioned topic. FormatError: it is no topic's name."""
+    """The scope of a topic, a partition or a partitioned topic. FormatError: it is no topic's
+    name.
+    """
     return Scope("topic", parse_topic_name(with_scheme(topic)).managed_ledger_name)
 
 
@@ -58,7 +61,9 @@ def namespace_scope(namespace: str) -> Scope:
 
 
 def scopes_of(ml_name: str) -> tuple[Scope, ...]:
-    """Everything that covers a managed ledger, the widest first: for a partition its whole topic, too."""
+    """Everything that covers a managed ledger, the widest first: for a partition its whole topic,
+    too.
+    """
     try:
         whole = parse_managed_ledger_name(ml_name).unpartitioned.managed_ledger_name
     except FormatError:  # of no topic, and of no partition

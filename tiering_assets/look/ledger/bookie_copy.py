@@ -18,7 +18,9 @@ from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
 
 
 def why_only_copy(stack: Stack, ledger_id: int, *, ml_name: str, uid: UUID) -> str | None:
-    """Why an attempt's object may be all that is left of its ledger; None when the bookies give it."""
+    """Why an attempt's object may be all that is left of its ledger; None when the bookies give
+    it.
+    """
     node = stack.ledgers.read(ledger_id)
     why = (
         f"ledger {ledger_id}: no BookKeeper metadata"

@@ -1,8 +1,8 @@
 """Claims: a run says that it works on a ledger, so that another does not do the same work.
 
-Never relied on for safety: attempts have keys of their own, and outcomes decide. A claim lives until
-it expires by the store's clock; it is renewed and taken over with If-Match. Who takes a claim over
-interrupts the tasks that its dead run may have left behind at a Spark server.
+Never relied on for safety: attempts have keys of their own, and outcomes decide. A claim lives
+until it expires by the store's clock; it is renewed and taken over with If-Match. Who takes a claim
+over interrupts the tasks that its dead run may have left behind at a Spark server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _LIVES_S_MIN = 3600.0
 
 
 def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
-    """The claim on a ledger. One that cannot be read lives as long as any may, from its writing on."""
+    """The claim on a ledger. One that cannot be read lives as long as any may, from its writing
+    on.
+    """
     key = keys.claim(ledger_id)
     try:
         return stack.book.read(Claim, key)
@@ -90,7 +92,9 @@ def claim_ledger(stack: Stack, ledger_id: int) -> Claim | None:
 
 
 def _died(claim: Claim, our_run_id: str, store_now: datetime) -> bool:
-    """Another run neither renewed this claim nor dropped it. One long past has no tasks any more."""
+    """Another run neither renewed this claim nor dropped it. One long past has no tasks any
+    more.
+    """
     return claim.run_id != our_run_id and store_now - claim.expires_at < _DATED_BACK / 2
 
 

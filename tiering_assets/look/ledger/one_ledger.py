@@ -31,8 +31,8 @@ from tiering_assets.resources.metastore.topics import decode_topic
 class OneLedger:
     """`attempts` are oldest first; `publications` those that tell of the context that stands.
 
-    `claim` is None where no run works on it; `surveyed` where no topic lists the ledger. `unread` are
-    topics that could not be asked whether they list it, with path and fault.
+    `claim` is None where no run works on it; `surveyed` where no topic lists the ledger. `unread`
+    are topics that could not be asked whether they list it, with path and fault.
     """
 
     sight: LedgerSight

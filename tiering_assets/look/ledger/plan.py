@@ -127,7 +127,8 @@ def plan_ledger(
     replacing: UUID | None = None,
     block_bytes: int | None = None,
 ) -> LedgerPlan | Wait:
-    """Decide and lay out one ledger. `ml_name` is its topic's, where BookKeeper may not tell any more.
+    """Decide and lay out one ledger. `ml_name` is its topic's, where BookKeeper may not tell any
+    more.
 
     `replacing` is a broken attempt whose context may stand; its `block_bytes` keep its offsets.
 
@@ -192,8 +193,8 @@ def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[Block
 def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:
     """Addresses of ensemble members; a bookie that is away keeps its id as its address.
 
-    One that is away and whose id is a name has none, as one whose registration cannot be read. It is
-    left out: whoever reads tries the other replicas, and names it where none is left.
+    One that is away and whose id is a name has none, as one whose registration cannot be read. It
+    is left out: whoever reads tries the other replicas, and names it where none is left.
     """
     members = {bookie for segment in node.metadata.segments for bookie in segment.bookies}
     found: dict[str, tuple[str, int]] = {}

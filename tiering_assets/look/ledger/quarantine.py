@@ -1,9 +1,9 @@
 """What is decided of an attempt for good: publish or abandon, and that its check failed.
 
-Owns: one conditional create decides the race. A publisher that slept while its attempt was abandoned
-finds the other's record and stops for good; a sweeper that comes while an attempt is being published
-finds `publish` and keeps everything. A quarantine is written down once, and asked for before anything
-is done with the attempt.
+Owns: one conditional create decides the race. A publisher that slept while its attempt was
+abandoned finds the other's record and stops for good; a sweeper that comes while an attempt is
+being published finds `publish` and keeps everything. A quarantine is written down once, and asked
+for before anything is done with the attempt.
 """
 
 from __future__ import annotations

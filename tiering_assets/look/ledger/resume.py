@@ -1,4 +1,5 @@
-"""What earlier runs left of a ledger: an attempt to publish, to verify, or nothing but why it failed.
+"""What earlier runs left of a ledger: an attempt to publish, to verify, or nothing but why it
+failed.
 
 Owns: work that is proven is never done again, and nothing unproven is trusted. An attempt with a
 certificate goes on to publication; one with both objects is verified against the bookies anew; one
@@ -7,7 +8,8 @@ the ledger gets a new attempt with keys of its own.
 
 A failure that would leave nothing in the bucket is told by `failures/<ledger id>.json` until the
 ledger moves on. It is for people and decides nothing. Writing it is best effort: who loses a race
-to another run leaves that run's, and a store that fails meanwhile never hides the ledger's own error.
+to another run leaves that run's, and a store that fails meanwhile never hides the ledger's own
+error.
 """
 
 from __future__ import annotations
@@ -113,7 +115,9 @@ def newest_certified(stack: Stack, ledger_id: int) -> Stored[Attempt] | None:
 
 
 def find_unfinished(stack: Stack, wanted: Work) -> Unfinished | None:
-    """The newest attempt at exactly this work that nobody gave up and that left something to go on with."""
+    """The newest attempt at exactly this work that nobody gave up and that left something to go on
+    with.
+    """
     for attempt in reversed(attempts_of(stack, wanted.ledger.ledger_id)):
         record = attempt.record
         ledger_id, uid = record.ledger.ledger_id, record.uid
@@ -195,7 +199,8 @@ class Failed:
 
 
 def settle_failures(stack: Stack, failed: Mapping[int, Failed], further: Collection[int]) -> None:
-    """Record what failed, and remove the records of ledgers that got further. Raises nothing of ours.
+    """Record what failed, and remove the records of ledgers that got further. Raises nothing of
+    ours.
 
     Costs one listing, and two or three requests for each ledger that failed.
     """
@@ -240,7 +245,9 @@ def read_failure(stack: Stack, ledger_id: int) -> Stored[LedgerFailure] | None:
 
 
 def list_failures(stack: Stack) -> dict[int, datetime]:
-    """Ledgers that have such a record, and when the store got it. One listing, whatever they are."""
+    """Ledgers that have such a record, and when the store got it. One listing, whatever they
+    are.
+    """
     return {
         int(key.removeprefix(keys.FAILURES).removesuffix(".json")): stored_at
         for key, stored_at in stack.book.stored_at(keys.FAILURES).items()

@@ -105,7 +105,9 @@ class ListedRecords:
 
 
 def survey(stack: Stack, topics: Iterable[str] | None = None) -> Iterator[LedgerView]:
-    """Every ledger of the given managed ledgers (all user topics without), in topic and id order."""
+    """Every ledger of the given managed ledgers (all user topics without), in topic and id
+    order.
+    """
     for topic in survey_topics(stack, topics):
         for ledger in topic.ledgers:
             yield ledger.view
@@ -250,7 +252,9 @@ def _read_records(stack: Stack, *, of_all_topics: bool) -> ListedRecords:
 
 
 def _indexed(stack: Stack, pairs: list[tuple[int, UUID]]) -> set[tuple[int, UUID]]:
-    """Of these attempts without a certificate, those whose index object is there: one request each."""
+    """Of these attempts without a certificate, those whose index object is there: one request
+    each.
+    """
     found = stack.in_parallel(
         lambda pair: stack.objects.head(index_key(pair[1], pair[0])) is not None, pairs
     )

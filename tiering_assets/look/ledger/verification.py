@@ -1,11 +1,12 @@
-"""Is a copy what the bookies served, and what its certificate says? Invariant I3, decided in one place.
+"""Is a copy what the bookies served, and what its certificate says? Invariant I3, decided in one
+place.
 
 Owns: every block is compared on count, payload bytes and the digest over (id, length, payload), and
 the whole on entries = last entry id + 1 and on the payload bytes of the plan, which are those that
 the last entry's own header counts; a certified object on its identity (size, ETag, version), the
 index's digest and each block's; and a certificate on holding together by itself: its objects are of
-its own ledger and attempt, its blocks follow each other from entry 0 and byte 0, its sums are theirs.
-Differences are listed, not raised, so that a quarantine record can name them all.
+its own ledger and attempt, its blocks follow each other from entry 0 and byte 0, its sums are
+theirs. Differences are listed, not raised, so that a quarantine record can name them all.
 """
 
 from __future__ import annotations
@@ -145,7 +146,9 @@ def certificate_differences(
 def object_differences(
     certificate: Certificate, *, data: ObjectHead | None, index: StoredObject | None
 ) -> list[str]:
-    """Differences that show without reading the data object: identity of both, bytes of the index."""
+    """Differences that show without reading the data object: identity of both, bytes of the
+    index.
+    """
     found = head_differences("data", certificate.data, data)
     found += head_differences("index", certificate.index, None if index is None else index.head)
     if index is not None and (have := sha256(index.body).hexdigest()) != certificate.index.sha256:

@@ -1,4 +1,5 @@
-"""Are there bookies enough to load a topic again? A loaded topic whose bookies are short still serves.
+"""Are there bookies enough to load a topic again? A loaded topic whose bookies are short still
+serves.
 
 Owns: a broker that loads a topic opens a data ledger, and its cursors open ledgers of their own;
 BookKeeper refuses each unless so many bookies are writable as its ensemble is large. Reads go on

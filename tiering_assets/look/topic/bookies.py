@@ -1,9 +1,10 @@
 """Gather what look/topic/bookie_room judges: can this topic be loaded again, if we unload it now?
 
 Owns: which bookies are registered, and which broker answers, is asked anew each time, by listing
-children in ZooKeeper and one small request; what brokers and policies say of ensembles is asked once
-in SETTINGS_AGE_S. Nothing here loads a topic, and a topic's own policy, whose question makes a broker
-own its bundle, is asked only where the rest suffices. Whatever cannot be learned makes it wait.
+children in ZooKeeper and one small request; what brokers and policies say of ensembles is asked
+once in SETTINGS_AGE_S. Nothing here loads a topic, and a topic's own policy, whose question makes a
+broker own its bundle, is asked only where the rest suffices. Whatever cannot be learned makes it
+wait.
 """
 
 from __future__ import annotations

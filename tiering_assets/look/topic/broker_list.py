@@ -28,7 +28,9 @@ class BrokerNow:
 
 
 def list_brokers(stack: Stack) -> list[BrokerNow]:
-    """Every broker that is registered or remembered, by name; each is asked once. Writes nothing."""
+    """Every broker that is registered or remembered, by name; each is asked once. Writes
+    nothing.
+    """
     known, _stored = look_at_brokers(stack)
     seen = {broker.name: broker.seen_at for broker in known.seen}
     return [

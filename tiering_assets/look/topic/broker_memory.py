@@ -2,8 +2,8 @@
 
 Owns: a broker whose ZooKeeper session expired is not registered, and may go on serving what it has
 in memory (`zookeeperSessionExpiredPolicy=reconnect`). Waiting alone never makes one count as gone:
-it is forgotten when it has answered since and was not registered for `memory`, or when a person says
-that its process has ended. Being registered again takes that word back.
+it is forgotten when it has answered since and was not registered for `memory`, or when a person
+says that its process has ended. Being registered again takes that word back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Where a topic is, by every broker that may have it: registered now, or remembered.
 
-Owns the record of brokers seen, in the bucket: addresses that were registered when they were written,
-so that our token goes to brokers of this cluster alone. A run writes what it saw, if nobody else did,
-and leaves nobody out. A record that cannot be written is told, and hurts later runs, not this one.
+Owns the record of brokers seen, in the bucket: addresses that were registered when they were
+written, so that our token goes to brokers of this cluster alone. A run writes what it saw, if
+nobody else did, and leaves nobody out. A record that cannot be written is told, and hurts later
+runs, not this one.
 """
 
 from __future__ import annotations

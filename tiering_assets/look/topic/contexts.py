@@ -23,7 +23,8 @@ class Named:
 def read_contexts(stack: Stack) -> Mapping[Pair, Named]:
     """By ledger id and attempt, over all topics; to be called after the bucket was listed.
 
-    A topic whose node cannot be read is told and left out: who deletes reads that topic's node again.
+    A topic whose node cannot be read is told and left out: who deletes reads that topic's node
+    again.
     """
     found: dict[Pair, Named] = {}
     for ml_name, node in stack.topics.read_all():

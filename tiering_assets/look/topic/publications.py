@@ -84,8 +84,8 @@ def surveyed_publications(
 ) -> Publications:
     """The same for a survey, which decides nothing: what this run has read is not read again.
 
-    They are written once and for ever. One that cannot be read is told and confirms nothing. `listed`
-    is the listing of all topics, where there is one.
+    They are written once and for ever. One that cannot be read is told and confirms nothing.
+    `listed` is the listing of all topics, where there is one.
     """
     prefix = keys.publications_of(ml_name)
     wanted = stack.book.keys(prefix) if listed is None else listed.get(prefix, ())

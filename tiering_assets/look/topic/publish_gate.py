@@ -5,9 +5,9 @@ effective offload policy reads exactly our bucket, at every broker that may serv
 and where none of them skips what it fails to read; and a broker's own deletion lag asks for no
 certificate, so it must be off or far longer than ours. Each refusal says what lifts it.
 
-A topic may move to any live broker at any time: the one that answers for it today says nothing about
-the next. What a configuration does not show (credentials, a missing offloader archive) only the
-read through the topic's own broker proves.
+A topic may move to any live broker at any time: the one that answers for it today says nothing
+about the next. What a configuration does not show (credentials, a missing offloader archive) only
+the read through the topic's own broker proves.
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ class PublishEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why not, with both values, and the command or setting that lifts it; empty if nothing does."""
+    """Why not, with both values, and the command or setting that lifts it; empty if nothing
+    does.
+    """
 
     text: str
     lift: str
@@ -286,7 +288,9 @@ def _auto_offload(evidence: PublishEvidence) -> list[Refusal]:
 
 
 def _at_topic_level(evidence: PublishEvidence, *fields: str) -> str:
-    """What comes before a namespace's command where the topic's own policy hides the namespace's."""
+    """What comes before a namespace's command where the topic's own policy hides the
+    namespace's.
+    """
     if all(evidence.policy.origins.get(name) != "topic" for name in fields):
         return ""
     topic = shlex.quote(evidence.topic)

@@ -65,7 +65,9 @@ def find_shadows(stack: Stack) -> Shadows:
 
 
 def _may_be_a_shadow(data: bytes) -> bool:
-    """Of a node that does not decode: whether it has the property, or is compressed and may hide it."""
+    """Of a node that does not decode: whether it has the property, or is compressed and may hide
+    it.
+    """
     return SHADOW_SOURCE_PROPERTY.encode() in data or is_compressed(data)
 
 
@@ -92,7 +94,9 @@ def topic_of(ml_name: str) -> str:
 
 
 def deleted(ml_name: str, what: str) -> RefusedError:
-    """The error for a topic that is gone; no repetition brings it back. `what` was not done to it."""
+    """The error for a topic that is gone; no repetition brings it back. `what` was not done to
+    it.
+    """
     return RefusedError(
         f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new one's: nothing "
         f"was {what}; `tierkeeper orphan expired` lists what its ledgers left in the bucket"
@@ -116,7 +120,9 @@ def look_at_brokers(stack: Stack) -> tuple[BrokerSeen, ...]:
 
 
 def asking_would_load(stack: Stack, ml_name: str) -> bool:
-    """Whether asking a broker about the topic would have one own its bundle, and load topics for it."""
+    """Whether asking a broker about the topic would have one own its bundle, and load topics for
+    it.
+    """
     return stack.broker.locate(topic_of(ml_name)).broker is None
 
 

@@ -1,4 +1,6 @@
-"""A run that somebody ends, with Ctrl-C or as Dagster ends one: nothing is held, and `why` says so."""
+"""A run that somebody ends, with Ctrl-C or as Dagster ends one: nothing is held, and `why` says
+so.
+"""
 
 import dataclasses
 

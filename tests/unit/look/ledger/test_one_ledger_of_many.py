@@ -1,4 +1,6 @@
-"""What is asked about one ledger does not grow with the fleet, nor with what its topic has lived through."""
+"""What is asked about one ledger does not grow with the fleet, nor with what its topic has lived
+through.
+"""
 
 from collections import Counter
 

@@ -1,4 +1,6 @@
-"""Where each ledger is: what the survey of all says and what a look at one says are the same, and true."""
+"""Where each ledger is: what the survey of all says and what a look at one says are the same, and
+true.
+"""
 
 from dataclasses import fields, replace
 

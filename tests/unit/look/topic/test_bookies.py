@@ -1,4 +1,6 @@
-"""Whether a topic could be loaded again: each thing that nobody knows makes it wait, and nothing else does."""
+"""Whether a topic could be loaded again: each thing that nobody knows makes it wait, and nothing
+else does.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""Which publication counts: that of the very context that stands; and whose takes another's place."""
+"""Which publication counts: that of the very context that stands; and whose takes another's
+place.
+"""
 
 from dataclasses import replace
 from datetime import timedelta

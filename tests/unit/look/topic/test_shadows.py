@@ -1,4 +1,6 @@
-"""Every topic is looked at for the source that it shadows; one that goes meanwhile shadows nothing."""
+"""Every topic is looked at for the source that it shadows; one that goes meanwhile shadows
+nothing.
+"""
 
 from tests.support.sim_scene import Scene
 from tiering_assets.look.topic.topic_evidence import find_shadows
