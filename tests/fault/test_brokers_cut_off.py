@@ -14,7 +14,7 @@ from tiering_assets.change.disturb import must_wait, see
 from tiering_assets.doctor.brokers import check_away
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.ground.stack import open_stack
-from tiering_assets.look.topic.broker_list import say_gone
+from tiering_assets.look.topic.broker_list import declare_gone
 from tiering_assets.look.topic.brokers_seen import locate
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce
@@ -81,7 +81,7 @@ def test_a_broker_cut_from_zookeeper_that_goes_on_serving_has_its_topics(proxy_a
         assert (place.load, place.silent) == (TopicLoad.UNKNOWN, (zombie,))
         [found] = check_away(stack)
         assert (found.check, found.level) == (f"broker {zombie}", "fail")
-        say_gone(stack, zombie, reason="killed", author="test")
+        declare_gone(stack, zombie, reason="killed", author="test")
     assert place_of(settings, ml_name).load is TopicLoad.NOT_LOADED
 
 

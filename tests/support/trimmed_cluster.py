@@ -48,8 +48,8 @@ class TrimmedCluster:
         """Commands of this process run on these servers, from an empty folder."""
 
         @contextmanager
-        def opened(_session, _runner=None):
-            yield self.stack
+        def opened(session, _runner=None):
+            yield replace(self.stack, narrate=session.progress)
 
         monkeypatch.chdir(folder)
         monkeypatch.setattr(Session, "stack", opened)

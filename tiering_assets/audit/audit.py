@@ -241,7 +241,7 @@ class _Run:
                     self._look_at_objects(history.certificate.record, missed)
             report.findings += judge_ledger(certificates)
             report.ledgers += 1
-            self._tell(f"{number} of {len(found)} ledgers")
+            self._narrate_progress(f"{number} of {len(found)} ledgers")
         report.seconds = round(time.monotonic() - self._started, 3)
         return report
 
@@ -355,7 +355,9 @@ class _Run:
                 )
             )
             self._report.bytes_read += length
-            self._tell(f"{head.key}: block {block.part_number} of {len(certificate.blocks)}")
+            self._narrate_progress(
+                f"{head.key}: block {block.part_number} of {len(certificate.blocks)}"
+            )
         return audit.finish()
 
     def _say(
@@ -363,7 +365,7 @@ class _Run:
     ) -> None:
         self._report.findings.append(about.finding(kind, key, "reading it", expected, found))
 
-    def _tell(self, where: str) -> None:
+    def _narrate_progress(self, where: str) -> None:
         now = time.monotonic()
         if now - self._told < _PROGRESS_S:
             return

@@ -16,6 +16,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from tiering_assets.audit.audit_findings import AuditReport, FindingKind
+from tiering_assets.ground.effects import about
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
 from tiering_assets.records.writer import Writer
 from tiering_assets.resources.errors import TierkeeperError
@@ -77,7 +78,9 @@ def record_audited(
                 ),
             )
         except TierkeeperError as error:
-            narrate(f"ledger {ledger_id}: its damage could not be recorded: {error}")
+            narrate(
+                about(f"ledger {ledger_id}: its damage could not be recorded: {error}", ledger_id)
+            )
         else:
             recorded += 1
     return recorded

@@ -153,7 +153,10 @@ def _planned(stack: Stack, ml_name: str, node: LedgerNode, found: _Found) -> Pla
             with stack.spending_for(ml_name):
                 blocks, exact = lay_out(stack, source, block_bytes), True
         except (BookieError, EntryUnavailableError, IntegrityError) as error:
-            stack.narrate(f"ledger {facts.ledger_id}: its parts are computed from sizes: {error}")
+            stack.tell(
+                f"ledger {facts.ledger_id}: its parts are computed from sizes: {error}",
+                facts.ledger_id,
+            )
     metadata = index_ledger_metadata(node.data, ledger_id=facts.ledger_id, ctime_ms=facts.ctime_ms)
     return PlannedLedger(
         ledger_id=facts.ledger_id,

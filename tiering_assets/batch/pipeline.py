@@ -158,7 +158,9 @@ def _interrupted(
         for one in outcomes.values()
         if not (one.wait or (one.published if publish else one.certificate))
     ]
-    stack.narrate(f"interrupted: giving up {len(left)} ledgers' claims")
+    stack.tell(
+        f"interrupted: giving up {len(left)} ledgers' claims", *(one.ledger_id for one in left)
+    )
     _settle(stack, left, set(), rights)
 
 
@@ -328,7 +330,7 @@ def _copy_changed_anew(
     if not again:
         return set()
     for ledger_id in again:
-        stack.narrate(f"{outcomes[ledger_id].error}. Copied anew")
+        stack.tell(f"{outcomes[ledger_id].error}. Copied anew", ledger_id)
     attempted = _copy_and_verify(stack, again, ask)
     _publish(stack, again, when_due=when_due)
     outcomes.update(again)

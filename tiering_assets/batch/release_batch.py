@@ -116,7 +116,7 @@ def _along(
 ) -> dict[int, PublishedAlong]:
     for ledger_id, result in sorted(results.items()):
         said = "published along" if isinstance(result, Published) else f"not published: {result}"
-        stack.narrate(f"ledger {ledger_id}: {said}")
+        stack.tell(f"ledger {ledger_id}: {said}", ledger_id)
     return {
         ledger_id: PublishedAlong(waiting.certificates[ledger_id], result)
         for ledger_id, result in results.items()
@@ -171,7 +171,7 @@ def _may_go_along(stack: Stack, ledger_id: int, proven: Certified) -> bool:
     except TierkeeperError as error:
         why = error
     if why is not None:
-        stack.narrate(f"ledger {ledger_id}: not published along: {why}")
+        stack.tell(f"ledger {ledger_id}: not published along: {why}", ledger_id)
     return why is None
 
 

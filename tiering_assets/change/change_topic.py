@@ -176,12 +176,12 @@ def carry_out(
     except StaleEvidenceError as error:
         if renewed:
             return one.fail(error), other.fail(error)
-        stack.narrate(f"{error}. Looked at again")
+        stack.tell(f"{error}. Looked at again", topic=ml_name)
         return carry_out(stack, ml_name, seen, one.renew(stack), other.renew(stack), renewed=True)
     except RefusedError as error:
         if len(left) == 1:
             return one.fail(error), other.fail(error)
-        stack.narrate(f"{error}. Publication and release are tried one by one")
+        stack.tell(f"{error}. Publication and release are tried one by one", topic=ml_name)
         first, _nothing = carry_out(stack, ml_name, seen, one, NOTHING)
         _nothing, second = carry_out(stack, ml_name, seen, NOTHING, other)
         return first, second

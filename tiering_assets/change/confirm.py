@@ -47,7 +47,9 @@ class Noted:
         try:
             self._stored = self._write()
         except ObjectStoreError as error:
-            stack.narrate(f"{topic_of(ml_name)}: no record yet of what is taken back: {error}")
+            stack.tell(
+                f"{topic_of(ml_name)}: no record yet of what is taken back: {error}", topic=ml_name
+            )
 
     def confirm(self, *, by: str) -> None:
         """Its broker knows. Without the store the next run confirms it once more."""
@@ -55,7 +57,9 @@ class Noted:
             if self._stored is not None:
                 confirm_undos(self._stack, [self._stored], by=by)
         except ObjectStoreError as error:
-            self._stack.narrate(f"{topic_of(self._ml_name)}: undo unconfirmed: {error}")
+            self._stack.tell(
+                f"{topic_of(self._ml_name)}: undo unconfirmed: {error}", topic=self._ml_name
+            )
 
     def stays(self) -> None:
         """Its broker may not know: leave a record that nobody confirmed before it was done.

@@ -139,9 +139,14 @@ def make_change(
     _reach(ml_name, going, publish="publish.context_set", release="release.marked")
     if not going:
         return Confirmed(edited=edited, by=NOT_LOADED, waiting=waiting, contexts={})
-    stack.narrate(f"{topic_of(ml_name)}: {_said(going)} in node version {edited.version}")
+    stack.tell(
+        f"{topic_of(ml_name)}: {_counts_text(going)} in node version {edited.version}",
+        topic=ml_name,
+    )
     confirmed_by = (
-        NOT_LOADED if seen.still_idle(edited) else reload_topic(stack, ml_name, why=_said(going))
+        NOT_LOADED
+        if seen.still_idle(edited)
+        else reload_topic(stack, ml_name, why=_counts_text(going))
     )
     if isinstance(confirmed_by, Wait):
         return confirmed_by
@@ -224,7 +229,7 @@ def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid:
         waits = undo(stack, ml_name, change, czxid=czxid, why=found)
         readers = "readers are back on the bookies" if waits is None else f"{waits}"
         raise RefusedError(
-            f"{error}; the change was taken back ({_said(change)}), nothing was deleted, and "
+            f"{error}; the change was taken back ({_counts_text(change)}), nothing was deleted, and "
             f"{readers}. Check the broker's offloader: driver, bucket, credentials and its log"
         ) from error
 
@@ -240,7 +245,7 @@ def undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int, why: st
     there.
     """
     nodes: dict[int, LedgerNode] = {}
-    why = f"taken back: {_said(change)}: {why}"
+    why = f"taken back: {_counts_text(change)}: {why}"
     noted = Noted(stack, ml_name, change, czxid=czxid, why=why)
 
     def edit(info: ManagedLedger) -> ManagedLedger | None:
@@ -316,6 +321,6 @@ def _reach(ml_name: str, change: TopicChange, *, publish: str, release: str) -> 
         reach(release, *change.marks, topic=ml_name)
 
 
-def _said(change: TopicChange) -> str:
+def _counts_text(change: TopicChange) -> str:
     parts = ((len(change.contexts), "published"), (len(change.marks), "marked for release"))
     return " and ".join(f"{count} ledgers {what}" for count, what in parts if count)

@@ -156,7 +156,10 @@ def record_swept(
         try:
             stack.book.replace(found, _sum(found.record, record))
         except ObjectConflictError:
-            stack.narrate(f"ledger {going.ledger_id}: another sweep recorded {going.uid} just now")
+            stack.tell(
+                f"ledger {going.ledger_id}: another sweep recorded {going.uid} just now",
+                going.ledger_id,
+            )
     reach("sweep.recorded", going.ledger_id, topic=going.ml_name, attempt=going.uid)
     return record
 

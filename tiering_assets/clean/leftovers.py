@@ -87,7 +87,9 @@ def find_leftovers(
         try:
             found.append(_look(stack, pair, listing, named.get(pair), interrupted=pair in begun))
         except FormatError as error:
-            stack.narrate(f"ledger {pair[0]}: what its broker left of {pair[1]} stays: {error}")
+            stack.tell(
+                f"ledger {pair[0]}: what its broker left of {pair[1]} stays: {error}", pair[0]
+            )
     return found
 
 
@@ -188,7 +190,7 @@ def collect_leftovers(stack: Stack, leavings: Iterable[BrokerLeaving]) -> list[B
         try:
             done += _collect(stack, ml_name, going)
         except TierkeeperError as error:
-            stack.narrate(f"{ml_name}: {error}")
+            stack.tell(f"{ml_name}: {error}", topic=ml_name)
             done += [replace(leaving, error=str(error)) for leaving in going]
     return sorted(done, key=lambda leaving: leaving.pair)
 
@@ -307,5 +309,7 @@ def _delete(stack: Stack, leaving: BrokerLeaving, intent: Stored[SweepIntent]) -
     except TierkeeperError as error:
         stack.narrate(str(error))
         return replace(leaving, error=str(error))
-    stack.narrate(f"ledger {ledger_id}: collected what a broker left of attempt {uid}")
+    stack.tell(
+        f"ledger {ledger_id}: collected what a broker left of attempt {uid}", ledger_id, attempt=uid
+    )
     return replace(leaving, done=done)

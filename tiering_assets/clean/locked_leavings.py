@@ -11,7 +11,7 @@ from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.clean.leavings_evidence import decide_after_reading
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import NotNow
-from tiering_assets.ground.record_book import told
+from tiering_assets.ground.record_book import narrate_unreadable
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.records import keys
@@ -24,13 +24,16 @@ from tiering_assets.resources.errors import TierkeeperError
 def retry_locked_leavings(stack: Stack) -> list[Swept]:
     """Try each once; returns the records of those that freed something."""
     done: list[Swept] = []
-    for stored in stack.book.iter_readable(Swept, "sweeps/", told(stack)):
+    for stored in stack.book.iter_readable(Swept, "sweeps/", narrate_unreadable(stack)):
         if not stored.record.bytes_stay:
             continue
         try:
             freed = _retry(stack, stored)
         except TierkeeperError as error:
-            stack.narrate(f"ledger {stored.record.ledger_id}: its locked versions stay: {error}")
+            stack.tell(
+                f"ledger {stored.record.ledger_id}: its locked versions stay: {error}",
+                stored.record.ledger_id,
+            )
             continue
         done += [] if freed is None else [freed]
     return done
@@ -40,16 +43,20 @@ def _retry(stack: Stack, stored: Stored[Swept]) -> Swept | None:
     record = stored.record
     attempt = stack.book.read(Attempt, keys.attempt(record.ledger_id, record.uid))
     if attempt is None:
-        stack.narrate(
+        stack.tell(
             f"ledger {record.ledger_id}: what a broker left of attempt {record.uid} stays locked; "
-            f"delete its versions by hand when the lock has run out"
+            f"delete its versions by hand when the lock has run out",
+            record.ledger_id,
+            attempt=record.uid,
         )
         return None
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
     decision, dated = decide_after_reading(stack, attempt)
     if isinstance(decision, NotNow):
-        stack.narrate(f"ledger {record.ledger_id}: its locked versions stay: {decision!s}")
+        stack.tell(
+            f"ledger {record.ledger_id}: its locked versions stay: {decision!s}", record.ledger_id
+        )
         return None
     again = Going(
         ledger_id=record.ledger_id,

@@ -108,7 +108,7 @@ def _published(stack: Stack, pair: Pair) -> _Published | None:
         newest = recorded_publications(stack, ml_name).newest(*pair)
         outcome = stack.book.read(Outcome, keys.outcome(*pair))
     except FormatError as error:
-        stack.narrate(f"ledger {pair[0]}: whether it is gone is not known: {error}")
+        stack.tell(f"ledger {pair[0]}: whether it is gone is not known: {error}", pair[0])
         return None
     if newest is None or outcome is None:
         return None
@@ -135,7 +135,9 @@ def _look(stack: Stack, suspects: Collection[_Published]) -> Mapping[Pair, _Seen
                 )
             )
         except FormatError as error:
-            stack.narrate(f"ledger {one.pair[0]}: whether it is gone is not known: {error}")
+            stack.tell(
+                f"ledger {one.pair[0]}: whether it is gone is not known: {error}", one.pair[0]
+            )
             continue
         if isinstance(fate, Fate):
             seen[one.pair] = _Seen(fate, topic.czxid, stack.now())
@@ -166,4 +168,4 @@ def _record(
             previous=one.outcome.sha256,
         ),
     )
-    stack.narrate(f"ledger {ledger_id}: gone from its topic ({first.fate.value}); recorded")
+    stack.tell(f"ledger {ledger_id}: gone from its topic ({first.fate.value}); recorded", ledger_id)

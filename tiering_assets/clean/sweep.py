@@ -124,7 +124,7 @@ def _finish(stack: Stack, listing: BucketListing) -> None:
                 continue
             attempt = book.require(Attempt, keys.attempt(*pair))
         except FormatError as error:
-            stack.narrate(f"ledger {pair[0]}: {error}")
+            stack.tell(f"ledger {pair[0]}: {error}", pair[0])
         else:
             nothing = _going(attempt, (), (), outcome.sha256, Dated())
             record_swept(stack, nothing, bytes_freed=None, bytes_stay=None)
@@ -156,7 +156,7 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
         return replace(leaving, decision=decision)
     going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256, dated.and_(held))
     done = delete_leavings(stack, going)
-    stack.narrate(f"ledger {ledger_id}: swept attempt {uid}")
+    stack.tell(f"ledger {ledger_id}: swept attempt {uid}", ledger_id, attempt=uid)
     return replace(leaving, done=done)
 
 

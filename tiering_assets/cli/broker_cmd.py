@@ -68,10 +68,10 @@ def gone(session: Session, *, broker: Broker, reason: Reason, author: Author = N
 
     Refused for one that is registered or answers. It holds until the broker is registered again.
     """
-    from tiering_assets.look.topic.broker_list import say_gone
+    from tiering_assets.look.topic.broker_list import declare_gone
 
     with session.stack() as stack:
-        say_gone(stack, broker, reason=reason, author=author_or_user(author))
+        declare_gone(stack, broker, reason=reason, author=author_or_user(author))
     if session.as_json:
         print_document("broker-gone", {"broker": broker})
     else:

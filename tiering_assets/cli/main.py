@@ -139,7 +139,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with root.make_context("tierkeeper", args, obj=session) as context:
             root.invoke(context)
     except TierkeeperError as error:
-        return _tell(session, error)
+        return _print_error(session, error)
     except typer.Exit as leave:
         return leave.exit_code
     except (typer.Abort, KeyboardInterrupt):
@@ -152,7 +152,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return UNEXPECTED
     except Exception as error:  # noqa: BLE001  the process edge
         if isinstance(error, _ClickError):
-            return _tell_usage(error, as_json=session.as_json or "--json" in args)
+            return _print_usage_error(error, as_json=session.as_json or "--json" in args)
         if isinstance(error, BrokenPipeError) and _reader_gone():
             return DONE  # whoever read our output has seen enough
         traceback.print_exc()
@@ -160,7 +160,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def _tell(session: Session, error: TierkeeperError) -> int:
+def _print_error(session: Session, error: TierkeeperError) -> int:
     if session.as_json:
         sys.stderr.write(_one_line({"schema": ERROR_SCHEMA, **error_document(error)}))
     else:
@@ -168,7 +168,7 @@ def _tell(session: Session, error: TierkeeperError) -> int:
     return error.exit_code
 
 
-def _tell_usage(error: Any, *, as_json: bool) -> int:
+def _print_usage_error(error: Any, *, as_json: bool) -> int:
     if as_json:
         said = {"error": "UsageError", "message": error.format_message(), "exit_code": USAGE}
         sys.stderr.write(_one_line({"schema": ERROR_SCHEMA, **said, "retryable": False}))

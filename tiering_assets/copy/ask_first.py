@@ -155,7 +155,9 @@ class AskFirst:
                 return None
             evidence = publish_evidence(self._stack, ml_name, found[0])
         except BrokerError as error:
-            self._stack.narrate(f"{topic_of(ml_name)}: asked again before it is published: {error}")
+            self._stack.tell(
+                f"{topic_of(ml_name)}: asked again before it is published: {error}", topic=ml_name
+            )
             return None
         if evidence.listed is None:
             return None

@@ -105,13 +105,15 @@ def _reserve(stack: Stack, plan: LedgerPlan) -> _Reserved:
     if left is None:
         return _new_attempt(stack, plan)
     attempt = left.attempt
-    stack.narrate(
+    stack.tell(
         f"ledger {plan.ledger_id}: going on with attempt {attempt.record.uid}: "
         + (
             "its data object is complete"
             if left.upload_id is None
             else f"{len(left.parts)} of {len(plan.blocks)} parts are there"
-        )
+        ),
+        plan.ledger_id,
+        attempt=attempt.record.uid,
     )
     if left.upload_id is None:
         return _Reserved(plan=plan, attempt=attempt, task=None)
@@ -200,13 +202,16 @@ def _run(stack: Stack, tasks: Sequence[BlockTask]) -> dict[str, list[BlockRow]]:
 
 def _narrate(stack: Stack, row: BlockRow) -> None:
     if row.error:
-        stack.narrate(f"ledger {row.ledger_id} block {row.part_number}: {row.error}")
+        stack.tell(f"ledger {row.ledger_id} block {row.part_number}: {row.error}", row.ledger_id)
     elif not row.sent:
-        stack.narrate(f"ledger {row.ledger_id} block {row.part_number}: was sent before")
+        stack.tell(
+            f"ledger {row.ledger_id} block {row.part_number}: was sent before", row.ledger_id
+        )
     else:
-        stack.narrate(
+        stack.tell(
             f"ledger {row.ledger_id} block {row.part_number}: {row.block_length / 1e6:.1f} MB "
-            f"in {row.seconds:.2f} s"
+            f"in {row.seconds:.2f} s",
+            row.ledger_id,
         )
 
 
@@ -265,7 +270,9 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
             stack.objects.abort_upload(record.data_key, upload_id)
             reach("offload.strays_aborted", ledger_id, topic=record.ml_name, attempt=record.uid)
     except ObjectStoreError as error:
-        stack.narrate(f"ledger {ledger_id}: uploads of {record.data_key} stay for now: {error}")
+        stack.tell(
+            f"ledger {ledger_id}: uploads of {record.data_key} stay for now: {error}", ledger_id
+        )
 
 
 def _settle_parts(
@@ -287,7 +294,7 @@ def _settle_parts(
         match = accept_parts(_expected(rows), listed, key=record.data_key)
         if match.may_complete:
             return match.accepted, sent_again
-        stack.narrate(f"ledger {ledger_id}: sending {len(match.send_again)} parts again")
+        stack.tell(f"ledger {ledger_id}: sending {len(match.send_again)} parts again", ledger_id)
         wanted = set(match.send_again)
         again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
         sent_again += len(again)
@@ -364,8 +371,10 @@ def give_up(stack: Stack, attempt: Stored[Attempt], *, reason: str, upload_id: s
                 attempt=record.uid,
             )
     except TierkeeperError as error:
-        stack.narrate(
-            f"ledger {record.ledger.ledger_id}: attempt {record.uid} stays to be collected: {error}"
+        stack.tell(
+            f"ledger {record.ledger.ledger_id}: attempt {record.uid} stays to be collected: {error}",
+            record.ledger.ledger_id,
+            attempt=record.uid,
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.shared.batch_summary import tell_result
+from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     TopicChoice,
     add_partitions,
@@ -22,7 +22,7 @@ from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import certified_evaluation
 from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import tell_evaluation
+from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
@@ -84,14 +84,14 @@ def _scrub(
         run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
         fleet = find_fleet(stack, config.ml_names())
         bad = _bad(run)
-        _tell_checks(context, cluster, stack, run, fleet, bad)
+        _log_checks(context, cluster, stack, run, fleet, bad)
     unjudged = {
         one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None
     }
     for ledger_id, said in sorted({**bad, **unjudged}.items()):
         narrate(context, f"ledger {ledger_id}: {said}")
     sound = len(run.looked) - len(run.broken) - len(unjudged)
-    tell_result(context, _line(len(run.broken), len(unjudged), sound))
+    tag_result(context, _line(len(run.broken), len(unjudged), sound))
     yield dg.MaterializeResult(
         asset_key=cluster.scrubbed_ledgers, metadata=scrub_metadata(run, fleet, bad, unjudged)
     )
@@ -104,7 +104,7 @@ def _scrub(
         )
 
 
-def _tell_checks(
+def _log_checks(
     context: dg.AssetExecutionContext,
     cluster: ClusterNames,
     stack: "Stack",
@@ -122,10 +122,10 @@ def _tell_checks(
     add_partitions(context.instance, cluster, [*damaged, *healed])
     for ledger_id in damaged:
         said = bad.get(ledger_id, _OPEN)
-        tell_evaluation(context, finding(cluster.read_back_equal, ledger_id, said))
+        log_found(context, finding(cluster.read_back_equal, ledger_id, said))
     for ledger_id, one in sorted(healed.items()):
         stored = stack.book.require(Certificate, keys.certificate(ledger_id, one.uid))
-        tell_evaluation(context, certified_evaluation(cluster, stored, prefix=stack.book.prefix))
+        log_found(context, certified_evaluation(cluster, stored, prefix=stack.book.prefix))
 
 
 def _line(broken: int, unjudged: int, sound: int) -> str:
@@ -164,11 +164,11 @@ def _bad(run: "ScrubRun") -> dict[int, str]:
     said = {i: f"not healed: {one}" for i, one in run.healed.items() if i not in healed}
     for one in run.broken:
         if one.candidate.ledger_id not in healed:
-            said[one.candidate.ledger_id] = _said(one, said.get(one.candidate.ledger_id))
+            said[one.candidate.ledger_id] = _findings_text(one, said.get(one.candidate.ledger_id))
     return said
 
 
-def _said(one: "Looked", why_not: str | None) -> str:
+def _findings_text(one: "Looked", why_not: str | None) -> str:
     parts = [*one.findings[:3]]
     parts += [f"lost: entries {r.first_entry_id} to {r.last_entry_id}" for r in one.lost[:20]]
     return "; ".join([*parts, why_not] if why_not else parts)

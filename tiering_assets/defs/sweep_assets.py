@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.shared.batch_summary import tell_result
+from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import batch_failure, reasons_table
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.metadata import Metadata, bytes_text
@@ -65,7 +65,7 @@ def _sweep(
     for error in found.errors:
         narrate(context, error)
     freed = sum(one.bytes_freed or 0 for one in found.done)
-    tell_result(
+    tag_result(
         context,
         f"{len(list(found.done))} swept, {bytes_text(freed)} freed"
         if config.execute

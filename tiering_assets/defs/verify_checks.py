@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import dagster as dg
 
-from tiering_assets.defs.shared.batch_summary import tell_result
+from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     LedgerBatch,
     add_partitions,
@@ -28,7 +28,7 @@ from tiering_assets.defs.shared.checks import (
 )
 from tiering_assets.defs.shared.metadata import bucket_path, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import tell_evaluation
+from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.ground.damage_advice import next_step
 
@@ -100,7 +100,7 @@ def _verify(
             log_batch(context, key, bad=judged.bad, passed=judged.passed)
     findings = [(failed_at_all, "checks failed"), (len(unjudged), "ledgers not judged")]
     said = [f"{n} {what}" for n, what in findings if n]
-    tell_result(context, ", ".join([*said, f"{passed_at_all} passed"]))
+    tag_result(context, ", ".join([*said, f"{passed_at_all} passed"]))
     yield from ()  # every result is logged above, ledger by ledger
     if unjudged or found:
         raise batch_failure("verify", {**unjudged, **found}, done=passed_at_all, waiting={})
@@ -144,7 +144,7 @@ def _read_back(
             },
             said=f"{found.blocks} blocks, {found.bytes_read} bytes read back equal",
         )
-        tell_evaluation(context, evaluation)
+        log_found(context, evaluation)
     bad = {
         i: f"damaged: {'; '.join(found.findings)}. {next_step(found.ml_name)}"
         for i, found in judged.items()
@@ -198,7 +198,7 @@ def _releases(
                 "released_at": dg.MetadataValue.timestamp(records.release.record.released_at),
             },
         )
-        tell_evaluation(context, evaluation)
+        log_found(context, evaluation)
         if faults:
             bad[ledger_id] = "; ".join(faults)
         else:

@@ -21,8 +21,8 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from tiering_assets.resources.errors import FormatError
@@ -88,6 +88,12 @@ _REMEMBERED = 10_000
 _last: dict[object, float] = {}  # when the newest effect on a ledger or topic was told
 
 
+class Line(str):
+    """A line of progress for people. `event` has what it is about, for `--log-format json`."""
+
+    event: Mapping[str, object]
+
+
 class _Countdown:
     """The point that the environment names, and how often it is still passed alive."""
 
@@ -109,7 +115,7 @@ def reach(
     none.
     """
     if _LOG.isEnabledFor(logging.INFO):
-        _tell(point, ledger_ids, topic, attempt)
+        _log_effect(point, ledger_ids, topic, attempt)
     if not _wanted.point:
         return
     if point not in POINTS:
@@ -120,31 +126,54 @@ def reach(
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _tell(point: str, ledger_ids: Sequence[int], ml_name: str | None, attempt: UUID | None) -> None:
-    """One line; with --log-format json its fields, too. Seconds are since the last one about the
-    same.
-    """
-    about = tuple(ledger_ids) or ml_name
-    now = time.monotonic()
-    before = _last.get(about)
+def about(
+    text: str, *ledger_ids: int, topic: str | None = None, attempt: UUID | str | None = None
+) -> Line:
+    """A line of progress with its ledgers, topic and attempt; seconds since an effect on them."""
+    line = Line(text)
+    line.event = _event(ledger_ids, topic, attempt)
+    return line
+
+
+def _log_effect(
+    point: str, ledger_ids: Sequence[int], ml_name: str | None, attempt: UUID | None
+) -> None:
+    """One line; with --log-format json its fields, too."""
+    event = _event(ledger_ids, ml_name, attempt)
     if len(_last) >= _REMEMBERED:
         _last.clear()
-    _last[about] = now
-    event: dict[str, object] = {"step": point}
-    said = []
+    _last[tuple(ledger_ids) or ml_name] = time.monotonic()
+    words = "; ".join(form(event[name]) for name, form in _FORMS.items() if name in event)
+    _LOG.info("%s", f"{point} {words}".strip(), extra={"event": {"step": point, **event}})
+
+
+def _event(
+    ledger_ids: Sequence[int], ml_name: str | None, attempt: UUID | str | None
+) -> dict[str, Any]:
+    """What a line is about. Seconds are since the last effect that was told of the same."""
+    event: dict[str, Any] = {}
     if ledger_ids:
         event["ledgers"] = [*ledger_ids]
-        said.append(f"ledger{'s' * (len(ledger_ids) > 1)} {', '.join(map(str, ledger_ids))}")
     if ml_name is not None:
-        event["topic"] = topic = _topic_of(ml_name)
-        said.append(topic)
+        event["topic"] = _topic_of(ml_name)
     if attempt is not None:
         event["attempt"] = str(attempt)
-        said.append(f"attempt {attempt}")
+    before = _last.get(tuple(ledger_ids) or ml_name)
     if before is not None:
-        event["seconds"] = round(now - before, 3)
-        said.append(f"{now - before:.3f} s")
-    _LOG.info("%s", " ".join((point, "; ".join(said))).strip(), extra={"event": event})
+        event["seconds"] = round(time.monotonic() - before, 3)
+    return event
+
+
+def _ledgers_text(ledger_ids: Sequence[int]) -> str:
+    return f"ledger{'s' * (len(ledger_ids) > 1)} {', '.join(map(str, ledger_ids))}"
+
+
+_FORMS: Final[dict[str, Callable[[Any], str]]] = {
+    "ledgers": _ledgers_text,
+    "topic": str,
+    "attempt": "attempt {}".format,
+    "seconds": "{:.3f} s".format,
+}
 
 
 def _topic_of(ml_name: str) -> str:

@@ -222,7 +222,9 @@ class ModeWord:
     text: str
 
 
-def words_on(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> tuple[ModeWord, ...]:
+def mode_words(
+    own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]
+) -> tuple[ModeWord, ...]:
     """All that is said of a topic, the strongest first. `topic` is a full name."""
     return tuple(
         sorted(_words(own, topic, pauses), key=lambda word: _STRONGEST_FIRST.index(word.mode))
@@ -242,5 +244,5 @@ def _words(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Iter
 
 def switched_off(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Wait | None:
     """Why a topic gets no new copies. What is tiered stays readable, is healed and released."""
-    off = [word for word in words_on(own, topic, pauses) if word.mode in _REASONS]
+    off = [word for word in mode_words(own, topic, pauses) if word.mode in _REASONS]
     return Wait(_REASONS[off[0].mode], "; ".join(word.text for word in off)) if off else None

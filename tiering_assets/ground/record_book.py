@@ -50,7 +50,7 @@ class Narrator(Protocol):
     def narrate(self) -> Callable[[str], None]: ...
 
 
-def told(who: Narrator) -> Callable[[str, FormatError], None]:
+def narrate_unreadable(who: Narrator) -> Callable[[str, FormatError], None]:
     """What to do about records that cannot be read where one is as good as not there: say so."""
     return lambda _key, error: who.narrate(f"passed over: {error}")
 

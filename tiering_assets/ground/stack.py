@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 from uuid import UUID, uuid4
 
-from tiering_assets.ground.effects import reach
+from tiering_assets.ground.effects import about, reach
 from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
@@ -155,6 +155,16 @@ class Stack:
     rates: Rates | None = None
     in_parallel: Parallel = _in_threads
     memory: RunMemory = field(default_factory=RunMemory)
+
+    def tell(
+        self,
+        text: str,
+        *ledger_ids: int,
+        topic: str | None = None,
+        attempt: UUID | str | None = None,
+    ) -> None:
+        """Narrate a line that knows what it is about. `topic` is a managed-ledger name."""
+        self.narrate(about(text, *ledger_ids, topic=topic, attempt=attempt))
 
     @property
     def writer(self) -> Writer:

@@ -22,8 +22,8 @@ from tiering_assets.ground.own_policy import (
     OwnPolicy,
     PauseInForce,
     TieringMode,
+    mode_words,
     switched_off,
-    words_on,
 )
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.look.topic.publish_gate import broker_seen
@@ -190,7 +190,7 @@ class _LevelMerge:
 
 
 def _mode(own: OwnPolicies, topic: str, pauses: Sequence[PauseInForce]) -> Value[str]:
-    for word in words_on(own, topic, pauses):
+    for word in mode_words(own, topic, pauses):
         return Value(word.mode.value, Origin(word.origin))
     return Value(TieringMode.ENABLED.value, Origin.DEFAULT)
 

@@ -110,7 +110,7 @@ def _judge(
             success=False,
             evaluated=0,
             successful=0,
-            failed=(f"not evaluated: {_said(error)}",),
+            failed=(f"not evaluated: {_error_text(error)}",),
         )
         return dict.fromkeys(ledger_ids, held)
     return {
@@ -131,5 +131,5 @@ def _title(outcome: ExpectationOutcome) -> str:
     return f"{outcome.kind}:{','.join(map(str, (*columns, *lists)))}"
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]

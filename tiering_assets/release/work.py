@@ -243,7 +243,7 @@ def _delete(
     for ledger_id, item in items.items():
         record_release(stack, work.ml_name, item.intent)
         results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
-    stack.narrate(f"{topic_of(work.ml_name)}: {len(items)} ledgers released")
+    stack.tell(f"{topic_of(work.ml_name)}: {len(items)} ledgers released", topic=work.ml_name)
     return results
 
 

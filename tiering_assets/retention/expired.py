@@ -27,7 +27,7 @@ from tiering_assets.clean.sweep import (
 )
 from tiering_assets.ground.evidence import Dated, Effect
 from tiering_assets.ground.reasons import NotNow, not_now
-from tiering_assets.ground.record_book import told
+from tiering_assets.ground.record_book import narrate_unreadable
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.bucket_listing import BucketListing, Pair, list_bucket
 from tiering_assets.look.topic.publications import recorded_publications
@@ -106,7 +106,7 @@ def find_expired(
         try:
             copy = look.at(attempt, objects, listing.bytes_of(pair))
         except FormatError as error:
-            stack.narrate(f"ledger {pair[0]}: its copy stays: {error}")
+            stack.tell(f"ledger {pair[0]}: its copy stays: {error}", pair[0])
             continue
         if copy is not None:
             found.append(copy)
@@ -117,7 +117,7 @@ def _hidden(stack: Stack) -> Mapping[Pair, tuple[str, ...]]:
     """Keys of swept attempts of which locked versions are left, behind a marker."""
     return {
         (one.record.ledger_id, one.record.uid): one.record.objects
-        for one in stack.book.iter_readable(Swept, "sweeps/", told(stack))
+        for one in stack.book.iter_readable(Swept, "sweeps/", narrate_unreadable(stack))
         if one.record.bytes_stay
     }
 
@@ -219,7 +219,9 @@ def _delete(
         versions=planned.versions,
     )
     done = delete_leavings(stack, going)
-    stack.narrate(f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone")
+    stack.tell(
+        f"ledger {going.ledger_id}: deleted the copy of a ledger that is gone", going.ledger_id
+    )
     return replace(copy, done=done)
 
 

@@ -177,7 +177,7 @@ def _delete(
         return one.kept(f"attempt {min(strangers)} is not in the plan")
     for key in one.records:
         delete_object(stack.objects, stack.book.prefix + key, allowed=allowed)
-    stack.narrate(f"ledger {one.ledger_id}: its {len(one.records)} records are deleted")
+    stack.tell(f"ledger {one.ledger_id}: its {len(one.records)} records are deleted", one.ledger_id)
     return replace(one, deleted=len(one.records))
 
 

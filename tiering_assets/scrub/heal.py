@@ -77,7 +77,9 @@ def heal_topic(stack: Stack, ml_name: str, broken: Mapping[int, UUID]) -> dict[i
             try:
                 drop_claim(stack, ledger_id)
             except TierkeeperError as error:
-                stack.narrate(f"ledger {ledger_id}: its claim stays until it runs out: {error}")
+                stack.tell(
+                    f"ledger {ledger_id}: its claim stays until it runs out: {error}", ledger_id
+                )
     return results
 
 
@@ -167,7 +169,7 @@ def _plan(stack: Stack, ledger_id: int, broken: UUID) -> _Ready | Wait:
         return plan
     note = "" if old.kept_by(plan.blocks) else OFFSETS_MOVED
     if note:
-        stack.narrate(f"ledger {ledger_id}: {note}")
+        stack.tell(f"ledger {ledger_id}: {note}", ledger_id)
     return _Ready(plan, note)
 
 
@@ -208,8 +210,10 @@ def _publish(
     for ledger_id, result in change_topic(stack, ml_name, publish=order).published.items():
         if isinstance(result, Published):
             uid = certificates[ledger_id].record.uid
-            stack.narrate(
-                f"ledger {ledger_id}: attempt {uid} took the place of {broken[ledger_id]}"
+            stack.tell(
+                f"ledger {ledger_id}: attempt {uid} took the place of {broken[ledger_id]}",
+                ledger_id,
+                attempt=uid,
             )
             results[ledger_id] = Healed(
                 uid=uid, publication_key=result.publication_key, note=notes.get(ledger_id, "")

@@ -213,7 +213,11 @@ def _look_or_raise(stack: Stack, look: DueLook) -> Looked:
         damage_is_over(stack, candidate.ledger_id, candidate.uid)
     _record(stack, checked, lost)
     for finding in checked.findings:
-        stack.narrate(f"ledger {candidate.ledger_id}, attempt {candidate.uid}: {finding}")
+        stack.tell(
+            f"ledger {candidate.ledger_id}, attempt {candidate.uid}: {finding}",
+            candidate.ledger_id,
+            attempt=candidate.uid,
+        )
     return Looked(
         candidate=candidate,
         depth=look.depth,

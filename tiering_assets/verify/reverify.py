@@ -224,7 +224,9 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
     index = stack.objects.get(record.index.key, bytes_max=INDEX_BYTES_MAX)
     rows: dict[TaskKind, list[BlockRow]] = {TaskKind.READ_BACK: [], TaskKind.READ_SOURCE: []}
     if data is not None:
-        stack.narrate(f"ledger {ledger_id}: reading {len(blocks)} blocks, {data.size} bytes")
+        stack.tell(
+            f"ledger {ledger_id}: reading {len(blocks)} blocks, {data.size} bytes", ledger_id
+        )
         rows = read_back(
             stack,
             attempt=str(record.uid),

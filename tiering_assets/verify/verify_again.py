@@ -77,7 +77,10 @@ def _record(stack: Stack, broken: Broken) -> bool:
     try:
         return record_damage(stack, broken)
     except TierkeeperError as error:
-        stack.narrate(f"ledger {broken.ledger_id}: its damage could not be recorded: {error}")
+        stack.tell(
+            f"ledger {broken.ledger_id}: its damage could not be recorded: {error}",
+            broken.ledger_id,
+        )
         return True
 
 

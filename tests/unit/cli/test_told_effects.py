@@ -2,14 +2,19 @@
 took.
 """
 
+import ast
 import json
 import re
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from tests.support.sim_faults import WRITES
 from tests.support.trimmed_cluster import TOPIC, TrimmedCluster
 from tiering_assets.cli.main import run
+from tiering_assets.cli.shared.session import LogFormat, Session
+from tiering_assets.ground.effects import about
 
 COPIED = [
     "offload.claimed",
@@ -71,6 +76,44 @@ def test_as_json_it_has_the_same_fields(ledger_id, capsys):
     assert proven["attempt"] == events["offload.attempt_recorded"]["attempt"]
     assert proven["seconds"] >= 0
     assert events["publish.context_set"]["ledgers"] == [ledger_id]
+
+
+def test_a_line_of_progress_as_json_has_the_ledger_it_is_about(ledger_id, capsys):
+    told(capsys, ledger_id)
+    assert run(["ledger", "verify", str(ledger_id), "--log-format", "json"]) == 0
+    lines = map(json.loads, capsys.readouterr().err.splitlines())
+    [reading] = [one for one in lines if "reading 1 blocks" in one["message"]]
+    assert reading["level"] == "progress"
+    assert reading["ledgers"] == [ledger_id]
+
+
+def test_a_topic_and_an_attempt_are_fields_as_in_effects(capsys):
+    uid = uuid4()
+    line = about("two are released", 5, 6, topic="t/ns/persistent/orders", attempt=uid)
+    Session(log_format=LogFormat.JSON).progress(line)
+    assert json.loads(capsys.readouterr().err) == {
+        "level": "progress",
+        "message": "two are released",
+        "ledgers": [5, 6],
+        "topic": "persistent://t/ns/orders",
+        "attempt": str(uid),
+    }
+
+
+def narrated(path):
+    """Texts, as the source has them, of lines that say nothing but their text."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call) or len(node.args) != 1:
+            continue  # two are a run's log in Dagster, and a line
+        if ast.unparse(node.func).endswith("narrate"):
+            yield ast.unparse(node.args[0])
+
+
+def test_whoever_narrates_of_a_ledger_says_which_as_a_field():
+    product = Path(__file__).parents[3] / "tiering_assets"
+    texts = [text for path in product.rglob("*.py") for text in narrated(path)]
+    assert len(texts) > 10
+    assert [text for text in texts if re.match("""f['"]ledger {""", text)] == []
 
 
 def test_without_it_nothing_is_told(ledger_id, capsys):

@@ -41,7 +41,7 @@ def on(session: Session) -> None:
     with open_instance(home) as instance:
         for name in start_stopped(instance, sensors):
             session.progress(f"{name}: started again")
-    _tell(session, _read(wanted=True))
+    _print_status(session, _read(wanted=True))
 
 
 @command(app, "off", examples=("tierkeeper auto off",))
@@ -69,7 +69,7 @@ def status(session: Session) -> None:
 
     Ends with 1 when automation is wanted and the daemon or a sensor does not run as it should.
     """
-    _tell(session, _read(wanted=session.settings.auto.enabled))
+    _print_status(session, _read(wanted=session.settings.auto.enabled))
 
 
 def _write(session: Session, *, value: bool) -> str:
@@ -93,7 +93,7 @@ def _read(*, wanted: bool) -> AutoStatus:
         return read_status(instance, sensors, wanted=wanted)
 
 
-def _tell(session: Session, found: AutoStatus) -> None:
+def _print_status(session: Session, found: AutoStatus) -> None:
     if session.as_json:
         print_document("auto-status", {**_document(found), "differs": found.differs})
     else:

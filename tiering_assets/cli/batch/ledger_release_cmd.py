@@ -129,10 +129,10 @@ def release(
         if plan is not None:
             write_plan(written, plan)
         if execute is None:
-            _tell_plan(session, written, plan)
+            _print_plan(session, written, plan)
         else:
             done = execute_plan(stack, written, publish_waiting=publish_waiting)
-            _tell_done(session, done.outcomes)
+            _print_done(session, done.outcomes)
 
 
 def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int]]:
@@ -142,7 +142,7 @@ def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int
     return due_by_topic(stack, names) if due else published_by_topic(stack, names)
 
 
-def _tell_plan(session: Session, written: Written, file: Path | None) -> None:
+def _print_plan(session: Session, written: Written, file: Path | None) -> None:
     found = written.plan
     bytes_released = sum(one.bytes for one in found.release)
     if session.as_json:
@@ -205,7 +205,7 @@ def _plan_documents(written: Written) -> list[dict[str, Any]]:
     return [*going, *waiting]
 
 
-def _tell_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
+def _print_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
     errors = {o.ledger_id: o.result for o in outcomes if isinstance(o.result, TierkeeperError)}
     rows = [(outcome.ledger_id, *_result(outcome)) for outcome in outcomes]
     if session.as_json:

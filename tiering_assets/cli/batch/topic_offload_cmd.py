@@ -128,7 +128,7 @@ def offload(
     with session.stack(Runner.LOCAL if dry_run else runner) as stack:
         [ml_name] = _one(managed_ledgers(stack, topic), topic)
         plan = plan_prefix(stack, ml_name, until, ask_broker=not dry_run or bool(keep_bytes))
-        session.progress(_said(plan))
+        session.progress(_plan_text(plan))
         if dry_run:
             progress = look_again(stack, plan)
             estimate = estimate_topics(stack, plan.before, [ml_name])
@@ -204,7 +204,7 @@ def _one(names: list[str], topic: str) -> list[str]:
     return names
 
 
-def _said(plan: PrefixPlan) -> str:
+def _plan_text(plan: PrefixPlan) -> str:
     from tiering_assets.batch.offload_prefix_rules import position_text
 
     prefix = plan.prefix

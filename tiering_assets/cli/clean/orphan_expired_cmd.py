@@ -71,17 +71,17 @@ def _print(found: Sequence[ExpiredCopy]) -> None:
         record = one.attempt.record
         only = "yes" if one.only_copy else "no"
         size = human_bytes(one.bytes)
-        rows.append((record.ledger.ledger_id, *_said(one), size, only, record.ml_name))
+        rows.append((record.ledger.ledger_id, *_decision_of(one), size, only, record.ml_name))
     print_table(("LEDGER", "DECISION", "WHY", "SIZE", "ONLY COPY", "MANAGED LEDGER"), rows)
 
 
-def _said(one: ExpiredCopy) -> tuple[str, str]:
+def _decision_of(one: ExpiredCopy) -> tuple[str, str]:
     gone = "" if one.fate is None else one.fate.value
     return decision_and_reason(one, done=one.done is not None, gone=gone)
 
 
 def _document(one: ExpiredCopy) -> dict[str, Any]:
-    decision, reason = _said(one)
+    decision, reason = _decision_of(one)
     return {
         "ledger_id": one.attempt.record.ledger.ledger_id,
         "uid": one.attempt.record.uid,

@@ -80,9 +80,10 @@ class Session:
             )
 
     def progress(self, line: str) -> None:
-        """A line for whoever watches; never a result."""
+        """A line for whoever watches; never a result. As JSON with what it is about."""
         if self.log_format is LogFormat.JSON:
-            line = json.dumps({"level": "progress", "message": line}, ensure_ascii=False)
+            event = getattr(line, "event", {})
+            line = json.dumps({"level": "progress", "message": line, **event}, ensure_ascii=False)
         else:
             line = plain(line)
         sys.stderr.write(line + "\n")

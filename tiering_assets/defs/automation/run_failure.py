@@ -44,7 +44,7 @@ def run_failure_sensor(cluster: ClusterNames, jobs: list[AssetJob]) -> dg.Sensor
                 "text": f"tierkeeper: {run.job_name} run {run.run_id} failed",
                 "job": run.job_name,
                 "run_id": run.run_id,
-                "error": _said(context)[:_TEXT_MAX],
+                "error": _failure_text(context)[:_TEXT_MAX],
             },
         )
         return None
@@ -52,7 +52,7 @@ def run_failure_sensor(cluster: ClusterNames, jobs: list[AssetJob]) -> dg.Sensor
     return run_failure
 
 
-def _said(context: dg.RunFailureSensorContext) -> str:
+def _failure_text(context: dg.RunFailureSensorContext) -> str:
     """The steps' own failures, else what Dagster says of the run."""
     steps = [
         event.step_failure_data.error.cause.message

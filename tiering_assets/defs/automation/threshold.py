@@ -77,7 +77,7 @@ def offload_threshold(tick: Tick) -> Result:
         asks,
         history=history,
         looked=looked,
-        said=_said(looked.topics, looked.failed)
+        said=_looked_text(looked.topics, looked.failed)
         + (f"; {full} ledgers wait for a free partition" if full else ""),
     )
 
@@ -107,7 +107,7 @@ def release_due(tick: Tick) -> Result:
         [ask],
         history=history,
         looked=looked,
-        said=_said(looked.topics, looked.failed),
+        said=_looked_text(looked.topics, looked.failed),
     )
 
 
@@ -174,7 +174,7 @@ def _request(tick: Tick, sensor: str, ask: Ask, batch: Batch) -> dg.RunRequest:
     )
 
 
-def _said(topics: int, failed: Mapping[str, str]) -> str:
+def _looked_text(topics: int, failed: Mapping[str, str]) -> str:
     said = f"{topics} topics looked at"
     if failed:
         named = "; ".join(f"{name}: {why}" for name, why in [*failed.items()][:_TOLD_MAX])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from tiering_assets.defs.batch.offload_prefix import plan_of, tell_plan, tell_progress
+from tiering_assets.defs.batch.offload_prefix import narrate_plan, narrate_progress, plan_of
 from tiering_assets.defs.explain.figures import observed_backlog
-from tiering_assets.defs.shared.batch_summary import BatchSummary, Result, Row, tell_batch
+from tiering_assets.defs.shared.batch_summary import BatchSummary, Result, Row, log_batch
 from tiering_assets.defs.shared.batches import (
     OffloadBatch,
     add_partitions,
@@ -30,7 +30,7 @@ from tiering_assets.defs.shared.ledger_events import (
 )
 from tiering_assets.defs.shared.metadata import INDEX_COLUMNS, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import tell_evaluation
+from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _offload(
         prefix = plan_of(stack, config, chosen=wanted)
         if prefix is not None:
             wanted = prefix.prefix.ledger_ids[: config.max_ledgers]
-            tell_plan(context, prefix, taken=len(wanted))
+            narrate_plan(context, prefix, taken=len(wanted))
         elif not wanted:
             wanted = sealed_ledgers(stack, config.ml_names())[: config.max_ledgers]
         admission = admit(
@@ -138,7 +138,7 @@ def _offload(
         for outcome in outcomes:
             _log_outcome(context, cluster, stack, outcome)
         if prefix is not None:
-            tell_progress(context, stack, prefix)
+            narrate_progress(context, stack, prefix)
         seconds = stack.monotonic() - started
     yield from ()  # nothing is materialized but ledger by ledger, above
     _finish(context, cluster, outcomes, full=admission.full, seconds=seconds)
@@ -165,7 +165,7 @@ def _log_outcome(
     if cluster.offloaded_objects in selected:
         node = stack.ledgers.read(ledger_id)
         context.log_event(object_event(cluster, stored, node, noop=copied))
-        tell_evaluation(context, certified_evaluation(cluster, stored, prefix=prefix))
+        log_found(context, certified_evaluation(cluster, stored, prefix=prefix))
     if cluster.index_objects in selected:
         context.log_event(index_event(cluster, stored, noop=copied))
         log_suites(context, cluster.index_suite, ledger_id, stored.record.suites, noop=verified)
@@ -199,7 +199,7 @@ def _finish(
         narrate(context, f"ledger {ledger_id} waits: {reason}")
     rows = [_row(outcome, failures, waiting) for outcome in outcomes]
     rows += [Row.waiting(ledger_id, waiting[ledger_id]) for ledger_id in full]
-    tell_batch(
+    log_batch(
         context,
         cluster.offload_contexts,
         BatchSummary(action="offload", rows=tuple(rows), seconds=seconds),

@@ -56,7 +56,7 @@ def _refusal(text: str) -> dg.Failure:
     return dg.Failure(f"offload: {text}", allow_retries=False)
 
 
-def tell_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
+def narrate_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
     """Say what was chosen, and what max_ledgers leaves for the next run."""
     from tiering_assets.batch.offload_prefix_rules import position_text
 
@@ -71,7 +71,7 @@ def tell_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
         narrate(context, note)
 
 
-def tell_progress(context: Context, stack: Stack, plan: PrefixPlan) -> None:
+def narrate_progress(context: Context, stack: Stack, plan: PrefixPlan) -> None:
     """Say where the topic stands after the run."""
     from tiering_assets.batch.offload_prefix import look_again
     from tiering_assets.batch.offload_prefix_rules import position_text

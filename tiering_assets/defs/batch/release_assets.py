@@ -14,9 +14,9 @@ from tiering_assets.defs.shared.batch_summary import (
     BatchSummary,
     Result,
     Row,
+    log_batch,
     summary_metadata,
-    tell_batch,
-    tell_result,
+    tag_result,
 )
 from tiering_assets.defs.shared.batches import (
     ReleaseBatch,
@@ -31,7 +31,7 @@ from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import context_event, release_event, release_metadata
 from tiering_assets.defs.shared.metadata import Metadata, bucket_path, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import tell_evaluation
+from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _release(
                 prefix=stack.book.prefix,
             )
         seconds = stack.monotonic() - started
-    said = {outcome.ledger_id: said_of(outcome) for outcome in outcomes}
+    said = {outcome.ledger_id: outcome_text(outcome) for outcome in outcomes}
     said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))
     for ledger_id, line in said.items():
         narrate(context, f"ledger {ledger_id}: {line}")
@@ -141,7 +141,7 @@ def _release(
         action="release plan" if dry_run else "release", rows=tuple(rows), seconds=seconds
     )
     if cluster.released_ledgers in context.selected_asset_keys:
-        tell_result(context, summary.line)
+        tag_result(context, summary.line)
         yield dg.MaterializeResult(
             asset_key=cluster.released_ledgers,
             metadata={
@@ -152,7 +152,7 @@ def _release(
             },
         )
     else:
-        tell_batch(context, cluster.deleted_bookie_ledgers, summary)
+        log_batch(context, cluster.deleted_bookie_ledgers, summary)
     failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
     if failures:
         gone = {outcome.ledger_id for outcome in released}
@@ -267,11 +267,11 @@ def release_row(outcome: "ReleaseOutcome") -> Row:
         topic="" if outcome.ml_name is None else topic_text(outcome.ml_name),
         result=result,
         bytes=size,
-        said=said_of(outcome),
+        said=outcome_text(outcome),
     )
 
 
-def said_of(outcome: "ReleaseOutcome") -> str:
+def outcome_text(outcome: "ReleaseOutcome") -> str:
     from tiering_assets.ground.reasons import NotNow
     from tiering_assets.release.gate import MayRelease
     from tiering_assets.release.work import Released
@@ -307,7 +307,7 @@ def _log_released(
         prefix=stack.book.prefix,
     )
     context.log_event(release_event(cluster, records, metadata, noop=result.noop))
-    tell_evaluation(
+    log_found(
         context,
         release_evaluation(cluster, outcome.ledger_id, records.faults, metadata=metadata),
     )

@@ -98,7 +98,7 @@ def summary_metadata(summary: BatchSummary) -> Metadata:
     }
 
 
-def tell_batch(context: Context, asset: dg.AssetKey, summary: BatchSummary) -> None:
+def log_batch(context: Context, asset: dg.AssetKey, summary: BatchSummary) -> None:
     """Show the summary at the asset that the batch is for, in the run, and in the list of runs."""
     metadata = summary_metadata(summary)
     context.op_execution_context.log_event(
@@ -106,10 +106,10 @@ def tell_batch(context: Context, asset: dg.AssetKey, summary: BatchSummary) -> N
             asset, description=f"{summary.action}: {summary.line}", metadata={**metadata}
         )
     )
-    tell_result(context, summary.line)
+    tag_result(context, summary.line)
 
 
-def tell_result(context: Context, line: str) -> None:
+def tag_result(context: Context, line: str) -> None:
     """What the run came to, as a tag, so that the list of runs says it without opening any."""
     operation = context.op_execution_context
     operation.instance.add_run_tags(operation.run_id, {RESULT_TAG: line})

@@ -19,8 +19,8 @@ from tiering_assets.defs.shared.preview_api import (
     Context,
     Evaluation,
     log_evaluation,
+    log_found,
     partitioned_check,
-    tell_evaluation,
 )
 from tiering_assets.resources.errors import ExpectationError, FormatError, IntegrityError
 
@@ -76,7 +76,7 @@ def log_finding(
     context: Context, check: dg.AssetCheckKey, ledger_id: int, error: Exception
 ) -> None:
     """Tell that a check failed during the offload, where no certificate came of it."""
-    tell_evaluation(context, finding(check, ledger_id, str(error)))
+    log_found(context, finding(check, ledger_id, str(error)))
 
 
 def finding(check: dg.AssetCheckKey, ledger_id: int, said: str) -> Evaluation:
@@ -117,7 +117,7 @@ def log_suites(
 ) -> bool:
     """Log what the suites found; True when all passed and there was one."""
     evaluation = suites_evaluation(check, ledger_id, suites, noop=noop)
-    tell_evaluation(context, evaluation)
+    log_found(context, evaluation)
     return evaluation.passed
 
 

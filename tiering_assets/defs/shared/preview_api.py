@@ -90,7 +90,7 @@ def with_lineage(
     )
 
 
-def tell_evaluation(context: Context, found: Evaluation) -> None:
+def log_found(context: Context, found: Evaluation) -> None:
     """Record what a check found, as log_evaluation does."""
     log_evaluation(
         context,

@@ -83,7 +83,7 @@ def pause(stack: Stack, scope: Scope, mode: TieringMode, *, reason: str, author:
         raise FormatError(f"{error}. It pauses all the same; resume {scope} first") from error
     if found.record.mode == wanted.mode:
         return fresh
-    _record_lift(stack, key, found.sha256, said_of(brake_of(key, found.record)), reason, author)
+    _record_lift(stack, key, found.sha256, brake_text(brake_of(key, found.record)), reason, author)
     stack.book.replace(found, wanted)
     return True
 
@@ -106,10 +106,10 @@ def _was(stack: Stack, key: str) -> str:
         stored = read_brake(stack.book, key)
     except FormatError as error:
         return f"unreadable: {error}"
-    return "" if stored is None else said_of(brake_of(key, stored.record))
+    return "" if stored is None else brake_text(brake_of(key, stored.record))
 
 
-def said_of(brake: Brake) -> str:
+def brake_text(brake: Brake) -> str:
     """One line: since when, by whom and why."""
     return f"{brake.mode} since {brake.since.isoformat()} by {brake.author}: {brake.reason}"
 

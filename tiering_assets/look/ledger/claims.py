@@ -34,7 +34,7 @@ def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
         head = stack.objects.head(stack.book.prefix + key)
         if head is None:
             return None
-        stack.narrate(f"ledger {ledger_id}: its claim cannot be read: {error}")
+        stack.tell(f"ledger {ledger_id}: its claim cannot be read: {error}", ledger_id)
         unknown = Claim(
             ledger_id=ledger_id,
             run_id="unknown",
@@ -85,7 +85,9 @@ def claim_ledger(stack: Stack, ledger_id: int) -> Claim | None:
         return other.record if other is not None else ours
     reach("offload.claimed", ledger_id)
     if found is not None and _died(found.record, stack.run_id, store_now):
-        stack.narrate(f"ledger {ledger_id}: run {found.record.run_id} let its claim run out")
+        stack.tell(
+            f"ledger {ledger_id}: run {found.record.run_id} let its claim run out", ledger_id
+        )
         attempts = [str(one.record.uid) for one in attempts_of(stack, ledger_id)]
         stack.runner.interrupt(found.record.run_id, attempts)
     return None

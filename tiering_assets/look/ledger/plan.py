@@ -202,5 +202,8 @@ def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:
         try:
             found[bookie] = stack.ledgers.resolve(bookie)
         except (BookieError, FormatError) as error:
-            stack.narrate(f"ledger {node.metadata.ledger_id}: read without one bookie: {error}")
+            stack.tell(
+                f"ledger {node.metadata.ledger_id}: read without one bookie: {error}",
+                node.metadata.ledger_id,
+            )
     return found

@@ -210,7 +210,7 @@ def settle_failures(stack: Stack, failed: Mapping[int, Failed], further: Collect
         except (ObjectExistsError, ObjectConflictError):
             continue  # another run failed at it, too, and has said so
         except TierkeeperError as error:
-            stack.narrate(f"ledger {ledger_id}: its failure could not be recorded: {error}")
+            stack.tell(f"ledger {ledger_id}: its failure could not be recorded: {error}", ledger_id)
     try:
         over = sorted(list_failures(stack).keys() & set(further)) if further else []
         for ledger_id in over:

@@ -108,10 +108,10 @@ def why_bookies_short(seen: BookieSight, *, enough: int) -> Wait | None:
     needed = max(data, seen.placement.ensemble, enough if unknown else 0)
     if len(seen.writable) >= needed:
         return None
-    return Wait(Reason.BOOKIES_SHORT, _said(seen, data, needed))
+    return Wait(Reason.BOOKIES_SHORT, _shortage_text(seen, data, needed))
 
 
-def _said(seen: BookieSight, data: int, needed: int) -> str:
+def _shortage_text(seen: BookieSight, data: int, needed: int) -> str:
     there = f"{len(seen.writable)} writable bookies ({', '.join(seen.writable) or 'none'})"
     missing = [
         f"{what}: {', '.join(names)}"

@@ -45,7 +45,7 @@ def list_brokers(stack: Stack) -> list[BrokerNow]:
     ]
 
 
-def say_gone(stack: Stack, broker: str, *, reason: str, author: str) -> None:
+def declare_gone(stack: Stack, broker: str, *, reason: str, author: str) -> None:
     """Keep a person's word that a broker's process has ended.
 
     Raises:

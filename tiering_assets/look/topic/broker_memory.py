@@ -29,13 +29,13 @@ def to_ask(
             broker.name
             for broker in known
             if broker.name not in registered
-            and not _said_gone(broker, gone)
+            and not _is_declared_gone(broker, gone)
             and not is_forgotten(broker, now=now, memory=memory)
         )
     )
 
 
-def _said_gone(broker: SeenBroker, gone: Mapping[str, datetime]) -> bool:
+def _is_declared_gone(broker: SeenBroker, gone: Mapping[str, datetime]) -> bool:
     said_at = gone.get(broker.name)
     return said_at is not None and said_at >= broker.seen_at
 

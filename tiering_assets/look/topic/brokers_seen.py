@@ -76,7 +76,7 @@ def look_at_brokers(stack: Stack) -> tuple[KnownBrokers, Stored[BrokersSeen] | N
         away=to_ask(
             seen,
             registered={*registered},
-            gone=_said_gone(stack) if {b.name for b in seen} - {*registered} else {},
+            gone=_declared_gone(stack) if {b.name for b in seen} - {*registered} else {},
             now=store_now,
             memory=_memory(stack),
         ),
@@ -86,7 +86,7 @@ def look_at_brokers(stack: Stack) -> tuple[KnownBrokers, Stored[BrokersSeen] | N
     return known, stored
 
 
-def _said_gone(stack: Stack) -> dict[str, datetime]:
+def _declared_gone(stack: Stack) -> dict[str, datetime]:
     """When people said so last, by broker; the store's time of it."""
     gone: dict[str, datetime] = {}
     for stored in stack.book.iter_records(BrokerGone, keys.BROKERS_GONE):

@@ -33,7 +33,7 @@ def read_contexts(stack: Stack) -> Mapping[Pair, Named]:
         try:
             listed_there = decode_topic(node).ledgers
         except FormatError as error:
-            stack.narrate(f"{ml_name} is left out: {error}")
+            stack.tell(f"{ml_name} is left out: {error}", topic=ml_name)
             continue
         for listed in listed_there:
             if (context := listed.offload) is not None:

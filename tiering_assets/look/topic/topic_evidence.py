@@ -81,7 +81,7 @@ def _find(stack: Stack) -> Mapping[str, Sequence[str]]:
         except FormatError as error:
             if _may_be_a_shadow(node.data):
                 raise
-            stack.narrate(f"{name} is left out, it names no source of a shadow: {error}")
+            stack.tell(f"{name} is left out, it names no source of a shadow: {error}", topic=name)
             continue
         if source is not None:
             found[source].append(name)

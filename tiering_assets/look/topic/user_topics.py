@@ -55,7 +55,7 @@ def readable_topics(stack: Stack, names: Iterable[str]) -> Iterator[Topic]:
     """
     for name, found in read_topics(stack, names):
         if isinstance(found, FormatError):
-            stack.narrate(f"{name} is left out: {found}")
+            stack.tell(f"{name} is left out: {found}", topic=name)
         elif isinstance(found, TierkeeperError):
             raise found
         elif found is not None:

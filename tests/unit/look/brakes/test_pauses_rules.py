@@ -9,8 +9,8 @@ from tiering_assets.ground.own_policy import (
     OwnPolicy,
     PauseInForce,
     TieringMode,
+    mode_words,
     switched_off,
-    words_on,
 )
 
 TOPIC = "persistent://t/ns/orders"
@@ -47,7 +47,7 @@ def test_inside_the_file_the_nearest_level_speaks_and_lifts_no_pause():
     assert str(switched_off(own, TOPIC, [pause(TieringMode.PAUSED)])) == (
         "paused: by the pause of all"
     )
-    assert [word.origin for word in words_on(own, TOPIC, [pause(TieringMode.PAUSED)])] == [
+    assert [word.origin for word in mode_words(own, TOPIC, [pause(TieringMode.PAUSED)])] == [
         "pause of all",
         "tiering.toml topic",
     ]

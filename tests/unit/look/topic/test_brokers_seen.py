@@ -14,7 +14,7 @@ from tiering_assets.change.disturb import see
 from tiering_assets.doctor.brokers import check_away
 from tiering_assets.ground.stack import RunMemory
 from tiering_assets.look.topic import brokers_seen
-from tiering_assets.look.topic.broker_list import list_brokers, say_gone
+from tiering_assets.look.topic.broker_list import declare_gone, list_brokers
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import BrokersSeen
 from tiering_assets.resources.errors import ObjectStoreError, RefusedError
@@ -127,7 +127,7 @@ def test_it_counts_again_once_a_person_says_that_it_is_gone(first_run, world):
     place(first_run)
     lose(first_run)
     world.scheduler.now += 60.0
-    say_gone(first_run, SECOND, **WHO)
+    declare_gone(first_run, SECOND, **WHO)
     assert place(another_run(first_run)).load is TopicLoad.NOT_LOADED
     first_run.broker.registered.append(SECOND)
     world.scheduler.now += 60.0
@@ -141,12 +141,12 @@ def test_it_counts_again_once_a_person_says_that_it_is_gone(first_run, world):
 def test_a_word_is_taken_of_nobody_who_is_there(first_run):
     place(first_run)
     with pytest.raises(RefusedError, match="is registered now"):
-        say_gone(first_run, SECOND, **WHO)
+        declare_gone(first_run, SECOND, **WHO)
     lose(first_run, answers=True)
     with pytest.raises(RefusedError, match="it answers"):
-        say_gone(first_run, SECOND, **WHO)
+        declare_gone(first_run, SECOND, **WHO)
     with pytest.raises(RefusedError, match="never seen"):
-        say_gone(first_run, "misspelt:8080", **WHO)
+        declare_gone(first_run, "misspelt:8080", **WHO)
     assert first_run.book.keys(keys.BROKERS_GONE) == []
 
 
@@ -211,7 +211,7 @@ def test_publication_and_reload_ask_the_remembered_ones(first_run, world, site):
     run = another_run(first_run)
     assert see(run, TOPIC).idle_version is None
     assert reload_topic(run, TOPIC, why="test") == "unload acknowledged"
-    say_gone(first_run, SECOND, **WHO)
+    declare_gone(first_run, SECOND, **WHO)
     site.broker.restart()
     run = another_run(first_run)
     assert see(run, TOPIC).idle_version is not None
