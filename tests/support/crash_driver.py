@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
-    from tiering_assets.look.brakes.scopes import Scope
 
 
 class CrashDriver:
@@ -130,6 +129,7 @@ def _lift(stack: Stack, ledger_id: int) -> int:
 
 def _resume(stack: Stack, ml_name: str) -> int:
     from tiering_assets.look.brakes.pauses import resume
+    from tiering_assets.look.brakes.scopes import Scope
 
     resume(stack, Scope("topic", ml_name), reason="the audit is over", author="ops")
     return 0

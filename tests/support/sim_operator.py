@@ -14,6 +14,7 @@ from uuid import UUID
 
 from tests.support.sim_clients import Process
 from tests.support.sim_truth import Rotted
+from tests.support.sim_world import World
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.look.brakes.pauses import pause, resume
 from tiering_assets.look.brakes.scopes import EVERYTHING
@@ -26,8 +27,6 @@ from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Site
-    from tests.support.sim_truth import Rotted
-from tests.support.sim_world import World
 
 
 def snapshot(site: Site) -> dict[str, Any]:
