@@ -139,7 +139,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with root.make_context("tierkeeper", args, obj=session) as context:
             root.invoke(context)
     except TierkeeperError as error:
-        return _print_error(session, error)
+        code = _print_error(session, error)
+        return ending.INTERRUPTED if ending.asked() else code  # what Ctrl-C broke, fails
     except typer.Exit as leave:
         return leave.exit_code
     except (typer.Abort, KeyboardInterrupt):

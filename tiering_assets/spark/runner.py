@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from tiering_assets.resources import ending
 from tiering_assets.resources.errors import PrerequisiteError, TierkeeperError
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.spark_master import parse_master
@@ -78,13 +79,17 @@ class SparkRunner:
         try:
             rows = _collect(self._sent(session, tasks))
         except (PySparkException, Py4JError, OSError) as error:
+            if ending.asked():  # Ctrl-C broke the connection, whose next use fails by its own words
+                _drop(session, ours)
+                raise KeyboardInterrupt from error
             rows = _given_up(tasks, error)
         except BaseException:
-            session.interruptTag(ours)  # Ctrl-C: nobody waits for these tasks any more
+            _drop(session, ours)
             raise
         finally:
-            for tag in tags:
-                session.removeTag(tag)
+            with suppress(PySparkException, Py4JError, OSError):
+                for tag in tags:
+                    session.removeTag(tag)
         if progress is not None:
             for row in rows:
                 progress(row)
@@ -143,6 +148,12 @@ class SparkRunner:
 def _collect(frame: DataFrame) -> list[BlockRow]:
     """The one action. Nothing else may be asked of a frame that has effects."""
     return [block_row(row.asDict()) for row in frame.collect()]
+
+
+def _drop(session: SparkSession, tag: str) -> None:
+    """Nobody waits for these tasks any more; a session that cannot be told ends with us."""
+    with suppress(Exception):
+        session.interruptTag(tag)
 
 
 def attempt_tag(attempt: str) -> str:

@@ -11,6 +11,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tiering_assets.resources import ending
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.spark.bootstrap import checked
@@ -53,12 +54,13 @@ def probe_session(session: SparkSession, settings: Settings, order: WorkerOrder)
     run_partition = checked(
         _ENTRY, {"plain": plain_settings(settings)}, packages=packages_name(settings)
     )
-    placed = session.createDataFrame(values, _asked()).repartitionById(slots, "slot")
     answers = ProbeAnswers(driver=this_software(), slots=slots)
     try:
-        frame = placed.mapInArrow(run_partition, _answered())
-        rows = frame.collect()
+        placed = session.createDataFrame(values, _asked()).repartitionById(slots, "slot")
+        rows = placed.mapInArrow(run_partition, _answered()).collect()
     except (PySparkException, Py4JError, OSError) as error:
+        if ending.asked():
+            raise KeyboardInterrupt from error
         return replace(answers, failure=str(explain(str(error) or type(error).__name__)))
     return replace(answers, rows=tuple(map(_answer, rows)))
 

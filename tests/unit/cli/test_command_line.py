@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 import typer
@@ -16,6 +17,7 @@ from tests.support.reading_commands import TOUR, reading_commands
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.batch.ledger_release_cmd import with_plan
 from tiering_assets.cli.shared.exit_codes import exit_codes, worst
+from tiering_assets.resources import ending
 from tiering_assets.resources.errors import (
     BookieError,
     IntegrityError,
@@ -192,6 +194,17 @@ def test_ctrl_c_has_its_own_code(capsys, monkeypatch):
     monkeypatch.setattr("tiering_assets.resources.settings_sources.load_settings", interrupted)
     assert cli.run(["config", "show"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_an_error_that_follows_ctrl_c_has_its_code(capsys, monkeypatch, tmp_path):
+    """What was interrupted inside a library comes back as a failure of that library."""
+    monkeypatch.chdir(tmp_path)
+    asked = threading.Event()
+    monkeypatch.setattr(ending, "_asked", asked)
+    assert cli.run(["ledger", "list"]) == errors.SettingsError.exit_code
+    asked.set()
+    assert cli.run(["ledger", "list"]) == 130
+    assert "TIERKEEPER_STORE_BUCKET" in capsys.readouterr().err
 
 
 def test_the_version_is_printed(capsys):
