@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from tests.support.made_ledger import MadeLedger
 from tiering_assets.resources import ending
