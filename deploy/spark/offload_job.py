@@ -1,7 +1,7 @@
 """Offload ledgers as a Spark application: for YARN, Kubernetes and EMR, or wherever spark-submit
 goes.
 
-    spark-submit --master local[2,4] deploy/spark/offload_job.py 4711 4712
+    spark-submit --master local[2,4] deploy/spark/offload_job.py 4711 4712 --execute
 
 The session is spark-submit's; tierkeeper takes the one that is there. Settings and credentials come
 from the environment of driver and executors (docs/spark.md). Launched by Dagster Pipes, it reports
@@ -30,14 +30,14 @@ from tiering_assets.spark.runner import open_spark_runner
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Copy, verify and publish the ledgers; return the exit code."""
+    """Copy and verify the ledgers, publish them with --execute; return the exit code."""
     parser = argparse.ArgumentParser(description="Offload ledgers as a Spark application.")
     parser.add_argument("ledger_ids", nargs="+", type=int, metavar="LEDGER_ID")
-    parser.add_argument("--no-publish", action="store_true", help="stop after verification")
+    parser.add_argument("--execute", action="store_true", help="publish, after verification")
     chosen = parser.parse_args(arguments)
     settings = with_cores_of_session(load_settings().settings)
     with reporting() as report, opened(settings) as stack:
-        outcomes = offload_batch(stack, chosen.ledger_ids, publish=not chosen.no_publish)
+        outcomes = offload_batch(stack, chosen.ledger_ids, publish=chosen.execute)
         for outcome in outcomes:
             report(document(outcome))
     failed = [outcome.error for outcome in outcomes if outcome.error is not None]

@@ -122,7 +122,7 @@ def test_a_sensor_that_somebody_stopped_differs_until_it_is_started_again(instan
             status=InstigatorStatus.STOPPED if stopped else InstigatorStatus.RUNNING,
         )
     assert problems(instance) == {
-        "release_due": "somebody stopped it: `tierkeeper auto on` starts it again"
+        "release_due": "somebody stopped it: `tierkeeper auto on --execute` starts it again"
     }
     assert start_stopped(instance, SENSORS) == ["release_due"]
     assert not status(instance).differs

@@ -37,7 +37,7 @@ class Command:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TIERKEEPER_")}
         with self._said.open("wb") as said:
             self.process = subprocess.Popen(
-                [*COMMAND, "ledger", "offload", str(ledger_id), *options],
+                [*COMMAND, "ledger", "offload", str(ledger_id), "--execute", *options],
                 env=kept | environment_of(settings),
                 cwd=directory,
                 stdout=subprocess.DEVNULL,

@@ -82,7 +82,7 @@ def test_switched_on_a_topic_is_tiered_and_released_by_itself(site, stack):
     wait_for(lambda: len(closed(environment, ml_name)) == 2)  # the broker rolls over by itself
 
     # Before the daemon: two processes that make Dagster's database at once spoil it.
-    assert home.run("auto", "on").returncode == 1
+    assert home.run("auto", "on", "--execute").returncode == 1
     home.start()
     wait_for(lambda: status(home)[0] == 0)
     wait_for(
@@ -95,5 +95,7 @@ def test_switched_on_a_topic_is_tiered_and_released_by_itself(site, stack):
 
     assert home.run("auto", "off").returncode == 0
     assert status(home)[0] == 0  # off is wanted, and nothing must run for it
-    wait_for(lambda: home.run("auto", "on").returncode == 0)  # one tick may meet the reload
+    wait_for(
+        lambda: home.run("auto", "on", "--execute").returncode == 0
+    )  # one tick may meet the reload
     assert status(home)[1]["wanted"] is True

@@ -53,7 +53,7 @@ def s3(endpoints):
 
 
 @pytest.mark.parametrize(
-    "words", [("ledger", "list"), ("topic", "backlog"), ("ledger", "release", "--due")]
+    "words", [("ledger", "list"), ("topic", "backlog"), ("ledger", "release", "--due", "--plan")]
 )
 def test_what_judges_is_not_imported_where_nothing_is_judged(tierkeeper, sent, words):
     told = tierkeeper(*words, PYTHONPROFILEIMPORTTIME="1").stderr
@@ -82,7 +82,7 @@ def test_a_topic_goes_from_sealed_to_released_by_hand(tierkeeper, endpoints, s3,
 
     page = tierkeeper("ledger", "show", first).stdout
     assert page.startswith(f"ledger {first}: sealed\n")
-    assert f"tierkeeper ledger offload {first}" in page
+    assert f"tierkeeper ledger offload {first} --execute" in page
     shown = tierkeeper.document("ledger", "show", first)
     assert shown["bookkeeper"]["metadata"]["state"] == "CLOSED"
     assert "password" not in json.dumps(shown)
@@ -95,16 +95,18 @@ def test_a_topic_goes_from_sealed_to_released_by_hand(tierkeeper, endpoints, s3,
     assert len(plan["blocks"]) == 2  # 8 MB in blocks of 5 MiB
     assert bucket_keys(s3, endpoints) == before  # a plan writes nothing
 
-    copied = tierkeeper.document("ledger", "offload", first, "--no-publish")["ledgers"][0]
+    copied = tierkeeper.document("ledger", "offload", first)["ledgers"][0]
     assert (copied["state"], copied["copied"], copied["verified"]) == ("verified", True, True)
     assert copied["data_bytes"] == plan["object_bytes"]
     head = s3.head_object(Bucket=endpoints.s3_bucket, Key=copied["data_key"])
     assert head["ContentLength"] == plan["object_bytes"]
 
-    done = tierkeeper.document("ledger", "offload", "--topic", SPEC.topic, **LAG)["ledgers"]
+    done = tierkeeper.document("ledger", "offload", "--topic", SPEC.topic, "--execute", **LAG)[
+        "ledgers"
+    ]
     assert [row["state"] for row in done] == ["published"] * len(ids)
     assert done[0]["data_key"] == copied["data_key"]  # proven work is not done again
-    again = tierkeeper.document("ledger", "offload", first, **LAG)["ledgers"][0]
+    again = tierkeeper.document("ledger", "offload", first, "--execute", **LAG)["ledgers"][0]
     assert again["noop"] is True
 
     verified = tierkeeper.document("ledger", "verify", *ids, "--source")["ledgers"]
@@ -120,16 +122,16 @@ def test_a_topic_goes_from_sealed_to_released_by_hand(tierkeeper, endpoints, s3,
     checked = tierkeeper.document("object", "verify", key)
     assert (checked["result"], checked["entries"]) == ("ok", sealed[0]["entries"])
 
-    early = tierkeeper.document("ledger", "release", first, code=0)
+    early = tierkeeper.document("ledger", "release", first, "--plan", code=0)
     assert early["ledgers"][0]["decision"] == "wait"  # the default lag of four hours
     assert "deletion lag has not elapsed" in early["ledgers"][0]["reasons"][0]
 
-    due = tierkeeper.document("ledger", "release", "--due", **LAG)
+    due = tierkeeper.document("ledger", "release", "--due", "--plan", **LAG)
     decisions = {row["ledger_id"]: row["decision"] for row in due["ledgers"]}
     assert [decisions[ledger_id] for ledger_id in ids] == ["release"] * len(ids)
     assert due["executed"] is False
     assert {row["state"] for row in states(tierkeeper, ids)} == {"release_due"}  # nothing was done
-    told = tierkeeper("ledger", "release", "--due", **LAG).stdout
+    told = tierkeeper("ledger", "release", "--due", "--plan", **LAG).stdout
     assert "nothing was done, --execute does it" in told
 
     released = tierkeeper.document("ledger", "release", "--topic", SPEC.topic, "--execute", **LAG)
@@ -303,7 +305,7 @@ TROUBLES = [
 
 @pytest.mark.parametrize(("changes", "error", "said"), TROUBLES)
 def test_trouble_is_one_clear_line_and_the_documented_code(tierkeeper, changes, error, said):
-    done = tierkeeper("ledger", "offload", "--all", code=error.exit_code, **changes)
+    done = tierkeeper("ledger", "offload", "--all", "--execute", code=error.exit_code, **changes)
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")
     assert said in done.stderr
@@ -348,7 +350,7 @@ def test_names_that_name_nothing_say_so(tierkeeper, endpoints):
         (("ledger", "plan", "987654321"), LedgerNotFoundError, "ledger 987654321"),
         (("ledger", "offload", "987654321"), LedgerNotFoundError, "ledger 987654321"),
         (("ledger", "verify", "987654321"), RefusedError, "no certified copy"),
-        (("ledger", "release", "987654321"), LedgerNotFoundError, "987654321"),
+        (("ledger", "release", "987654321", "--plan"), LedgerNotFoundError, "987654321"),
         (("object", "show", "some/key"), RefusedError, "<uuid>-ledger-<id>"),
         (("object", "verify", absent), ObjectNotFoundError, absent),
     ):
@@ -359,7 +361,7 @@ def test_names_that_name_nothing_say_so(tierkeeper, endpoints):
 
 
 def test_orphans_are_listed_and_swept_only_when_told(tierkeeper, s3, endpoints):
-    found = tierkeeper.document("orphan", "sweep")
+    found = tierkeeper.document("orphan", "sweep", "--plan")
     assert found["executed"] is False
     before = bucket_keys(s3, endpoints)
     for row in tierkeeper.document("orphan", "list")["attempts"]:

@@ -62,9 +62,9 @@ def test_a_ledger_has_one_reason_from_sealed_to_done(cluster, shell, sealed):
     day = {"TIERKEEPER_RELEASE_DELETION_LAG_S": "86400"}
     reason, detail = why(shell, first, **day)
     assert (reason, detail.split()[:2]) == ("in lag", ["due", "after"])
-    shell("hold", "set", "--ledger", first, "--reason", "audit")
+    shell("hold", "set", first, "--reason", "audit")
     assert why(shell, first)[0] == "held"
-    shell("hold", "lift", "--ledger", first, "--reason", "done")
+    shell("hold", "lift", first, "--reason", "done", "--execute")
     cluster.release(SPEC, [first])
     assert why(shell, first)[0] == "done"
 

@@ -59,7 +59,7 @@ def topic(lab, namespace):
 def test_holds_of_every_scope_are_listed_and_keep_a_due_ledger(tierkeeper, lab, namespace, topic):
     due, _behind = topic
     scopes = {
-        "ledger": ("--ledger", due.ledger_id),
+        "ledger": (due.ledger_id,),
         "topic": ("--topic", due.spec.topic),
         "namespace": ("--namespace", namespace),
         "all": ("--all",),
@@ -84,16 +84,22 @@ def test_holds_of_every_scope_are_listed_and_keep_a_due_ledger(tierkeeper, lab, 
             "all": "",
         }
         assert {h["author"] for h in ours.values()} == {"ops"}
-        [row] = tierkeeper.document("ledger", "release", due.ledger_id, **DUE)["ledgers"]
+        [row] = tierkeeper.document("ledger", "release", due.ledger_id, "--plan", **DUE)["ledgers"]
         assert row["decision"] == "wait"
         assert [reason for reason in row["reasons"] if "under a release hold" in reason]
         assert "audit 17 (ops)" in row["reasons"][0]
         swept = tierkeeper("orphan", "sweep", "--execute", code=RefusedError.exit_code)
         assert "everything is held" in swept.stderr
-        lifted = tierkeeper.document("hold", "lift", "--all", "--reason", "done")
+        lifted = tierkeeper.document("hold", "lift", "--all", "--reason", "done", "--execute")
         assert lifted["holds"] == [keys.HOLD_ALL]
         gone = tierkeeper(
-            "hold", "lift", "--all", "--reason", "done", code=LedgerNotFoundError.exit_code
+            "hold",
+            "lift",
+            "--all",
+            "--reason",
+            "done",
+            "--execute",
+            code=LedgerNotFoundError.exit_code,
         )
         assert "no such hold" in gone.stderr
     finally:
@@ -123,7 +129,7 @@ def test_the_hold_of_a_partitioned_topic_covers_partitions_added_later(tierkeepe
     with lab.open() as stack:
         assert all(stack.ledgers.read(ledger_id) is not None for ledger_id in both)
     tierkeeper("hold", "set", "--topic", f"{whole}-partition-1", *WHO)
-    lifted = tierkeeper.document("hold", "lift", "--topic", whole, "--reason", "done")
+    lifted = tierkeeper.document("hold", "lift", "--topic", whole, "--reason", "done", "--execute")
     assert [*lifted["still_held"]] == [f"persistent://{whole}-partition-1"]
     rows = tierkeeper.document("ledger", "release", *both, "--execute", **DUE)["ledgers"]
     assert {row["ledger_id"]: row["result"] for row in rows} == dict(
@@ -136,7 +142,7 @@ def test_a_plan_is_written_refused_once_edited_and_carried_out_with_what_waits(
 ):
     due, behind = topic
     file, edited = tmp_path / "plan.json", tmp_path / "edited.json"
-    told = tierkeeper("ledger", "release", due.ledger_id, behind, "--plan", file, **DUE).stdout
+    told = tierkeeper("ledger", "release", due.ledger_id, behind, "--plan-file", file, **DUE).stdout
     assert f"nothing was done, --execute {file} does it" in told
     body = json.loads(file.read_text())
     assert [item["ledger_id"] for item in body["release"]] == [due.ledger_id]
@@ -145,13 +151,15 @@ def test_a_plan_is_written_refused_once_edited_and_carried_out_with_what_waits(
     body["release"][0]["ledger_id"] = behind
     edited.write_text(json.dumps(body))
     refused = tierkeeper(
-        "ledger", "release", "--execute", edited, code=FormatError.exit_code, **DUE
+        "ledger", "release", "--approved", edited, "--execute", code=FormatError.exit_code, **DUE
     )
     assert "the plan was edited, make a new one" in refused.stderr
     with lab.open() as stack:
         assert stack.ledgers.read(due.ledger_id) is not None
 
-    done = tierkeeper.document("ledger", "release", "--execute", file, "--publish-waiting", **DUE)
+    done = tierkeeper.document(
+        "ledger", "release", "--approved", file, "--execute", "--publish-waiting", **DUE
+    )
     assert done["executed"] is True
     results = {row["ledger_id"]: row for row in done["ledgers"]}
     assert results[due.ledger_id]["result"] == "released"
@@ -166,9 +174,9 @@ def test_a_plan_is_written_refused_once_edited_and_carried_out_with_what_waits(
 
 def test_a_copy_that_is_given_up_is_made_again_by_a_scrub(tierkeeper, lab, topic):
     due, behind = topic
-    given = tierkeeper.document("ledger", "give-up", behind, "--reason", "wrong clock")
+    given = tierkeeper.document("ledger", "give-up", behind, "--reason", "wrong clock", "--execute")
     assert (given["ledger_id"], given["topic"], given["fresh"]) == (behind, due.name, True)
-    tierkeeper("scrub", "run", "--topic", due.spec.topic)
+    tierkeeper("scrub", "run", "--topic", due.spec.topic, "--execute")
     with lab.open() as stack:
         context = stack.topics.read(due.ml_name)[0].ledger(behind).offload
         assert str(context.uid) != given["uid"]

@@ -230,7 +230,7 @@ def test_a_damaged_copy_is_found_and_named(environment, stack, endpoints, instan
     (failure,) = [e for e in result.all_events if e.is_step_failure]
     said = failure.step_failure_data.user_failure_data
     assert f"ledger {bad}: damaged: block " in said.description
-    assert f"`tierkeeper scrub run --topic {topic}`" in said.description
+    assert f"`tierkeeper scrub run --topic {topic} --execute`" in said.description
     assert f"ledger {good}" not in said.description
     found = evaluated(instance, READ_BACK_EQUAL)
     assert found == {partition_key(bad): False, partition_key(good): True, None: False}

@@ -97,7 +97,7 @@ def test_a_lost_home_is_rebuilt_from_the_records(environment, stack, endpoints, 
 
     assert f"DAGSTER_HOME={home} is no folder" in rebuild(variables, code=NO_HOME)
     home.mkdir()
-    planned = rebuild(variables, "--dry-run")
+    planned = rebuild(variables, "--plan")
     found = rebuild(variables)
     assert planned["partitions_added"] == found["partitions_added"] >= 2
     assert found["materializations"]["certificates"] >= 2

@@ -39,9 +39,9 @@ MISSING = ObjectNotFoundError.exit_code
 ENDS = {
     "auto on": {0, 1},  # 1: wanted, and no daemon runs here
     "auto status": {0, 1},
-    "hold lift --ledger": {0, LedgerNotFoundError.exit_code, MISSING},  # there may be none
-    "orphan expired --execute": {MISSING},  # nothing has expired, so there is no plan
-    "orphan records --execute": {MISSING},
+    "hold lift": {0, LedgerNotFoundError.exit_code, MISSING},  # there may be none
+    "expired-copy delete --approved": {MISSING},  # nothing has expired, so there is no plan
+    "gone-record delete --approved": {MISSING},
     "broker gone HOST:PORT": {RefusedError.exit_code},  # no such broker was ever seen here
     "broker gone broker-2:8080": {RefusedError.exit_code},
     "ledger give-up": {0, 10, 20, 21, 22, 27},
@@ -155,13 +155,13 @@ def undo(tierkeeper, line):
     if " budget set " in line:
         lifted = " ".join(f"--{name} none" for name in LIMITS)
         assert tierkeeper(f"tierkeeper budget set {lifted}") == 0
-    scope = re.search(r"--all|--(topic|namespace|ledger) \S+", line)
+    scope = re.search(r"--all|--(topic|namespace) \S+|(?<=set )\d+", line)
     if scope is None:
         return
     if " hold set " in line:
-        assert tierkeeper(f"tierkeeper hold lift {scope[0]} --reason over") == 0
+        assert tierkeeper(f"tierkeeper hold lift {scope[0]} --reason over --execute") == 0
     elif " tiering pause " in line:
-        assert tierkeeper(f"tierkeeper tiering resume {scope[0]} --reason over") == 0
+        assert tierkeeper(f"tierkeeper tiering resume {scope[0]} --reason over --execute") == 0
 
 
 @pytest.mark.parametrize("line", documented("make"))

@@ -120,7 +120,7 @@ def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster,
     assert (listed(cluster, overdue), listed(cluster, kept)) == before
     due = before[0][: LEDGERS - 1]
 
-    dry = shell.document("topic", "load-overdue", overdue.topic, kept.topic)
+    dry = shell.document("topic", "load-overdue", overdue.topic, kept.topic, "--plan")
     [one] = dry["topics"]
     assert (one["topic"], one["state"], one["overdue"]) == (topics[0], "would load", due)
     assert (version(cluster, overdue), version(cluster, kept)) == versions
@@ -146,7 +146,7 @@ def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster,
 
 def test_afterwards_it_is_told_who_keeps_the_rest(shell, idle):
     overdue, kept, _before, _copy = idle
-    found = shell.document("topic", "expiry", overdue.topic, kept.topic)
+    found = shell.document("topic", "expiry", overdue.topic, kept.topic, "--plan")
     first, second = sorted(found["topics"], key=lambda one: one["topic"], reverse=True)
     assert first["topic"].endswith("/overdue")
     assert first["overdue"] == []

@@ -416,7 +416,7 @@ def test_the_command_and_the_job_say_what_is_broken_and_heal_it(cluster, monkeyp
     code, said = cli("scrub", "run", "--deep", "--plan")
     assert (code, said["schema"], len(said["looks"])) == (0, "tierkeeper/scrub-plan/1", 1)
     assert cluster.context_uid(spec, ledger_id) == record.uid  # nothing was done
-    code, said = cli("scrub", "run", "--deep", "--no-heal")
+    code, said = cli("scrub", "run", "--deep")
     assert code == 1
     assert [one["result"] for one in said["looked"]] == ["broken"]
     assert cluster.context_uid(spec, ledger_id) == record.uid

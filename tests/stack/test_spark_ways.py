@@ -44,7 +44,7 @@ def spark_submit(cluster, remote_spark, ledger_ids):
     command = [
         *(str(submit), "--master", remote_spark.master),
         *(word for item in options.items() for word in ("--conf", "=".join(item))),
-        *("deploy/spark/offload_job.py", *map(str, ledger_ids)),
+        *("deploy/spark/offload_job.py", *map(str, ledger_ids), "--execute"),
     ]
     done = subprocess.run(
         command,
@@ -68,7 +68,7 @@ def command(**spark):
             for name, value in spark.items()
         }
         shell = Shell(cluster.running, remote_spark.home)
-        words = ("ledger", "offload", *ledger_ids, "--runner", "spark")
+        words = ("ledger", "offload", *ledger_ids, "--runner", "spark", "--execute")
         return shell.document(*words, timeout_s=500, **chosen)["ledgers"]
 
     return run

@@ -110,9 +110,11 @@ def test_before_a_position_both_take_the_same_and_name_the_same_next_one(cluster
         first = status["firstUnoffloadedMessage"]
         chosen = choose_prefix(listed(cluster, ours), Position(ids(cluster, ours)[place], 0))
         before = f"{ids(cluster, ours)[place]}:{entry_id}"
-        dry = shell.document("topic", "offload", ours.topic, "--before", before, "--dry-run")
+        dry = shell.document("topic", "offload", ours.topic, "--before", before, "--plan")
         assert dry["chosen"] == chosen.ledger_ids
-        done = shell.document("topic", "offload", ours.topic, "--before", before, "--wait")
+        done = shell.document(
+            "topic", "offload", ours.topic, "--before", before, "--wait", "--execute"
+        )
         assert done["reached"] is True
         assert complete(cluster, ours) == complete(cluster, theirs) == list(range(place))
         assert first["ledgerId"] == ids(cluster, theirs)[place]

@@ -56,7 +56,7 @@ def test_the_estimate_is_what_the_offload_then_does(cluster, shell, budget):
     known_brokers(cluster.steps)  # their record is written once an hour
     cluster.fill(spec, TopicSpec(topic=spec.topic, messages=20, payload_bytes=KIB, seed=1))
     ids = cluster.ledger_ids(spec)
-    told = shell.document("topic", "offload", spec.topic, "--dry-run")
+    told = shell.document("topic", "offload", spec.topic, "--plan")
     estimate = told["estimate"]
     assert told["chosen"] == ids
     assert (estimate["ledgers"], estimate["exact_ledgers"], estimate["unloads"]) == (2, 2, 2)
@@ -79,7 +79,7 @@ def test_the_estimate_is_what_the_offload_then_does(cluster, shell, budget):
         assert abs(requests[name] - seen[name.upper()]) <= more_readings, (name, requests, seen)
     assert len(cluster.steps.book.keys("disturbances/")) - reloads == estimate["unloads"]
 
-    after = shell.document("topic", "offload", spec.topic, "--dry-run")["estimate"]
+    after = shell.document("topic", "offload", spec.topic, "--plan")["estimate"]
     reasons = {row["reason"]: row["ledgers"] for row in after["left_out"]}
     assert reasons["already published"] == 2
 
@@ -108,7 +108,7 @@ def test_an_object_that_a_broker_truncated_is_found_with_the_entries_that_are_lo
         "read by brokers",
         [],
     )
-    assert f"scrub run --topic {spec.topic}" in alive["next_step"]
+    assert f"scrub run --topic {spec.topic} --execute" in alive["next_step"]
     assert scan("--shallow")["findings"]
     unknown = scan(**NO_CLUSTER)
     assert (unknown["bookie_copy"], unknown["lost"]) == ("unknown", [])

@@ -74,10 +74,11 @@ class TrimmedCluster:
         return plan
 
 
-def document(capsys, *words, code=0):
-    """What a `tierkeeper orphan` command says as JSON."""
+def document(capsys, noun, *words, code=0):
+    """What `tierkeeper NOUN delete`, or `list` without words, says as JSON."""
     capsys.readouterr()
-    assert run(["orphan", *words, "--json"]) == code
+    verb = "delete" if words else "list"
+    assert run([noun, verb, *words, "--json"]) == code
     found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == f"tierkeeper/orphan-{words[0]}/1"
+    assert found["schema"] == f"tierkeeper/{noun}-{verb}/1"
     return found

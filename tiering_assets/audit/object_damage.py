@@ -73,7 +73,7 @@ def next_step(*, ledger_id: int, topic: str | None, bookies: BookieCopy, readers
     if bookies is BookieCopy.LIVES:
         of_topic = f" --topic {topic.removeprefix('persistent://')}" if topic else ""
         return (
-            f"`tierkeeper scrub run{of_topic}` makes a new copy from the bookies; do it before the "
+            f"`tierkeeper scrub run{of_topic} --execute` makes a new copy from the bookies; do it before the "
             f"broker's deletion lag or retention takes the ledger"
         )
     return (

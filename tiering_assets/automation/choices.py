@@ -34,6 +34,15 @@ def sealed_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[in
     )
 
 
+def certified_ledgers(stack: Stack, topics: Iterable[str] | None = None) -> list[int]:
+    """Ledgers with a certificate in id order: of these topics those that are still listed."""
+    certified = {ledger_id for ledger_id, _uid in stack.book.pairs("certificates/")}
+    if topics is None:
+        return sorted(certified)
+    listed = {one.ledger_id for topic in _topics(stack, topics) for one in topic.info.ledgers}
+    return sorted(certified & listed)
+
+
 def due_by_topic(stack: Stack, topics: Iterable[str] | None = None) -> dict[str, list[int]]:
     """Copies of ours whose lag has passed or whose release was begun, by managed ledger."""
     memory = TickMemory()

@@ -108,7 +108,7 @@ def retention_overdue(topic: str, ledger_ids: Sequence[int]) -> Stuck | None:
         subject=topic,
         detail=f"{len(ledger_ids)} ledgers, the oldest {ledger_ids[0]}, are consumed and past their"
         f" retention; only a broker that has the topic loaded trims them: `tierkeeper topic"
-        f" load-overdue {topic.removeprefix('persistent://')}`",
+        f" load-overdue {topic.removeprefix('persistent://')} --plan`",
     )
 
 

@@ -204,8 +204,8 @@ def _refuse_whole(stack: Stack, plan: ReleasePlan) -> None:
     tripped = tripwire(len(plan.release), fleet=plan.fleet, share_max=share)
     if tripped is not None and not plan.acknowledged:
         raise RefusedError(
-            f"{tripped}. Look at the plan and acknowledge it: --plan FILE --acknowledge WHY, then "
-            f"--execute FILE"
+            f"{tripped}. Look at the plan and acknowledge it: --plan-file FILE --acknowledge WHY, "
+            f"then --approved FILE --execute"
         )
 
 

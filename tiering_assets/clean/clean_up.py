@@ -7,7 +7,7 @@ the same. Dry run is a mode of the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tiering_assets.clean.foreign import Foreign, find_foreign
@@ -17,7 +17,7 @@ from tiering_assets.clean.orphans import Sweep
 from tiering_assets.clean.removals import Removals, observe_removals
 from tiering_assets.clean.sweep import Leaving, refuse_mass_delete, sweep
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.bucket_listing import list_bucket
+from tiering_assets.look.topic.bucket_listing import Pair, list_bucket
 from tiering_assets.look.topic.contexts import read_contexts
 from tiering_assets.records.sweep_models import Swept
 
@@ -55,9 +55,9 @@ class CleanUp:
         return [*errors, self.removals.refused] if self.removals.refused else errors
 
 
-def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
+def clean_up(stack: Stack, *, execute: bool, only: Collection[Pair] | None = None) -> CleanUp:
     """List and decide; with `execute` delete what may go, note what brokers have begun and what is
-    gone.
+    gone. Of what may go no more than `only`, where a person said yes to exactly these attempts.
 
     Raises:
         RefusedError: metadata went backwards, everything is held, or too much would be deleted.
@@ -70,12 +70,12 @@ def clean_up(stack: Stack, *, execute: bool) -> CleanUp:
     foreign = find_foreign(stack, listing, named, known=known)
     collects = sum(isinstance(one.decision, Collect) for one in leftovers)
     refuse_mass_delete(stack, collects, fleet=len(listing.pairs()))
-    attempts = sweep(stack, execute=execute, listing=listing)
+    attempts = sweep(stack, execute=execute, listing=listing, only=only)
     if not execute:
         return CleanUp(attempts=attempts, leftovers=leftovers, foreign=foreign)
     return CleanUp(
         attempts=attempts,
-        leftovers=collect_leftovers(stack, leftovers),
+        leftovers=collect_leftovers(stack, leftovers, only=only),
         foreign=foreign,
         removals=observe_removals(stack),
     )

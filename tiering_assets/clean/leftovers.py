@@ -8,7 +8,7 @@ and recorded. A run that died anywhere is gone on with by the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -175,12 +175,17 @@ def _sent(stack: Stack, pair: Pair, listing: BucketListing) -> Iterator[datetime
                 yield part.last_modified
 
 
-def collect_leftovers(stack: Stack, leavings: Iterable[BrokerLeaving]) -> list[BrokerLeaving]:
-    """Note the new ones, collect the dead ones topic by topic; the others stay as they are."""
+def collect_leftovers(
+    stack: Stack, leavings: Iterable[BrokerLeaving], *, only: Collection[Pair] | None = None
+) -> list[BrokerLeaving]:
+    """Note the new ones, collect the dead ones topic by topic; the others stay as they are.
+
+    Of the dead ones no more than `only`.
+    """
     done: list[BrokerLeaving] = []
     topics: dict[str, list[BrokerLeaving]] = {}
     for leaving in leavings:
-        if isinstance(leaving.decision, Collect):
+        if isinstance(leaving.decision, Collect) and (only is None or leaving.pair in only):
             topics.setdefault(leaving.ml_name, []).append(leaving)
         else:
             if isinstance(leaving.decision, Note):

@@ -9,7 +9,7 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tiering_assets.clean.deleting import Going, delete_leavings, record_swept
@@ -22,7 +22,7 @@ from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.brakes.holds import require_nothing_held
 from tiering_assets.look.ledger.quarantine import win_outcome
-from tiering_assets.look.topic.bucket_listing import BucketListing, list_bucket
+from tiering_assets.look.topic.bucket_listing import BucketListing, Pair, list_bucket
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome, Publication
 from tiering_assets.records.stored import Stored
@@ -52,6 +52,10 @@ class Leaving:
     done: Swept | None = None
     error: str = ""
 
+    @property
+    def pair(self) -> Pair:
+        return self.attempt.record.ledger.ledger_id, self.attempt.record.uid
+
 
 def find_leavings(stack: Stack, listing: BucketListing | None = None) -> list[Leaving]:
     """Every attempt that still has objects or uploads, with the decision about it."""
@@ -78,8 +82,14 @@ def find_leavings(stack: Stack, listing: BucketListing | None = None) -> list[Le
     return found
 
 
-def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) -> list[Leaving]:
-    """Delete the leavings that may go; without `execute` only say which.
+def sweep(
+    stack: Stack,
+    *,
+    execute: bool,
+    listing: BucketListing | None = None,
+    only: Collection[Pair] | None = None,
+) -> list[Leaving]:
+    """Delete the leavings that may go, no more than `only`; without `execute` only say which.
 
     Where the store would not delete something, the others go all the same.
 
@@ -96,7 +106,10 @@ def sweep(stack: Stack, *, execute: bool, listing: BucketListing | None = None) 
         return leavings
     require_nothing_held(stack, "sweep")
     _finish(stack, listing)
-    acted = [_act(stack, leaving) for leaving in leavings]
+    acted = [
+        _act(stack, leaving) if only is None or leaving.pair in only else leaving
+        for leaving in leavings
+    ]
     retry_locked_leavings(stack)
     return acted
 

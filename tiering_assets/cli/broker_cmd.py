@@ -8,6 +8,7 @@ import typer
 
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
 
@@ -17,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+CONSENT = consent_options(does="Keep your word that its process has ended.")
 Broker = Annotated[str, typer.Argument(metavar="HOST:PORT", help="As `broker list` spells it.")]
 
 
@@ -59,23 +61,49 @@ def list_brokers(session: Session) -> None:
     app,
     "gone",
     examples=(
-        "tierkeeper broker gone broker-2:8080 --reason decommissioned",
-        "tierkeeper broker gone broker-2:8080 --reason node-died --json",
+        "tierkeeper broker gone broker-2:8080 --reason decommissioned --plan",
+        "tierkeeper broker gone broker-2:8080 --reason node-died --execute",
     ),
 )
-def gone(session: Session, *, broker: Broker, reason: Reason, author: Author = None) -> None:
+def gone(
+    session: Session,
+    *,
+    broker: Broker,
+    reason: Reason,
+    consent: Annotated[Consent, CONSENT],
+    author: Author = None,
+) -> None:
     """Say that a broker's process has ended, so that it is not asked any more.
 
     Refused for one that is registered or answers. It holds until the broker is registered again.
     """
-    from tiering_assets.look.topic.broker_list import declare_gone
+    from tiering_assets.look.topic.broker_list import declare_gone, require_gone
 
     with session.stack() as stack:
+        require_gone(stack, broker)
+        may_act = consent.given(
+            session,
+            show=lambda: _print_permits(session, broker, consent),
+            question=f"Say that the process of {broker} has ended?",
+        )
+        if not may_act:
+            return
         declare_gone(stack, broker, reason=reason, author=author_or_user(author))
     if session.as_json:
-        print_document("broker-gone", {"broker": broker})
+        print_document("broker-gone", {"executed": True, "broker": broker})
     else:
         print_line(f"broker {broker} is not asked any more")
+
+
+def _print_permits(session: Session, broker: str, consent: Consent) -> None:
+    if session.as_json:
+        print_document("broker-gone", {"executed": False, "broker": broker})
+        return
+    print_line(f"broker {broker} does not answer and is not registered")
+    print_line(
+        f"permits that topics count as not loaded without its answer, so that idle ones are "
+        f"published without an unload{consent.nothing_done}"
+    )
 
 
 def _word(value: object) -> str:

@@ -13,6 +13,7 @@ from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_line
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:
     from tiering_assets.ground.finding import Finding
@@ -69,9 +70,9 @@ def doctor(
     """
     if workers:
         if topic:
-            raise typer.BadParameter("--topic and --workers: ask for one of them")
+            raise UsageError("--topic and --workers: ask for one of them")
         if prove:
-            raise typer.BadParameter("--prove and --workers: ask for one of them")
+            raise UsageError("--prove and --workers: ask for one of them")
         _ask_workers(session)
         return
     from tiering_assets.doctor.doctor import examine

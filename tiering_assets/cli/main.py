@@ -39,13 +39,13 @@ from tiering_assets.cli.brakes import hold_cmd
 from tiering_assets.cli.explain import ledger_cmd
 from tiering_assets.cli.batch import ledger_copy_cmd  # noqa: F401
 from tiering_assets.cli.scrub import ledger_give_up_cmd  # noqa: F401
-from tiering_assets.cli.batch import ledger_release_cmd
+from tiering_assets.cli.batch import ledger_release_cmd  # noqa: F401
 from tiering_assets.cli.explain import metrics_cmd
 from tiering_assets.cli.audit import object_cmd
 from tiering_assets.cli.audit import object_scan_cmd  # noqa: F401
 from tiering_assets.cli.clean import orphan_cmd
-from tiering_assets.cli.clean import orphan_expired_cmd  # noqa: F401
-from tiering_assets.cli.clean import orphan_records_cmd  # noqa: F401
+from tiering_assets.cli.clean import expired_copy_cmd
+from tiering_assets.cli.clean import gone_record_cmd
 from tiering_assets.cli.policy import policy_cmd
 from tiering_assets.cli.scrub import scrub_cmd
 from tiering_assets.cli import stack_cmd
@@ -93,6 +93,8 @@ for group in (
     hold_cmd,
     broker_cmd,
     orphan_cmd,
+    expired_copy_cmd,
+    gone_record_cmd,
     policy_cmd,
     tiering_cmd,
     auto_cmd,
@@ -133,7 +135,7 @@ def tierkeeper(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; nothing of ours escapes."""
     session = Session()
-    args = ledger_release_cmd.with_plan(sys.argv[1:] if arguments is None else arguments)
+    args = list(sys.argv[1:] if arguments is None else arguments)
     root = typer.main.get_command(app)
     try:
         with root.make_context("tierkeeper", args, obj=session) as context:

@@ -17,6 +17,7 @@ from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:
     from tiering_assets.resources.devstack.stack import DevStack
@@ -130,7 +131,7 @@ def _ports(pairs: list[str]) -> dict[str, int]:
     for pair in pairs:
         name, _, number = pair.partition("=")
         if not number.isdecimal() or not 0 < int(number) < 65536 - 10_000:
-            raise typer.BadParameter(f"{pair!r} is not NAME=NUMBER with a number below 55536")
+            raise UsageError(f"{pair!r} is not NAME=NUMBER with a number below 55536")
         ports[name] = int(number)
     return ports
 

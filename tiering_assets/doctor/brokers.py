@@ -36,7 +36,7 @@ def check_away(stack: Stack) -> Iterator[Finding]:
                 f"broker {one.name}",
                 f"{seen}, and does not answer: no topic counts as not loaded, so idle ones are "
                 f"unloaded, too",
-                f"start it; if its process has ended: tierkeeper broker gone {one.name} --reason …",
+                f"start it; if its process has ended: tierkeeper broker gone {one.name} --reason … --execute",
             )
     if not away:
         yield ok("brokers seen", "every broker that may serve topics is registered")

@@ -73,7 +73,7 @@ def _copy(seen: SeenLedger) -> ReasonsAndStep:
     decision = decide_sight(seen.sight)
     if isinstance(decision, Wait):
         return (str(decision),), "wait"
-    return decision.notes, f"tierkeeper ledger offload {seen.view.ledger_id}"
+    return decision.notes, f"tierkeeper ledger offload {seen.view.ledger_id} --execute"
 
 
 def _publish(seen: SeenLedger) -> ReasonsAndStep:
@@ -84,7 +84,7 @@ def _publish(seen: SeenLedger) -> ReasonsAndStep:
     if isinstance(refused, NotNow):
         return tuple(refusal.text for refusal in refused.reasons), refused.reasons[0].lift
     return ("certified, and nothing forbids to publish it",), (
-        f"tierkeeper ledger offload {seen.view.ledger_id}"
+        f"tierkeeper ledger offload {seen.view.ledger_id} --execute"
     )
 
 

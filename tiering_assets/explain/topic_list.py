@@ -7,20 +7,16 @@ reading of policies per namespace: ten thousand topics are a matter of seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
 from tiering_assets.explain.topic_counts import TopicCounts, count_topic
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.brakes.scopes import namespace_scope
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import read_topics, user_topic_names
 from tiering_assets.policy.policies import Policies, open_policies
-from tiering_assets.records.keys import namespace_of
-from tiering_assets.resources.errors import RefusedError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
-from tiering_assets.resources.pulsar.policies import POLICIES_ROOT
 
 _PROGRESS_S = 5.0
 
@@ -40,17 +36,15 @@ class ListedTopic:
     error: str | None = None
 
 
-def list_topics(stack: Stack, namespace: str | None = None) -> Iterator[ListedTopic]:
-    """User topics in name order, those of one namespace if it is given.
+def list_topics(stack: Stack, ml_names: Iterable[str] | None = None) -> Iterator[ListedTopic]:
+    """These topics in name order, all user topics without names.
 
     A topic whose node cannot be read is listed with its error; the others are not held up.
 
     Raises:
-        RefusedError: the metadata store has no such namespace.
-        FormatError: `namespace` is not tenant/namespace.
         MetadataError: the store does not answer; nothing is listed as absent.
     """
-    names = _names(stack, namespace)
+    names = user_topic_names(stack) if ml_names is None else sorted(ml_names)
     certified = stack.book.pairs("certificates/")
     stack.narrate(f"{len(names)} topics to read")
     started = told = stack.monotonic()
@@ -96,14 +90,3 @@ def _policy(policies: Policies, topic: str) -> str:
     if found.policy is None:
         return "unknown"
     return "no" if found.policy.thresholds.off else "yes"
-
-
-def _names(stack: Stack, namespace: str | None) -> list[str]:
-    wanted = None if namespace is None else namespace_scope(namespace).name
-    names = [n for n in user_topic_names(stack) if wanted is None or namespace_of(n) == wanted]
-    if wanted is not None and not names and stack.metadata.get(f"{POLICIES_ROOT}/{wanted}") is None:
-        raise RefusedError(
-            f"namespace {wanted}: the metadata store has neither topics nor policies of it; check "
-            f"the name with `tierkeeper topic list`"
-        )
-    return names

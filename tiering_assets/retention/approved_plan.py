@@ -7,7 +7,7 @@ what was judged for the whole plan may be old.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -39,6 +39,7 @@ class Planned(Protocol):
 
 
 T = TypeVar("T", bound=Planned)
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,18 @@ def approved_plan(stack: Stack, kind: type[P], key: str, *, made_by: str) -> Sto
     )
     require_nothing_held(stack, "the plan")
     return stored
+
+
+def keep_others(
+    found: Iterable[T], only: Collection[K] | None, name_of: Callable[[T], K]
+) -> list[T]:
+    """What a person saw and said yes to may go; the rest of the plan stays. None is all of it."""
+    if only is None:
+        return list(found)
+    return [
+        one if one.why_kept or name_of(one) in only else one.kept("it was not shown as going")
+        for one in found
+    ]
 
 
 def carry_out(

@@ -11,7 +11,7 @@ happened, and follow later (forget.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -40,6 +40,7 @@ from tiering_assets.retention.approved_plan import (
     RecordedPlan,
     approved_plan,
     carry_out,
+    keep_others,
     record_plan,
 )
 
@@ -144,8 +145,17 @@ def plan_expired(stack: Stack) -> tuple[RecordedPlan[ExpiredPlan] | None, list[E
     return record_plan(stack, len(going), make, keys.expired_plan), found
 
 
-def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
+def preview_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
+    """What carrying the plan out would take now. Errors as in `execute_expired`."""
+    return find_expired(stack, plan=_approved(stack, digest))
+
+
+def execute_expired(
+    stack: Stack, digest: str, only: Collection[Pair] | None = None
+) -> list[ExpiredCopy]:
     """Delete what the plan lists and what may still go; the rest says why it stays.
+
+    Of what it lists no more than `only`, where a person said yes to exactly these.
 
     Safe to run again: what an earlier run deleted without saying so is recorded.
 
@@ -153,11 +163,9 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
         ObjectNotFoundError: there is no such plan.
         RefusedError: the plan as a whole may not be carried out; nothing was deleted.
     """
-    plan = approved_plan(
-        stack, ExpiredPlan, keys.expired_plan(digest), made_by="tierkeeper orphan expired --plan"
-    )
+    plan = _approved(stack, digest)
     listing = list_bucket(stack)
-    found = find_expired(stack, listing, plan=plan)
+    found = keep_others(find_expired(stack, listing, plan=plan), only, lambda one: one.pair)
     going = sum(isinstance(one.decision, Expired) for one in found)
     refuse_mass_delete(stack, going, fleet=len(stack.book.pairs("attempts/")))
     observe_removals(stack, [one.pair for one in found])
@@ -170,6 +178,11 @@ def execute_expired(stack: Stack, digest: str) -> list[ExpiredCopy]:
         lambda seen: _again(look, seen),
         lambda copy: _delete(stack, look, copy, planned[copy.pair]),
     )
+
+
+def _approved(stack: Stack, digest: str) -> Stored[ExpiredPlan]:
+    made_by = "tierkeeper expired-copy delete --plan"
+    return approved_plan(stack, ExpiredPlan, keys.expired_plan(digest), made_by=made_by)
 
 
 def _finish(stack: Stack, plan: ExpiredPlan, listing: BucketListing) -> None:

@@ -10,7 +10,7 @@ and tell when metadata went back in time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,6 +32,7 @@ from tiering_assets.retention.approved_plan import (
     RecordedPlan,
     approved_plan,
     carry_out,
+    keep_others,
     record_plan,
 )
 from tiering_assets.retention.forget_rules import RecordsEvidence, why_records_stay
@@ -137,18 +138,26 @@ def plan_forget(stack: Stack) -> tuple[RecordedPlan[ForgetPlan] | None, list[Gon
     return record_plan(stack, attempts, make, keys.forget_plan), found
 
 
-def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
+def preview_forget(stack: Stack, digest: str) -> list[GoneLedger]:
+    """What carrying the plan out would take now. Errors as in `execute_forget`."""
+    plan = _approved(stack, digest)
+    return _find_gone(stack, _ForgetLook(stack, list_bucket(stack), plan.stored_at), plan)
+
+
+def execute_forget(
+    stack: Stack, digest: str, only: Collection[int] | None = None
+) -> list[GoneLedger]:
     """Delete the records of what the plan lists and what may still go; the rest says why it stays.
+
+    Of what it lists no more than `only`, where a person said yes to exactly these.
 
     Raises:
         ObjectNotFoundError: there is no such plan.
         RefusedError: the plan as a whole may not be carried out; nothing was deleted.
     """
-    plan = approved_plan(
-        stack, ForgetPlan, keys.forget_plan(digest), made_by="tierkeeper orphan records --plan"
-    )
+    plan = _approved(stack, digest)
     look = _ForgetLook(stack, list_bucket(stack), plan.stored_at)
-    found = _find_gone(stack, look, plan)
+    found = keep_others(_find_gone(stack, look, plan), only, lambda one: one.ledger_id)
     going = sum(len(one.uids) for one in found if not one.why_kept)
     refuse_mass_delete(stack, going, fleet=plan.record.fleet)
     planned = {one.ledger_id: frozenset(one.uids) for one in plan.record.ledgers}
@@ -158,6 +167,11 @@ def execute_forget(stack: Stack, digest: str) -> list[GoneLedger]:
         lambda seen: _again(stack, look, seen),
         lambda one: _delete(stack, look, one, planned[one.ledger_id]),
     )
+
+
+def _approved(stack: Stack, digest: str) -> Stored[ForgetPlan]:
+    made_by = "tierkeeper gone-record delete --plan"
+    return approved_plan(stack, ForgetPlan, keys.forget_plan(digest), made_by=made_by)
 
 
 def _again(stack: Stack, look: _ForgetLook, seen: GoneLedger) -> GoneLedger | None:

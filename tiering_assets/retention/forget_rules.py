@@ -45,7 +45,7 @@ def _what_is_left(evidence: RecordsEvidence) -> str | None:
     if evidence.objects or evidence.uploads:
         return (
             f"{evidence.objects} objects and {evidence.uploads} uploads of it are in the bucket: "
-            f"`orphan expired` and `orphan sweep` take them first"
+            f"`expired-copy delete` and `orphan sweep` take them first"
         )
     if evidence.bytes_locked:
         return f"a lock of the store keeps {evidence.bytes_locked} bytes of it"

@@ -48,6 +48,7 @@ class LoadOutcome:
     """What became of one topic. `trimmed` are overdue ledgers that its list no longer has."""
 
     topic: str
+    ml_name: str
     state: LoadState
     detail: str
     overdue: tuple[int, ...] = ()
@@ -244,6 +245,7 @@ def _wait(stack: Stack, found: AgingTopic, timeout_s: float) -> tuple[int, ...] 
 def _outcome(found: AgingTopic, state: LoadState, detail: str) -> LoadOutcome:
     return LoadOutcome(
         topic=found.topic,
+        ml_name=found.ml_name,
         state=state,
         detail=detail,
         overdue=found.overdue,

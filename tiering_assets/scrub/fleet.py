@@ -6,7 +6,7 @@ that whatever a node names is in the listing unless it is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -32,13 +32,18 @@ class Fleet:
     store_now: datetime
 
 
-def find_fleet(stack: Stack, ml_names: Iterable[str] | None = None) -> Fleet:
-    """Copies of the given managed ledgers, of all user topics without."""
+def find_fleet(
+    stack: Stack,
+    ml_names: Iterable[str] | None = None,
+    only: Collection[int] | None = None,
+) -> Fleet:
+    """Copies of the given managed ledgers, of all user topics without; of `only` these ledgers."""
     names = user_topic_names(stack) if ml_names is None else sorted(ml_names)
     named: list[tuple[str, LedgerInfo]] = [
         (topic.ml_name, listed)
         for topic in readable_topics(stack, names)
         for listed in topic.info.ledgers
+        if only is None or listed.ledger_id in only
     ]
     in_bookkeeper = set(stack.ledgers.list_ledger_ids())
     sizes = {

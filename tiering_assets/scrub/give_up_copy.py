@@ -19,6 +19,7 @@ from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
+from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
 
 
@@ -32,8 +33,21 @@ class GivenUp:
     fresh: bool
 
 
-def give_up_copy(stack: Stack, ledger_id: int, *, reason: str, author: str) -> GivenUp:
-    """Quarantine the attempt that the ledger's topic names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedCopy:
+    """A copy of ours that a topic names, while bookies have the ledger."""
+
+    uid: UUID
+    ml_name: str
+    attempt: Stored[Attempt]
+
+    @property
+    def topic(self) -> str:
+        return topic_of(self.ml_name)
+
+
+def find_copy(stack: Stack, ledger_id: int) -> PublishedCopy:
+    """The copy that may be given up.
 
     Raises:
         LedgerNotFoundError: bookies do not have the ledger.
@@ -50,7 +64,7 @@ def give_up_copy(stack: Stack, ledger_id: int, *, reason: str, author: str) -> G
     if context is None or not context.complete:
         raise RefusedError(
             f"ledger {ledger_id}: not published, so there is no copy to replace; "
-            f"`tierkeeper ledger offload {ledger_id}` makes one"
+            f"`tierkeeper ledger offload {ledger_id} --execute` makes one"
         )
     if context.bookkeeper_deleted:
         raise RefusedError(
@@ -63,12 +77,18 @@ def give_up_copy(stack: Stack, ledger_id: int, *, reason: str, author: str) -> G
             f"ledger {ledger_id}: its copy {context.uid} is not one of ours; "
             f"`tierkeeper scrub run --deep` looks at it"
         )
+    return PublishedCopy(uid=context.uid, ml_name=sight.ml_name, attempt=attempt)
+
+
+def give_up_copy(stack: Stack, ledger_id: int, *, reason: str, author: str) -> GivenUp:
+    """Quarantine the attempt that the ledger's topic names. Errors as in `find_copy`."""
+    copy = find_copy(stack, ledger_id)
     fresh = quarantine(
         stack,
         ledger_id,
-        context.uid,
-        ml_name=sight.ml_name,
+        copy.uid,
+        ml_name=copy.ml_name,
         reason=f"given up by {author}: {reason}",
-        previous=attempt.sha256,
+        previous=copy.attempt.sha256,
     )
-    return GivenUp(ledger_id=ledger_id, uid=context.uid, topic=topic_of(sight.ml_name), fresh=fresh)
+    return GivenUp(ledger_id=ledger_id, uid=copy.uid, topic=copy.topic, fresh=fresh)

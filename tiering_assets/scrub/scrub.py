@@ -9,7 +9,7 @@ the lost entries are named one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -84,10 +84,14 @@ class ScrubRun:
 
 
 def plan_run(
-    stack: Stack, ml_names: Iterable[str] | None = None, *, deep: bool = False
+    stack: Stack,
+    ml_names: Iterable[str] | None = None,
+    only: Collection[int] | None = None,
+    *,
+    deep: bool = False,
 ) -> ScrubPlan:
     """What a run would do now, by estimates. Reads listings alone."""
-    fleet = find_fleet(stack, ml_names)
+    fleet = find_fleet(stack, ml_names, only)
     return plan_scrub(
         fleet.candidates,
         now=fleet.store_now,
@@ -99,6 +103,7 @@ def plan_run(
 def scrub(
     stack: Stack,
     ml_names: Iterable[str] | None = None,
+    only: Collection[int] | None = None,
     *,
     deep: bool = False,
     heal: bool = True,
@@ -108,7 +113,7 @@ def scrub(
     With `deep` every byte is due. Without `heal` nothing but our own records is written. One
     ledger's trouble is its own: its error is in its result.
     """
-    fleet = find_fleet(stack, ml_names)
+    fleet = find_fleet(stack, ml_names, only)
     run = ScrubRun(removals=observe_removals(stack) if ml_names is None else Removals())
     pending = {c.ledger_id: c for c in to_heal(fleet.candidates)}
     if heal:

@@ -61,7 +61,7 @@ def test_overdue_retention_names_its_oldest_ledger_and_the_next_step():
     assert str(retention_overdue("persistent://t/ns/orders", (3, 5))) == (
         "retention overdue: persistent://t/ns/orders: 2 ledgers, the oldest 3, are consumed and past "
         "their retention; only a broker that has the topic loaded trims them: "
-        "`tierkeeper topic load-overdue t/ns/orders`"
+        "`tierkeeper topic load-overdue t/ns/orders --plan`"
     )
     assert retention_overdue("persistent://t/ns/orders", ()) is None
 

@@ -223,3 +223,13 @@ def test_of_a_topic_whose_node_cannot_be_read_nothing_goes_and_each_reason_stays
     doubt = "its topic's node or a publication record of it cannot be read"
     assert why[dead.record.uid] == doubt
     assert why[kept.uid] == "it is proven, and its publication waits"
+
+
+def test_a_yes_covers_only_what_was_shown(scene, left):
+    before = objects(scene)
+    [kept] = sweep(scene.process(), execute=True, only=[])
+    assert kept.done is None
+    assert objects(scene) == before
+    [gone] = sweep(scene.process(), execute=True, only=[(0, left.record.uid)])
+    assert gone.done is not None
+    assert objects(scene) == []

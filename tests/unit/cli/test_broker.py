@@ -57,7 +57,9 @@ def test_a_broker_that_is_not_there_is_listed_and_said_to_be_gone(stack, capsys)
     assert (found[OTHER]["registered"], found[OTHER]["answers"]) == (False, False)
     assert found[OTHER]["asked"]
     gone = ("broker", "gone", OTHER, "--reason", "dead", "--author", "ops")
-    assert document(capsys, *gone)["broker"] == OTHER
+    assert document(capsys, *gone, "--plan")["executed"] is False
+    assert stack.book.keys(keys.BROKERS_GONE) == []
+    assert document(capsys, *gone, "--execute")["broker"] == OTHER
     [stored] = stack.book.iter_records(BrokerGone, keys.BROKERS_GONE)
     assert (stored.record.broker, stored.record.author) == (OTHER, "ops")
     found = {one["broker"]: one for one in document(capsys, "broker", "list")["brokers"]}
@@ -65,7 +67,7 @@ def test_a_broker_that_is_not_there_is_listed_and_said_to_be_gone(stack, capsys)
 
 
 def test_one_that_is_registered_is_not_gone(stack, capsys):
-    refused = document(capsys, "broker", "gone", NAME, "--reason", "dead", code=26)
+    refused = document(capsys, "broker", "gone", NAME, "--reason", "dead", "--plan", code=26)
     assert "it is registered now" in refused["message"]
 
 

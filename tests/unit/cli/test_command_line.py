@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 import tiering_assets.resources.errors as errors
 from tests.support.reading_commands import TOUR, reading_commands
 from tiering_assets.cli import main as cli
-from tiering_assets.cli.batch.ledger_release_cmd import with_plan
 from tiering_assets.cli.shared.exit_codes import exit_codes, worst
 from tiering_assets.resources import ending
 from tiering_assets.resources.errors import (
@@ -54,6 +53,34 @@ def test_the_nouns_and_verbs_are_those_promised():
     assert {("orphan", "list"), ("orphan", "sweep"), ("doctor",), ("demo",)} <= COMMANDS.keys()
 
 
+VERBS = {
+    "backlog", "check", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
+    "load-overdue", "off", "offload", "offload-status", "on", "pause", "plan", "print", "prune",
+    "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "status", "sweep", "up",
+    "verify", "why",
+}  # fmt: skip
+# What is no verb, and why it stays.
+NO_VERBS = {
+    "backlog": "a question: what is left",
+    "expiry": "a question: what expires when",
+    "gone": "a person's word about a broker",
+    "offload-status": "Pulsar's own name",
+    "status": "a question: how it is",
+    "up": "as of other tools that start servers",
+    "down": "as of other tools that start servers",
+    "on": "a switch",
+    "off": "a switch",
+    "why": "a question",
+}
+ALONE = {"demo", "doctor"}
+
+
+def test_a_command_is_a_noun_and_a_verb_or_stands_in_a_list():
+    assert {words[-1] for words in COMMANDS if len(words) == 2} == VERBS
+    assert {words[0] for words in COMMANDS if len(words) == 1} == ALONE
+    assert NO_VERBS.keys() <= VERBS
+
+
 def test_every_command_that_reads_only_is_on_the_tour_and_says_so():
     """tests/stack/test_tour_loads_nothing.py tries each where no broker has anything loaded."""
     assert reading_commands().keys() == TOUR.keys()
@@ -74,24 +101,9 @@ def test_help_has_examples_that_the_command_line_takes(words):
         assert called in COMMANDS or said[:1] == ["doctor"]
         if called == words:
             # Parses to the end, without running anything.
-            whole = with_plan(said) if "release" in words else said
-            COMMANDS[words].make_context("x", whole[len(words) :])
+            COMMANDS[words].make_context("x", said[len(words) :])
     for shared in ("--json", "--config", "--set", "--log-format", "--verbose"):
         assert shared in answer.stdout
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ("ledger release --due --execute", "ledger release --due --execute now"),
-        ("ledger release --execute --due", "ledger release --execute now --due"),
-        ("ledger release --execute 12 13", "ledger release --execute now 12 13"),
-        ("ledger release --execute plan.json", "ledger release --execute plan.json"),
-        ("orphan sweep --execute", "orphan sweep --execute"),
-    ],
-)
-def test_execute_without_a_plan_means_the_plan_of_now(given, meant):
-    assert with_plan(given.split()) == meant.split()
 
 
 def test_the_exit_codes_of_help_are_those_of_the_error_classes():
@@ -126,9 +138,15 @@ def test_an_error_that_no_repetition_cures_decides_before_a_retryable_one():
         (["ledger", "show", "-1"], "-1"),
         (["ledger", "show", "1", "--nonsense"], "--nonsense"),
         (["ledger", "list", "--state", "sleepy"], "sleepy"),
-        (["ledger", "offload"], "exactly one of ID, --topic, --all; found none"),
+        (
+            ["ledger", "offload"],
+            "exactly one of ID, --ids, --topic, --namespace, --all; found none",
+        ),
         (["ledger", "offload", "5", "--all"], "found ID and --all"),
-        (["ledger", "release", "--due", "--topic", "a/b/c"], "found --topic and --due"),
+        (["ledger", "release", "5", "--topic", "a/b/c", "--plan"], "found ID and --topic"),
+        (["ledger", "release", "5", "--due", "--plan"], "--due chooses of topics"),
+        (["ledger", "release", "--plan"], "choose ledgers by one of"),
+        (["ledger", "release", "--approved", "p", "--due", "--execute"], "drop the others"),
         (["config", "show", "--set", "store"], "expected SECTION.FIELD=VALUE"),
     ],
 )

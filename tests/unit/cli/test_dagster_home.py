@@ -24,8 +24,8 @@ REFUSED = 11
     "words",
     [
         ("dagster", "rebuild"),
-        ("dagster", "prune", "--older-than", "30d"),
-        ("auto", "on"),
+        ("dagster", "prune", "--older-than", "30d", "--plan"),
+        ("auto", "on", "--execute"),
         ("auto", "status"),
     ],
 )

@@ -16,7 +16,7 @@ from tiering_assets.resources.pulsar.retention import Retention
 NAME, ML_NAME = "t/ns/orders", "t/ns/persistent/orders"
 WHO = ("--reason", "audit", "--author", "ops")
 SCOPES = {
-    "ledger": (("--ledger", "7"), "ledger 7", ("ledger", "7"), keys.hold(7)),
+    "ledger": (("7",), "ledger 7", ("ledger", "7"), keys.hold(7)),
     "topic": (
         ("--topic", NAME),
         "topic persistent://t/ns/orders",
@@ -80,11 +80,15 @@ def test_set_list_lift_and_each_again(stack, capsys, scope):
     table = lines(capsys, "list")
     assert table[0].split() == ["SCOPE", "NAME", "AUTHOR", "SINCE", "REASON"]
     assert table[-1] == "1 holds"
-    lifted = document(capsys, "lift", *option, *WHO)
-    assert lifted == {"schema": "tierkeeper/hold-lift/1", "holds": [key], "still_held": {}}
+    topics = 0 if scope == "ledger" else 1  # no topic has a ledger 7
+    plan = {"schema": "tierkeeper/hold-lift/1", "executed": False, "holds": [key]}
+    plan |= {"permits": {"topics": topics, "ledgers": 0}, "still_held": {}}
+    assert document(capsys, "lift", *option, *WHO, "--plan") == plan
+    assert stack.book.keys("holds/") == [key]
+    assert document(capsys, "lift", *option, *WHO, "--execute") == plan | {"executed": True}
     [lift] = stack.book.iter_records(HoldLift, "hold-lifts/")
     assert (lift.record.hold_key, lift.record.author) == (key, "ops")
-    gone = document(capsys, "lift", *option, *WHO, code=LedgerNotFoundError.exit_code)
+    gone = document(capsys, "lift", *option, *WHO, "--plan", code=LedgerNotFoundError.exit_code)
     assert gone["message"] == f"{key}: no such hold; `tierkeeper hold list` prints all"
     assert document(capsys, "list")["holds"] == []
 
@@ -92,7 +96,7 @@ def test_set_list_lift_and_each_again(stack, capsys, scope):
 def test_what_still_holds_a_topic_is_told(stack, capsys):
     for option in (("--topic", NAME), ("--namespace", "t/ns")):
         assert lines(capsys, "set", *option, *WHO)[0].endswith(": held")
-    assert lines(capsys, "lift", "--topic", NAME, *WHO) == [
+    assert lines(capsys, "lift", "--topic", NAME, *WHO, "--execute")[-2:] == [
         "the hold is lifted",
         "persistent://t/ns/orders stays held: namespace t/ns: audit (ops)",
     ]
@@ -108,14 +112,15 @@ def test_an_unreadable_hold_is_listed_by_its_key(stack, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "exactly one of --ledger, --topic, --namespace, --all; found none"),
-        (("--all", "--ledger", "0"), "found --ledger and --all"),
-        (("--namespace", "t"), "--namespace t: expected tenant/namespace"),
-        (("--topic", "orders"), "--topic: "),
+        ((), "exactly one of ID, --ids, --topic, --namespace, --all; found none"),
+        (("--all", "0"), "found ID and --all"),
+        (("--namespace", "t"), "'t': expected tenant/namespace"),
+        (("--topic", "orders"), "not a topic name"),
     ],
 )
 @pytest.mark.parametrize("verb", ["set", "lift"])
 def test_what_names_nothing_is_a_usage_error(stack, capsys, verb, words, said):
+    words = (*words, "--execute") if verb == "lift" else words
     assert said in document(capsys, verb, *words, *WHO, code=2)["message"]
     assert stack.book.keys("holds/") == stack.book.keys("hold-lifts/") == []
 

@@ -57,8 +57,8 @@ def test_what_an_approved_plan_deleted_is_missed_by_nobody(cluster, capsys, monk
         patch.setattr(cluster.broker.objects, "delete", lambda _key: None)
         cluster.trim()
     cluster.later(DAY_S)
-    plan = document(capsys, "expired", "--plan")["plan"]
+    plan = document(capsys, "expired-copy", "--plan")["plan"]
     cluster.later(2 * HOUR_S)
-    [done] = document(capsys, "expired", "--execute", plan)["copies"]
+    [done] = document(capsys, "expired-copy", "--approved", plan, "--execute")["copies"]
     assert done["decision"] == "deleted"
     assert audited(cluster) == (set(), 1)

@@ -44,9 +44,10 @@ def test_pause_list_resume_and_each_again(stack, capsys):
     pause = ("tiering", "pause", "--topic", NAME, *REASON, "--author", "ops")
     first = document(capsys, *pause)
     assert first["schema"] == "tierkeeper/tiering-pause/1"
-    assert (first["changed"], first["mode"], first["topics"]) == (True, "paused", 1)
-    assert document(capsys, *pause)["changed"] is False
-    assert document(capsys, *pause, "--disable")["changed"] is True
+    [made] = first["pauses"]
+    assert (made["changed"], made["mode"], made["topics"]) == (True, "paused", 1)
+    assert document(capsys, *pause)["pauses"][0]["changed"] is False
+    assert document(capsys, *pause, "--disable")["pauses"][0]["changed"] is True
     [found] = document(capsys, "tiering", "list")["pauses"]
     assert (found["scope"], found["name"]) == ("topic", "t/ns/persistent/orders")
     assert (found["mode"], found["author"], found["reason"]) == ("disabled", "ops", "migration")
@@ -54,8 +55,12 @@ def test_pause_list_resume_and_each_again(stack, capsys):
     assert "disabled: by the pause of topic persistent://t/ns/orders" in refused["message"]
     assert "`tierkeeper tiering resume`" in refused["message"]
     resume = ("tiering", "resume", "--topic", NAME, "--reason", "over")
-    assert document(capsys, *resume)["changed"] is True
-    assert document(capsys, *resume)["changed"] is False
+    planned = document(capsys, *resume, "--plan")
+    assert (planned["executed"], planned["permits"]) == (False, {"topics": 1, "ledgers": 1})
+    assert len(document(capsys, "tiering", "list")["pauses"]) == 1
+    lifted = document(capsys, *resume, "--execute")
+    assert (lifted["executed"], lifted["pauses"][0]["changed"]) == (True, True)
+    assert document(capsys, *resume, "--execute")["pauses"][0]["changed"] is False
     assert document(capsys, "tiering", "list")["pauses"] == []
 
 
@@ -63,13 +68,16 @@ def test_what_stays_switched_off_after_a_resume_is_told(stack, capsys):
     for scope in (("--topic", NAME), ("--all",), ("--namespace", "t/ns", "--disable")):
         assert run(["tiering", "pause", *scope, *REASON, "--author", "ops"]) == 0
     capsys.readouterr()
-    assert run(["tiering", "resume", "--topic", NAME, "--reason", "over"]) == 0
+    assert run(["tiering", "resume", "--topic", NAME, "--reason", "over", "--execute"]) == 0
     assert capsys.readouterr().out.splitlines() == [
+        "the pause of topic persistent://t/ns/orders would go",
+        "permits copies and publications of 1 topics, of which 1 ledgers are sealed and not "
+        "offloaded",
         "topic persistent://t/ns/orders: resumed",
         "persistent://t/ns/orders stays disabled: by the pause of namespace t/ns: migration (ops); "
         "by the pause of everything: migration (ops)",
     ]
-    assert run(["tiering", "resume", "--all", "--reason", "over"]) == 0
+    assert run(["tiering", "resume", "--all", "--reason", "over", "--execute"]) == 0
     assert "stays disabled: by the pause of namespace t/ns" in capsys.readouterr().out
 
 
@@ -94,6 +102,7 @@ def test_an_unreadable_pause_is_listed_by_its_key(stack, capsys):
 )
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_what_names_nothing_is_a_usage_error(stack, capsys, verb, words, said):
+    words = (*words, "--execute") if verb == "resume" else words
     assert said in document(capsys, "tiering", verb, *words, *REASON, code=2)["message"]
     assert stack.book.keys("pauses/") == []
 

@@ -52,7 +52,7 @@ def ledger_id(cluster):
 
 def told(capsys, ledger_id, *options):
     capsys.readouterr()
-    assert run(["ledger", "offload", str(ledger_id), *options]) == 0
+    assert run(["ledger", "offload", str(ledger_id), "--execute", *options]) == 0
     return capsys.readouterr().err.splitlines()
 
 

@@ -51,7 +51,7 @@ def records(cluster):
 
 def test_a_dry_run_names_the_topic_and_changes_nothing(cluster, capsys):
     before = {name: cluster.version(name) for name in (ORDERS, PLAIN)}
-    found = loaded(capsys)
+    found = loaded(capsys, "--plan")
     assert {name: one["state"] for name, one in found.items()} == {ORDERS_TOPIC: "would load"}
     assert found[ORDERS_TOPIC]["overdue"] == cluster.ids(ORDERS)[:2]
     assert (cluster.trimmer.asked, records(cluster)) == ([], [])
@@ -86,7 +86,7 @@ def test_the_budget_of_an_hour_holds_across_runs(cluster, capsys):
     cluster.admin.answers.pop("GET /admin/v2/persistent/t/ns/plain/retention")
     limits = replace(cluster.stack.settings.disturb, loads_hour_max=1)
     cluster.stack = replace(cluster.stack, settings=replace(cluster.stack.settings, disturb=limits))
-    states = [one["state"] for one in loaded(capsys).values()]
+    states = [one["state"] for one in loaded(capsys, "--plan").values()]
     assert sorted(states) == ["over budget", "would load"]
     states = [one["state"] for one in loaded(capsys, "--execute").values()]
     assert sorted(states) == ["over budget", "trimmed"]
@@ -233,6 +233,6 @@ def test_a_refusal_is_a_finding_and_a_lost_answer_is_judged_by_the_list(cluster,
 
 
 def test_the_table_says_how_to_go_on(cluster, capsys):
-    assert run(["topic", "load-overdue"]) == 0
+    assert run(["topic", "load-overdue", "--plan"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "nothing was loaded; --execute does it"
     assert cluster.trimmer.asked == []

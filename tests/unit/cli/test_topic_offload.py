@@ -78,14 +78,14 @@ def document(capsys, *words, code=0):
 
 
 def test_all_before_a_position_is_published_and_again_is_nothing(cluster, capsys):
-    found = document(capsys, "topic", "offload", NAME, "--before", "2:1")
+    found = document(capsys, "topic", "offload", NAME, "--before", "2:1", "--execute")
     assert found["schema"] == "tierkeeper/topic-offload/1"
     assert found["chosen"] == [0, 1]
     assert [one["state"] for one in found["ledgers"]] == ["published", "published"]
     assert (found["first_unoffloaded"], found["wanted_first_unoffloaded"]) == ("2:0", "2:0")
     assert found["reached"] is True
     assert cluster.offloaded() == [0, 1]
-    again = document(capsys, "topic", "offload", NAME, "--before", "2:0")
+    again = document(capsys, "topic", "offload", NAME, "--before", "2:0", "--execute")
     assert (again["chosen"], again["already_offloaded"], again["ledgers"]) == ([], [0, 1], [])
 
 
@@ -94,9 +94,9 @@ def test_all_before_a_position_is_published_and_again_is_nothing(cluster, capsys
 )
 def test_the_newest_bytes_are_kept_and_a_dry_run_writes_nothing(cluster, capsys, keep, chosen):
     before = {summary.key for summary in cluster.stack.objects.list_objects()}
-    found = document(capsys, "topic", "offload", NAME, "--keep-bytes", keep, "--dry-run")
+    found = document(capsys, "topic", "offload", NAME, "--keep-bytes", keep, "--plan")
     assert found["chosen"] == chosen
-    assert found["dry_run"] is True
+    assert found["executed"] is False
     assert found["chosen_bytes"] == 10 * len(chosen)
     assert "the open ledger's size is not known" in found["notes"][0]
     assert {summary.key for summary in cluster.stack.objects.list_objects()} == before
@@ -111,13 +111,13 @@ def test_the_open_ledger_of_a_loaded_topic_counts_with_what_its_broker_says(
     monkeypatch.setattr(broker, "internal_stats", lambda _topic: stats)
     cluster.world.scheduler.now += 120  # broker-stats list it
     for keep, chosen in (("24", [0, 1]), ("25", [0]), ("4", [0, 1, 2])):
-        found = document(capsys, "topic", "offload", NAME, "--keep-bytes", keep, "--dry-run")
+        found = document(capsys, "topic", "offload", NAME, "--keep-bytes", keep, "--plan")
         assert (found["chosen"], found["notes"]) == (chosen, [])
 
 
 def test_a_ledger_that_waits_is_told_and_is_no_failure(cluster, capsys):
     cluster.claim(1)
-    assert run(["topic", "offload", NAME, "--before", "2:0"]) == 0
+    assert run(["topic", "offload", NAME, "--before", "2:0", "--execute"]) == 0
     said = capsys.readouterr().out
     assert "waits: another run works on it" in said
     assert said.splitlines()[-1] == "first un-offloaded 1:0, wanted 2:0"
@@ -131,7 +131,7 @@ def test_wait_goes_on_until_the_other_run_is_done(cluster, capsys):
             cluster.world.objects.delete(cluster.stack.book.prefix + keys.claim(1))
 
     cluster.on_sleep(drop)
-    found = document(capsys, "topic", "offload", NAME, "--before", "2:0", "--wait")
+    found = document(capsys, "topic", "offload", NAME, "--before", "2:0", "--wait", "--execute")
     assert found["reached"] is True
     assert [one["state"] for one in found["ledgers"]] == ["published", "published"]
     assert cluster.slept == [10.0, 10.0]
@@ -140,7 +140,7 @@ def test_wait_goes_on_until_the_other_run_is_done(cluster, capsys):
 def test_wait_ends_with_1_when_the_time_is_over(cluster, capsys):
     cluster.claim(0)
     cluster.on_sleep(lambda: None)
-    words = ["topic", "offload", NAME, "--before", "1:0", "--wait", "--timeout", "25"]
+    words = ["topic", "offload", NAME, "--before", "1:0", "--wait", "--timeout", "25", "--execute"]
     assert run(words) == 1
     assert cluster.slept[:2] == [10.0, 10.0]
     assert 20 < sum(cluster.slept) <= 25  # what the passes took counts, too
@@ -152,7 +152,7 @@ def test_wait_ends_with_1_when_the_time_is_over(cluster, capsys):
 def test_wait_does_not_wait_for_what_no_waiting_cures(cluster, capsys):
     cluster.on_sleep(lambda: None)
     cluster.site.cluster.delete_ledger(0)
-    assert run(["topic", "offload", NAME, "--before", "1:0", "--wait"]) == 1
+    assert run(["topic", "offload", NAME, "--before", "1:0", "--wait", "--execute"]) == 1
     assert cluster.slept == []
     assert "missing from BookKeeper" in capsys.readouterr().out
 
@@ -167,7 +167,7 @@ def test_wait_outlasts_a_broker_that_is_away_for_a_while(cluster, monkeypatch, c
 
     monkeypatch.setattr(cluster.site.broker, "effective_offload_policies", away_until_waited_for)
     cluster.on_sleep(lambda: None)
-    found = document(capsys, "topic", "offload", NAME, "--before", "1:0", "--wait")
+    found = document(capsys, "topic", "offload", NAME, "--before", "1:0", "--wait", "--execute")
     assert found["reached"] is True
     assert cluster.slept == [10.0]
 
@@ -233,7 +233,7 @@ def test_a_partitioned_topic_has_positions_by_partition(cluster, capsys):
 
 
 def test_the_status_of_what_is_stored(cluster, capsys):
-    document(capsys, "topic", "offload", NAME, "--before", "1:0")
+    document(capsys, "topic", "offload", NAME, "--before", "1:0", "--execute")
     cluster.claim(1)
     found = document(capsys, "topic", "offload-status", NAME)
     [status] = found["topics"]

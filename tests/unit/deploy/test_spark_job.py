@@ -56,7 +56,7 @@ def job(monkeypatch, tmp_path):
 
 
 def test_every_ledger_is_a_line_and_the_worst_failure_the_exit_code(job, capsys):
-    assert job.main(["4711", "4712", "--no-publish"]) == EntryUnavailableError.exit_code
+    assert job.main(["4711", "4712"]) == EntryUnavailableError.exit_code
     assert job.asked == [("a stack", [4711, 4712], False)]
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["ledger_id"], one["parts_sent"]) for one in said] == [(4711, 3), (4712, 0)]

@@ -50,4 +50,4 @@ def test_a_deleted_topics_release_is_refused_and_no_retry(scene):
     with pytest.raises(RefusedError, match="the topic was deleted") as refused:
         scene.release()
     assert refused.value.retryable is False
-    assert "tierkeeper orphan expired" in str(refused.value)
+    assert "tierkeeper expired-copy list" in str(refused.value)

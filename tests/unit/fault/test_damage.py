@@ -78,7 +78,7 @@ def test_whoever_finds_it_it_is_known_everywhere(rotten, finder):
     FINDERS[finder](rotten)
     because = reason(rotten)
     assert because.reason is BacklogReason.DAMAGED
-    assert "`tierkeeper scrub run --topic persistent://t/ns/orders`" in because.detail
+    assert "`tierkeeper scrub run --topic persistent://t/ns/orders --execute`" in because.detail
     assert take_figures(rotten.stack).total.verified_share == 0
     assert [c.failing for c in find_fleet(rotten.stack).candidates] == [True]
     rotten.past_the_lag()

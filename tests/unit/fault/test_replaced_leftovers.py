@@ -155,3 +155,12 @@ def test_a_broken_copy_that_its_topic_still_names_is_no_leftover():
     found = clean_up(scene.process(), execute=True)
     assert found.leftovers == []
     assert len(left(scene, uid)) == 2
+
+
+def test_a_yes_covers_only_what_was_shown(healed):
+    scene, uid = healed
+    wait_until_it_goes(scene)
+    [kept] = clean_up(scene.process(), execute=True, only=[]).leftovers
+    assert (kept.done, len(left(scene, uid))) == (None, 2)
+    [gone] = clean_up(scene.process(), execute=True, only=[(0, uid)]).leftovers
+    assert (gone.done is not None, left(scene, uid)) == (True, [])

@@ -8,7 +8,7 @@ from tests.support.sim_scene import Scene
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import ForgetPlan
 from tiering_assets.resources.errors import ObjectStoreError, RefusedError, StaleEvidenceError
-from tiering_assets.retention.approved_plan import carry_out, record_plan
+from tiering_assets.retention.approved_plan import carry_out, keep_others, record_plan
 
 
 @dataclass(frozen=True)
@@ -110,3 +110,10 @@ def test_one_that_takes_too_much_of_the_fleet_is_refused():
     with pytest.raises(RefusedError, match="is the metadata complete"):
         plan_of(stack, 10_000)
     assert stack.book.keys(keys.FORGET_PLANS) == []
+
+
+def test_a_yes_covers_only_what_was_shown_as_going():
+    things = [Thing("a"), Thing("b"), Thing("c", why_kept="held")]
+    assert keep_others(things, None, lambda one: one.name) == things
+    kept = keep_others(things, ["a"], lambda one: one.name)
+    assert [one.why_kept for one in kept] == ["", "it was not shown as going", "held"]

@@ -118,3 +118,12 @@ def test_one_that_was_doubted_and_read_well_since_did_not_take_its_own_place():
     assert copy.uid == before
     assert not copy.candidate.failing
     assert find(copy).replaced == {}
+
+
+def test_the_ledgers_that_are_named_are_the_only_ones():
+    copy = Copy()
+    other = copy.scene.fill(TOPIC)
+    copy.scene.publish(other)
+    stack = copy.scene.process()
+    assert {one.ledger_id for one in find_fleet(stack).candidates} == {copy.ledger_id, other}
+    assert [one.ledger_id for one in find_fleet(stack, [TOPIC], [other]).candidates] == [other]

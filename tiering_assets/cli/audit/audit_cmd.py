@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
-from tiering_assets.cli.shared.selection import LedgerIds, require_one_choice
+from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
-from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:
     from tiering_assets.audit.audit_findings import AuditReport
@@ -23,12 +24,16 @@ app = typer.Typer(
 )
 
 
+CHOSEN = ledger_selection()
+
+
 @command(
     app,
     "verify",
     examples=(
         "tierkeeper audit verify --all",
         "tierkeeper audit verify 12345 12346 --deep",
+        "tierkeeper audit verify --topic public/default/orders",
         "tierkeeper audit verify --all --deep --instance 0d1c0a7e-6f4f-4b3b-9d55-1f1a7a0b7c11 --json",
     ),
     reads_only="where it finds no damage",
@@ -36,8 +41,7 @@ app = typer.Typer(
 def verify(
     session: Session,
     *,
-    ledger_ids: LedgerIds = None,
-    every: Annotated[bool, typer.Option("--all", help="Every ledger with records.")] = False,
+    chosen: Annotated[Chosen, CHOSEN],
     deep: Annotated[
         bool, typer.Option("--deep", help="Read every byte of data and index objects, too.")
     ] = False,
@@ -59,13 +63,11 @@ def verify(
     """Check every record's chain and every certified object, without cluster, broker or Dagster.
 
     Needs nothing but the store's settings, and sign.public_key_files if signatures are to count.
-    Ends with 14 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
+    Ends with 1 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
     explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps
     its bookie copy, if the credentials may write; nothing else is written.
     """
     from tiering_assets.audit.audit import audit_bucket
-
-    require_one_choice(LEDGER=ledger_ids, **{"--all": every})
 
     def audit(some: Iterable[int] | None, of: str) -> AuditReport:
         return audit_bucket(
@@ -77,7 +79,15 @@ def verify(
             narrate=session.progress,
         )
 
-    report = audit(ledger_ids, instance)
+    wanted: Iterable[int] | None = chosen.ledger_ids or None
+    if chosen.topics or chosen.namespaces:
+        wanted = _of_topics(session, chosen, instance)
+        if not wanted:
+            raise UsageError(
+                "no record of the bucket names a ledger of these topics; "
+                "`tierkeeper audit verify --all` checks every ledger with records"
+            )
+    report = audit(wanted, instance)
     if report.findings:
         report.recorded = _record(session, report, lambda some: audit(some, report.instance))
     if session.as_json:
@@ -86,7 +96,26 @@ def verify(
     else:
         _print(report)
     if report.findings:
-        raise typer.Exit(IntegrityError.exit_code)
+        raise typer.Exit(FINDINGS)
+
+
+def _of_topics(session: Session, chosen: Chosen, instance: str) -> list[int]:
+    from tiering_assets.audit.topics import ledgers_of
+    from tiering_assets.resources.errors import FormatError
+    from tiering_assets.resources.object_store.s3 import S3ObjectStore
+    from tiering_assets.resources.settings_sources import require_store
+
+    objects = S3ObjectStore(require_store(session.settings))
+    try:
+        return ledgers_of(
+            objects,
+            chosen.topics,
+            chosen.namespaces,
+            instance=instance,
+            narrate=session.progress,
+        )
+    except FormatError as error:
+        raise UsageError(str(error)) from None
 
 
 def _record(

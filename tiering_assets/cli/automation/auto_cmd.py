@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
@@ -25,18 +27,35 @@ app = typer.Typer(
 )
 
 
-@command(app, "on", examples=("tierkeeper auto on", "tierkeeper auto on --json"))
-def on(session: Session) -> None:
+CONSENT = consent_options(
+    does="Turn it on.", plan_help="Print which sensors would then ask for runs, and end with 0."
+)
+
+
+@command(
+    app,
+    "on",
+    examples=("tierkeeper auto on --plan", "tierkeeper auto on --execute"),
+)
+def on(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
     """Turn automation on: write auto.enabled = true to the settings file, start stopped sensors.
 
-    The sensors ask for runs from their next tick on. They need the daemon: the command says what is
-    missing and ends with 1 until everything runs; `tierkeeper auto status` says it again.
+    What the sensors may then ask for is printed first: copies, publications, releases. They ask
+    for runs from their next tick on. They need the daemon: the command says what is missing and
+    ends with 1 until everything runs; `tierkeeper auto status` says it again.
     """
     from tiering_assets.defs.automation.all import sensors_of
     from tiering_assets.defs.automation.automation import start_stopped
     from tiering_assets.defs.shared.instance import find_home, open_instance
 
     sensors, home = sensors_of(loaded_settings()), find_home()
+    may_act = consent.given(
+        session,
+        show=lambda: _print_permits(session, [(s.name, s.description) for s in sensors], consent),
+        question="Turn automation on?",
+    )
+    if not may_act:
+        return
     _write(session, value=True)
     with open_instance(home) as instance:
         for name in start_stopped(instance, sensors):
@@ -46,7 +65,7 @@ def on(session: Session) -> None:
 
 @command(app, "off", examples=("tierkeeper auto off",))
 def off(session: Session) -> None:
-    """Turn automation off: write auto.enabled = false to the settings file.
+    """Turn automation off: write auto.enabled = false to the settings file. Acts at once.
 
     It holds from the next tick of each sensor on, wherever the daemon runs with this file. Runs
     that are queued or started go on; cancel them in the UI. What is tiered stays readable.
@@ -70,6 +89,25 @@ def status(session: Session) -> None:
     Ends with 1 when automation is wanted and the daemon or a sensor does not run as it should.
     """
     _print_status(session, _read(wanted=session.settings.auto.enabled))
+
+
+def _print_permits(
+    session: Session, sensors: Sequence[tuple[str, str | None]], consent: Consent
+) -> None:
+    """The plan: what may ask for runs. Holds and pauses bind all of it."""
+    if session.as_json:
+        names = [name for name, _description in sensors]
+        print_document("auto-on", {"executed": False, "sensors": names})
+        return
+    every = session.settings.auto.interval_s
+    print_table(
+        ("SENSOR", "WHAT IT DOES"),
+        [(name, (description or "").partition("\n")[0]) for name, description in sensors],
+    )
+    print_line(
+        f"permits {len(sensors)} sensors to ask for runs, every {every:g} s; holds and pauses "
+        f"bind them{consent.nothing_done}"
+    )
 
 
 def _write(session: Session, *, value: bool) -> str:

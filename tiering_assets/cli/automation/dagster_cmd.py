@@ -12,14 +12,17 @@ import typer
 
 from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import print_document, print_error, print_line, print_table
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.resources.errors import SettingsError
 
 if TYPE_CHECKING:
+    from tiering_assets.defs.prune import OldRuns
     from tiering_assets.defs.rebuild import Rebuilt
 
+CONSENT = consent_options(does="Delete the runs that the plan lists.")
 app = typer.Typer(name="dagster", help="What Dagster shows of the ledgers.", no_args_is_help=True)
 
 
@@ -32,16 +35,16 @@ def dagster() -> None:
     app,
     "rebuild",
     examples=(
-        "tierkeeper dagster rebuild --dry-run",
+        "tierkeeper dagster rebuild --plan",
         "tierkeeper dagster rebuild",
     ),
-    reads_only="with --dry-run",
+    reads_only="with --plan",
 )
 def rebuild(
     session: Session,
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what would be added.")
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print what would be added, and end with 0.")
     ] = False,
     force: Annotated[
         bool,
@@ -65,11 +68,11 @@ def rebuild(
 
         cluster = ClusterNames.of(loaded_settings().dagster)
         with open_instance(home) as instance:
-            found = rebuild(stack, instance, cluster, dry_run=dry_run, force=force)
+            found = rebuild(stack, instance, cluster, dry_run=plan, force=force)
     if session.as_json:
-        print_document("dagster-rebuild", {"dry_run": dry_run, "home": home, **_document(found)})
+        print_document("dagster-rebuild", {"executed": not plan, "home": home, **_document(found)})
     else:
-        _print(found, dry_run=dry_run)
+        _print(found, dry_run=plan)
     if found.unreadable:
         for error in found.unreadable.values():
             if not session.as_json:
@@ -81,10 +84,10 @@ def rebuild(
     app,
     "prune",
     examples=(
-        "tierkeeper dagster prune --older-than 30d",
+        "tierkeeper dagster prune --older-than 30d --plan",
         "tierkeeper dagster prune --older-than 30d --execute",
     ),
-    reads_only="without --execute",
+    reads_only="with --plan",
 )
 def prune(
     session: Session,
@@ -92,9 +95,7 @@ def prune(
     older_than: Annotated[
         str, typer.Option("--older-than", metavar="AGE", help="Days or hours: 30d, 36h.")
     ],
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Delete them; without it they are only counted.")
-    ] = False,
+    consent: Annotated[Consent, CONSENT],
 ) -> None:
     """Delete old runs from the instance in DAGSTER_HOME, which keeps them for ever otherwise.
 
@@ -110,16 +111,24 @@ def prune(
     cluster = ClusterNames.of(loaded_settings().dagster)
     with open_instance(home) as instance:
         found = find_old_runs(instance, cluster, before=datetime.now(UTC) - age)
-        if execute:
+
+        def show(*, executed: bool = False) -> None:
+            if session.as_json:
+                counts = {"telling": found.telling, "of_batches": found.of_batches}
+                runs = {"home": home, "runs": list(found.going), "stay": counts}
+                print_document("dagster-prune", {"executed": executed, **runs})
+            else:
+                done = "deleted" if executed else f"may go{consent.nothing_done}"
+                print_line(f"{len(found.going)} runs older than {older_than} {done}")
+                _print_staying(found)
+
+        question = f"Delete {len(found.going)} runs?" if found.going else ""
+        if consent.given(session, show=show, question=question):
             delete_runs(instance, found)
-    if session.as_json:
-        counts = {"telling": found.telling, "of_batches": found.of_batches}
-        runs = {"executed": execute, "home": home, "runs": list(found.going), "stay": counts}
-        print_document("dagster-prune", runs)
-        return
-    print_line(
-        f"{len(found.going)} runs older than {older_than} {'deleted' if execute else 'may go'}"
-    )
+            show(executed=True)
+
+
+def _print_staying(found: OldRuns) -> None:
     if found.telling or found.of_batches:
         print_line(
             f"{found.telling} as old stay for what they told of live partitions and roll-ups, "

@@ -12,19 +12,17 @@ from tiering_assets.cli.batch.offload_output import (
     leave_with,
     outcome_document,
     outcome_row,
+    print_offloaded,
 )
 from tiering_assets.cli.explain.ledger_cmd import app
 from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
-from tiering_assets.cli.shared.selection import (
-    LedgerIds,
-    SomeLedgerIds,
-    Topic,
-    managed_ledgers,
-    require_one_choice,
-)
+from tiering_assets.cli.shared.selected import by_topic, names_of
+from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
 
 if TYPE_CHECKING:
@@ -34,31 +32,55 @@ if TYPE_CHECKING:
     from tiering_assets.verify.reverify import Reverified
 
 
+CHOSEN = ledger_selection()
+CONSENT = consent_options(
+    does="Publish what was copied, so that brokers read it.",
+    safe_half=True,
+    plan_help="Print what it would copy, as `ledger plan` does; nothing is done.",
+)
+
+
 @command(
     app,
     "plan",
-    examples=("tierkeeper ledger plan 12345", "tierkeeper ledger plan 12345 12346 --json"),
+    examples=(
+        "tierkeeper ledger plan 12345",
+        "tierkeeper ledger plan --topic public/default/orders --json",
+    ),
     reads_only=ALWAYS,
 )
-def plan(session: Session, *, ledger_ids: SomeLedgerIds) -> None:
-    """Dry run of the copy: what is eligible, its blocks, bytes and requests. Writes nothing."""
-    from tiering_assets.ground.reasons import Wait
+def plan(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
+    """Say what a copy would do: what is eligible, its blocks, bytes and requests."""
+    with session.stack() as stack:
+        found = _plans(stack, chosen)
+        read_range = stack.settings.offload.read_range_bytes
+    _print_plans(session, "ledger-plan", found, read_range)
+
+
+Planned = dict[int, "LedgerPlan | Wait | TierkeeperError"]
+
+
+def _plans(stack: Stack, chosen: Chosen) -> Planned:
     from tiering_assets.look.ledger.plan import plan_ledger
     from tiering_assets.look.ledger.survey import ml_names_of
 
-    found: dict[int, LedgerPlan | Wait | TierkeeperError] = {}
-    with session.stack() as stack:
-        read_range = stack.settings.offload.read_range_bytes
-        for ledger_id in sorted(set(ledger_ids)):
-            try:
-                name = ml_names_of(stack, [ledger_id]).get(ledger_id)
-                planned = plan_ledger(stack, ledger_id, ml_name=name)
-                found[ledger_id] = _missing(ledger_id, planned) or planned
-            except TierkeeperError as error:
-                found[ledger_id] = error
+    found: Planned = {}
+    for ledger_id in _wanted(stack, chosen):
+        try:
+            name = ml_names_of(stack, [ledger_id]).get(ledger_id)
+            planned = plan_ledger(stack, ledger_id, ml_name=name)
+            found[ledger_id] = _missing(ledger_id, planned) or planned
+        except TierkeeperError as error:
+            found[ledger_id] = error
+    return found
+
+
+def _print_plans(session: Session, document: str, found: Planned, read_range: int) -> None:
+    from tiering_assets.ground.reasons import Wait
+
     if session.as_json:
         print_document(
-            "ledger-plan",
+            document,
             {"ledgers": [_plan_document(i, one, read_range) for i, one in found.items()]},
         )
     else:
@@ -127,63 +149,63 @@ def _print_plan(found: LedgerPlan, read_range: int) -> None:
     "offload",
     examples=(
         "tierkeeper ledger offload 12345",
-        "tierkeeper ledger offload --topic public/default/orders",
-        "tierkeeper ledger offload --all --no-publish --runner spark",
+        "tierkeeper ledger offload --topic public/default/orders --execute",
+        "tierkeeper ledger offload --all --execute --runner spark",
+        "tierkeeper ledger offload --namespace public/default --plan",
     ),
+    reads_only="with --plan",
 )
 def offload(
     session: Session,
     *,
-    ledger_ids: LedgerIds = None,
-    topic: Topic = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Every sealed ledger of every user topic.")
-    ] = False,
-    publish: Annotated[
-        bool, typer.Option("--publish/--no-publish", help="Let brokers read the copies.")
-    ] = True,
+    chosen: Annotated[Chosen, CHOSEN],
+    consent: Annotated[Consent, CONSENT],
     when_due: Annotated[
         bool,
         typer.Option(
-            "--when-due", help="Publish a topic only when enough waits, or waits long enough."
+            "--when-due",
+            help="With --execute: publish a topic only when enough waits, or waits long enough.",
         ),
     ] = False,
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
-    """Copy ledgers to the bucket, verify every byte, and publish them to their topics.
+    """Copy ledgers to the bucket and verify every byte; with --execute publish them, too.
 
-    The bookie copies stay until `ledger release`. Safe to repeat: what is done is not done again,
-    and what was interrupted is finished. A ledger that waits is printed with its reason and is no
-    failure; of several failures the worst decides the exit code.
+    Publishing has brokers read the copies. The bookie copies stay until `ledger release`. Safe to
+    repeat: what is done is not done again, and what was interrupted is finished. A ledger that
+    waits is printed with its reason and is no failure; of several failures the worst decides the
+    exit code.
     """
-    require_one_choice(ID=ledger_ids, **{"--topic": topic, "--all": everything})
+    if when_due and not consent.acts:
+        raise UsageError("--when-due says when to publish, which --execute does; give both")
     from tiering_assets.batch.pipeline import offload_batch
 
-    with session.stack(runner) as stack:
-        wanted = _sealed(stack, topic) if ledger_ids is None else ledger_ids
+    with session.stack(Runner.LOCAL if consent.plans_only else runner) as stack:
+        if consent.plans_only:
+            read_range = stack.settings.offload.read_range_bytes
+            _print_plans(session, "ledger-plan", _plans(stack, chosen), read_range)
+            return
+        wanted = _wanted(stack, chosen)
         session.progress(f"{len(wanted)} ledgers to offload")
-        outcomes = offload_batch(stack, wanted, publish=publish, when_due=when_due)
+        outcomes = offload_batch(stack, wanted, publish=consent.acts, when_due=when_due)
     errors = {one.ledger_id: one.error for one in outcomes if one.error is not None}
-    if ledger_ids is not None:  # typed by hand: one that does not exist is a mistake
-        for one in outcomes:
-            missing = _missing(one.ledger_id, one.wait)
-            if missing is not None:
-                errors[one.ledger_id] = missing
     if session.as_json:
-        print_document(
-            "ledger-offload",
-            {"ledgers": [outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]},
-        )
+        documents = [outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]
+        print_document("ledger-offload", {"executed": consent.acts, "ledgers": documents})
     else:
         print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), [outcome_row(one) for one in outcomes])
+        print_offloaded(outcomes, publishes=consent.acts)
     leave_with(session, errors)
 
 
-def _sealed(stack: Stack, topic: str | None) -> list[int]:
+def _wanted(stack: Stack, chosen: Chosen) -> list[int]:
+    """Ids that were named, each of which exists; otherwise what a copy could take up."""
     from tiering_assets.automation.choices import sealed_ledgers
 
-    names = None if topic is None else managed_ledgers(stack, topic)
-    return sealed_ledgers(stack, names)
+    if chosen.ledger_ids:
+        by_topic(stack, chosen.ledger_ids)
+        return list(chosen.ledger_ids)
+    return sealed_ledgers(stack, names_of(stack, chosen))
 
 
 @command(
@@ -192,12 +214,13 @@ def _sealed(stack: Stack, topic: str | None) -> list[int]:
     examples=(
         "tierkeeper ledger verify 12345",
         "tierkeeper ledger verify 12345 12346 --source",
+        "tierkeeper ledger verify --topic public/default/orders",
     ),
 )
 def verify(
     session: Session,
     *,
-    ledger_ids: SomeLedgerIds,
+    chosen: Annotated[Chosen, CHOSEN],
     source: Annotated[
         bool, typer.Option("--source", help="Compare with the bookies, too, while they have it.")
     ] = False,
@@ -208,11 +231,13 @@ def verify(
     What differs twice in a row is recorded as damaged, which keeps the bookie copy; nothing else is
     written. Ends with 1 if anything differs; an outage is an error with its own code.
     """
+    from tiering_assets.automation.choices import certified_ledgers
     from tiering_assets.ground.damage_advice import next_step
     from tiering_assets.verify.verify_again import verify_again
 
     with session.stack(runner) as stack:
-        results = verify_again(stack, ledger_ids, source=source, found_by="ledger verify")
+        wanted = chosen.ledger_ids or certified_ledgers(stack, names_of(stack, chosen))
+        results = verify_again(stack, wanted, source=source, found_by="ledger verify")
     if session.as_json:
         print_document(
             "ledger-verify", {"ledgers": [_verdict(i, one) for i, one in results.items()]}

@@ -1,7 +1,7 @@
 """`tierkeeper ledger release`: the only command that deletes bookie copies.
 
-Owns: without --execute it prints or writes its plan and deletes nothing; what --execute does is a
-plan, the one just made or one that was written before and read by people.
+Owns: what goes is exactly a plan, the one just made and shown, or one that was written before and
+read by people.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import typer
 
 from tiering_assets.cli.explain.ledger_cmd import app
 from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -22,14 +23,10 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selection import (
-    LedgerIds,
-    Topic,
-    by_topic,
-    managed_ledgers,
-    require_one_choice,
-)
+from tiering_assets.cli.shared.selected import by_topic, names_of
+from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
@@ -37,30 +34,19 @@ if TYPE_CHECKING:
     from tiering_assets.batch.release_plan import Written
     from tiering_assets.ground.stack import Stack
 
-NOW = "now"
-
-
-def with_plan(arguments: Sequence[str]) -> list[str]:
-    """The command line with `now` after each --execute of a release that names no plan.
-
-    An option's value cannot be left out otherwise. A number is a ledger id, no plan.
-    """
-    found = [*arguments]
-    if "release" in found:
-        for i in reversed([i for i, word in enumerate(found) if word == "--execute"]):
-            value = found[i + 1] if i + 1 < len(found) else "-"
-            if value.startswith("-") or value.isdecimal():
-                found.insert(i + 1, NOW)
-    return found
+CHOSEN = ledger_selection(optional=True)
+CONSENT = consent_options(
+    does="Delete the bookie copies that the plan lists.", plan_file=True, approved="FILE"
+)
 
 
 @command(
     app,
     "release",
     examples=(
-        "tierkeeper ledger release --due",
-        "tierkeeper ledger release --due --plan plan.json",
-        "tierkeeper ledger release --execute plan.json",
+        "tierkeeper ledger release --due --plan",
+        "tierkeeper ledger release --due --plan-file plan.json",
+        "tierkeeper ledger release --approved plan.json --execute",
         "tierkeeper ledger release --due --execute",
         "tierkeeper ledger release 12345 --execute",
     ),
@@ -68,29 +54,20 @@ def with_plan(arguments: Sequence[str]) -> list[str]:
 def release(
     session: Session,
     *,
-    ledger_ids: LedgerIds = None,
-    topic: Topic = None,
+    chosen: Annotated[Chosen, CHOSEN],
     due: Annotated[
-        bool, typer.Option("--due", help="Every ledger whose deletion lag has passed.")
+        bool,
+        typer.Option(
+            "--due", help="Only ledgers whose deletion lag has passed; alone, all of those."
+        ),
     ] = False,
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="FILE", help="Write the plan to a new file, for review."),
-    ] = None,
+    consent: Annotated[Consent, CONSENT],
     acknowledge: Annotated[
         str | None,
         typer.Option(
             "--acknowledge",
             metavar="WHO_AND_WHY",
             help="Accept in the plan that so much of the fleet goes at once.",
-        ),
-    ] = None,
-    execute: Annotated[
-        str | None,
-        typer.Option(
-            "--execute",
-            metavar="[PLAN]",
-            help="Delete: exactly what a written plan lists, or what the plan of now says.",
         ),
     ] = None,
     publish_waiting: Annotated[
@@ -103,46 +80,57 @@ def release(
 ) -> None:
     """Delete the bookie copies of published ledgers, or say which would go and why not.
 
-    Without --execute nothing is changed; the gate asks brokers about the topics all the same, and
-    one may load them for it.
+    With --plan nothing is changed; the gate asks brokers about the topics all the same, and one may
+    load them for it.
 
     Each ledger's evidence is gathered afresh and every condition must hold: certificate, objects,
     chain of records, lag by two clocks, holds, caps, replication. Safe to repeat.
     """
-    file = None if execute in (None, NOW) else Path(str(execute))
-    if file is not None and (plan is not None or ledger_ids or topic or due):
-        raise typer.BadParameter("--execute PLAN says by itself which ledgers go; drop the others")
-    if file is None:
-        require_one_choice(ID=ledger_ids, **{"--topic": topic, "--due": due})
+    approved = consent.approved
+    if approved is not None and (not chosen.everything or due or acknowledge):
+        raise UsageError("--approved FILE says which ledgers go; drop the others")
+    if approved is None and chosen.everything and not due:
+        raise UsageError("choose ledgers by one of ID, --ids, --topic, --namespace, --due")
+    if chosen.ledger_ids and due:
+        raise UsageError("--due chooses of topics and namespaces; ids choose by themselves")
     with session.stack() as stack:
         from tiering_assets.batch.release_plan import execute_plan, make_plan, read_plan, write_plan
 
-        if file is not None:
-            written = read_plan(file)
+        if approved is not None:
+            written = read_plan(Path(approved))
         else:
-            groups = (
-                by_topic(stack, ledger_ids)
-                if ledger_ids is not None
-                else _published(stack, topic, due)
-            )
+            groups = _groups(stack, chosen, due=due)
             written = make_plan(stack, groups, acknowledged=acknowledge)
-        if plan is not None:
-            write_plan(written, plan)
-        if execute is None:
-            _print_plan(session, written, plan)
-        else:
+        if consent.plan_file is not None:
+            write_plan(written, consent.plan_file)
+        may_act = consent.given(
+            session,
+            show=lambda: _print_plan(session, written, consent),
+            question=_question(written),
+        )
+        if may_act:
             done = execute_plan(stack, written, publish_waiting=publish_waiting)
             _print_done(session, done.outcomes)
 
 
-def _published(stack: Stack, topic: str | None, due: bool) -> dict[str, list[int]]:
+def _question(written: Written) -> str:
+    going = written.plan.release
+    if not going and not written.finished:
+        return ""
+    size = human_bytes(sum(one.bytes for one in going))
+    return f"Delete the bookie copies of {len(going)} ledgers, {size}?"
+
+
+def _groups(stack: Stack, chosen: Chosen, *, due: bool) -> dict[str, list[int]]:
     from tiering_assets.automation.choices import due_by_topic, published_by_topic
 
-    names = None if topic is None else managed_ledgers(stack, topic)
+    if chosen.ledger_ids:
+        return by_topic(stack, chosen.ledger_ids)
+    names = names_of(stack, chosen)
     return due_by_topic(stack, names) if due else published_by_topic(stack, names)
 
 
-def _print_plan(session: Session, written: Written, file: Path | None) -> None:
+def _print_plan(session: Session, written: Written, consent: Consent) -> None:
     found = written.plan
     bytes_released = sum(one.bytes for one in found.release)
     if session.as_json:
@@ -150,7 +138,7 @@ def _print_plan(session: Session, written: Written, file: Path | None) -> None:
             "ledger-release",
             {
                 "executed": False,
-                "plan": None if file is None else str(file),
+                "plan": consent.approved or consent.plan_file,
                 "ledgers": _plan_documents(written),
                 "bytes_to_release": bytes_released,
                 "tripwire": found.tripwire,
@@ -169,11 +157,18 @@ def _print_plan(session: Session, written: Written, file: Path | None) -> None:
     print_table(("LEDGER", "DECISION", "SIZE", "MANAGED LEDGER", "REASONS"), sorted(rows))
     if found.tripwire is not None:
         print_line(f"{found.tripwire}; acknowledged: {found.acknowledged or 'no'}")
-    then = "--execute does it" if file is None else f"--execute {file} does it"
     print_line(
         f"{len(found.release)} of {len(rows)} ledgers would be released, "
-        f"{human_bytes(bytes_released)}; nothing was done, {then}"
+        f"{human_bytes(bytes_released)}{_next_step(consent)}"
     )
+
+
+def _next_step(consent: Consent) -> str:
+    if not consent.plans_only:
+        return ""
+    file = consent.approved or consent.plan_file
+    does = "--execute" if file is None else f"`--approved {file} --execute`"
+    return f"; nothing was done, {does} does it"
 
 
 def _plan_documents(written: Written) -> list[dict[str, Any]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tiering_assets.cli.shared.exit_codes import worst
-from tiering_assets.cli.shared.output import human_bytes, print_error
+from tiering_assets.cli.shared.output import human_bytes, print_error, print_line
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.resources.errors import TierkeeperError
 
@@ -53,6 +54,19 @@ def outcome_row(one: LedgerOutcome) -> tuple[object, ...]:
     else:
         detail = "; ".join(one.notes)
     return (one.ledger_id, one.state, human_bytes(size), detail)
+
+
+def print_offloaded(outcomes: Sequence[LedgerOutcome], *, publishes: bool) -> None:
+    """The last line: what was done, and what a copy that nobody reads still needs."""
+    published = sum(one.state == "published" for one in outcomes)
+    copied = sum(one.state == "verified" for one in outcomes)
+    if publishes:
+        print_line(f"{published} of {len(outcomes)} ledgers are published")
+        return
+    print_line(
+        f"{copied} of {len(outcomes)} ledgers are copied, verified and not published; "
+        f"nothing was published, --execute does it"
+    )
 
 
 def leave_with(session: Session, errors: dict[int, TierkeeperError]) -> None:

@@ -12,9 +12,11 @@ from tiering_assets.cli.batch.offload_output import (
     leave_with,
     outcome_document,
     outcome_row,
+    print_offloaded,
 )
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -22,8 +24,9 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selection import managed_ledgers
+from tiering_assets.cli.shared.selected import managed_ledgers
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.resources.errors import FormatError
 
 if TYPE_CHECKING:
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     from tiering_assets.batch.offload_prefix_rules import Until
 
 TIMEOUT_S = 3600.0
+CONSENT = consent_options(
+    does="Publish what was copied, so that brokers read it.",
+    safe_half=True,
+    plan_help="Print what it would be: ledgers, bytes, requests, time, reloads; nothing is done.",
+)
 OneTopic = Annotated[
     str | None,
     typer.Argument(
@@ -43,19 +51,20 @@ OneTopic = Annotated[
     app,
     "offload",
     examples=(
-        "tierkeeper topic offload public/default/orders --before 1234:0",
-        "tierkeeper topic offload public/default/orders --dry-run",
-        "tierkeeper topic offload --all --dry-run --json",
-        "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait",
+        "tierkeeper topic offload public/default/orders --before 1234:0 --execute",
+        "tierkeeper topic offload public/default/orders --plan",
+        "tierkeeper topic offload --all --plan --json",
+        "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait "
+        "--execute",
     ),
-    reads_only="with --dry-run",
+    reads_only="with --plan",
 )
 def offload(
     session: Session,
     *,
     topic: OneTopic = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="With --dry-run: every topic, one after the other.")
+        bool, typer.Option("--all", help="With --plan: every topic, one after the other.")
     ] = False,
     before: Annotated[
         str | None,
@@ -88,34 +97,32 @@ def offload(
             help=f"How long to wait at most with --wait; {TIMEOUT_S:.0f} unless told.",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Only say what it would be: ledgers, bytes, requests, time, reloads."
-        ),
-    ] = False,
+    consent: Annotated[Consent, CONSENT],
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
     """Offload all of a topic before a position, or all but its newest bytes.
 
     The broker's offloadPrefix: the same ledgers, oldest first, never the open one, whatever the
-    thresholds say. They are copied, verified and published by this command, which ends when each is
-    done or waits; a ledger that waits is printed with its reason and is no failure. With --wait it
-    goes on until the first un-offloaded position is the wanted one, and ends with 1 when that is
-    not reached in time or a ledger needs a person. Safe to repeat.
+    thresholds say. They are copied and verified, and with --execute published. A ledger that waits
+    is printed with its reason and is no failure. With --wait it goes on until the first
+    un-offloaded position is the wanted one. It ends with 1 when that is not reached in time, or a
+    ledger needs a person. Safe to repeat.
 
-    With --dry-run nothing is written and no topic is loaded; without a position it means all closed
+    With --plan nothing is written and no topic is loaded; without a position it means all closed
     ledgers. Only with --keep-bytes above 0 is the broker of a loaded topic asked something. The
     time is an estimate, printed with what bounds it and where each figure comes from.
     """
+    dry_run = consent.plans_only
     if everything or topic is None:
-        _dry_run_all(session, topic, before, keep_bytes, everything=everything, dry_run=dry_run)
+        _plan_all(session, topic, before, keep_bytes, everything=everything, plans=dry_run)
         return
+    if wait and not (consent.acts or dry_run):
+        raise UsageError("--wait goes on until all is published, which --execute does; give both")
     if dry_run and before is None and keep_bytes is None:
         keep_bytes = 0
     until = _until(before, keep_bytes)
     if timeout is not None and not wait:
-        raise typer.BadParameter("--timeout says how long to --wait; give both")
+        raise UsageError("--timeout says how long to --wait; give both")
     from tiering_assets.batch.offload_estimate import estimate_topics
     from tiering_assets.batch.offload_prefix import (
         look_again,
@@ -136,15 +143,17 @@ def offload(
             limit = TIMEOUT_S if timeout is None else timeout
             progress = offload_prefix_until(stack, plan, timeout_s=limit)
         else:
-            progress = offload_prefix(stack, plan)
+            progress = offload_prefix(stack, plan, publish=consent.acts)
     if session.as_json:
-        document = _document(plan, progress, dry_run=dry_run)
+        document = _document(plan, progress, executed=consent.acts)
         told = {} if estimate is None else {"estimate": estimate_document(estimate)}
         print_document("topic-offload", document | told)
     else:
         _print(plan, progress, dry_run=dry_run)
         if estimate is not None:
             print_estimate(estimate)
+        elif not consent.acts:
+            print_offloaded(progress.outcomes, publishes=False)
     if dry_run:
         return
     leave_with(
@@ -154,30 +163,30 @@ def offload(
         raise typer.Exit(FINDINGS)
 
 
-def _dry_run_all(
+def _plan_all(
     session: Session,
     topic: str | None,
     before: str | None,
     keep_bytes: int | None,
     *,
     everything: bool,
-    dry_run: bool,
+    plans: bool,
 ) -> None:
     if topic is not None or not everything:
-        raise typer.BadParameter("name one topic, or give --all")
-    if not dry_run:
-        raise typer.BadParameter(
-            "--all goes with --dry-run; `tierkeeper ledger offload --all` offloads every topic"
+        raise UsageError("name one topic, or give --all")
+    if not plans:
+        raise UsageError(
+            "--all goes with --plan; `tierkeeper ledger offload --all` offloads every topic"
         )
     if before is not None:
-        raise typer.BadParameter("--before is a position of one topic; use --keep-bytes with --all")
+        raise UsageError("--before is a position of one topic; use --keep-bytes with --all")
     from tiering_assets.batch.offload_estimate import estimate_topics
 
     until = _until(None, keep_bytes or 0)
     with session.stack() as stack:
         estimate = estimate_topics(stack, until)
     if session.as_json:
-        body = {"topic": None, "dry_run": True, "estimate": estimate_document(estimate)}
+        body = {"topic": None, "executed": False, "estimate": estimate_document(estimate)}
         print_document("topic-offload", body)
     else:
         print_estimate(estimate)
@@ -189,15 +198,15 @@ def _until(before: str | None, keep_bytes: int | None) -> Until:
     try:
         until = parse_until(before, keep_bytes)
     except FormatError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise UsageError(str(error)) from None
     if until is None:
-        raise typer.BadParameter("say what to offload: --before LEDGER:ENTRY or --keep-bytes N")
+        raise UsageError("say what to offload: --before LEDGER:ENTRY or --keep-bytes N")
     return until
 
 
 def _one(names: list[str], topic: str) -> list[str]:
     if len(names) > 1:
-        raise typer.BadParameter(
+        raise UsageError(
             f"{topic} has {len(names)} partitions and each has positions of its own; name one, "
             f"such as {topic}-partition-0"
         )
@@ -214,14 +223,14 @@ def _plan_text(plan: PrefixPlan) -> str:
     )
 
 
-def _document(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> dict[str, Any]:
+def _document(plan: PrefixPlan, progress: PrefixProgress, *, executed: bool) -> dict[str, Any]:
     from tiering_assets.batch.offload_prefix_rules import position_text
 
     prefix = plan.prefix
     return {
         "topic": plan.topic,
         "ml_name": plan.ml_name,
-        "dry_run": dry_run,
+        "executed": executed,
         "before": position_text(plan.before),
         "chosen": prefix.ledger_ids,
         "chosen_bytes": prefix.bytes,

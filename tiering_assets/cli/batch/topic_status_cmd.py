@@ -15,7 +15,7 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selection import managed_ledgers
+from tiering_assets.cli.shared.selected import managed_ledgers
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:

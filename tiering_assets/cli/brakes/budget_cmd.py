@@ -11,6 +11,7 @@ from tiering_assets.cli.shared.authorship import Author, author_or_user
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:
     from tiering_assets.look.brakes.budget import BudgetLine, Wanted
@@ -102,7 +103,7 @@ def set_budget(
         if text is not None
     }
     if not changes:
-        raise typer.BadParameter("name at least one budget, such as --upload 100MiB/s")
+        raise UsageError("name at least one budget, such as --upload 100MiB/s")
     with session.stack() as stack:
         wanted = budget.set_budget(stack, changes, author=author_or_user(author))
     _print(session, "budget-set", wanted)
@@ -119,7 +120,7 @@ def parse_rate(option: str, text: str, *, in_bytes: bool) -> int | None:
         if rate > 0:
             return rate
     expected = "a rate such as 50MiB/s" if in_bytes else "requests per second such as 200"
-    raise typer.BadParameter(f"{option} {text}: expected {expected}, none or settings")
+    raise UsageError(f"{option} {text}: expected {expected}, none or settings")
 
 
 def _print(session: Session, name: str, wanted: Wanted) -> None:

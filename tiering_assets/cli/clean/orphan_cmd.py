@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
 
@@ -21,6 +23,8 @@ app = typer.Typer(
     help="What abandoned attempts left in the bucket, ours and brokers', and whose the rest is.",
     no_args_is_help=True,
 )
+
+CONSENT = consent_options(does="Delete the objects and uploads that the plan lists.")
 
 
 @command(
@@ -44,16 +48,10 @@ def list_orphans(session: Session) -> None:
 @command(
     app,
     "sweep",
-    examples=("tierkeeper orphan sweep", "tierkeeper orphan sweep --execute"),
-    reads_only="without --execute",
+    examples=("tierkeeper orphan sweep --plan", "tierkeeper orphan sweep --execute"),
+    reads_only="with --plan",
 )
-def sweep_orphans(
-    session: Session,
-    *,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="Delete; without it only the plan is printed.")
-    ] = False,
-) -> None:
+def sweep_orphans(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
     """Delete the objects and uploads of attempts that nothing refers to. Records stay.
 
     What a broker's own offloader left unfinished is first noted, and collected by a later sweep
@@ -64,14 +62,35 @@ def sweep_orphans(
     from tiering_assets.clean.clean_up import clean_up
 
     with session.stack() as stack:
-        found = clean_up(stack, execute=execute)
+        found, only = clean_up(stack, execute=consent.acts), None
+        if not consent.acts:
+            size = human_bytes(sum(one.bytes for one in found.going))
+            may_act = consent.given(
+                session,
+                show=lambda: _show(session, found, consent),
+                question=f"Delete {len(found.going)} attempts, {size}?" if found.going else "",
+            )
+            if not may_act:
+                return
+            only = frozenset(one.pair for one in found.going)  # a yes covers what was shown
+            found = clean_up(stack, execute=True, only=only)
     if session.as_json:
-        print_document("orphan-sweep", {"executed": execute, **_document(found)})
+        print_document("orphan-sweep", {"executed": True, **_document(found)})
     else:
-        _print(found)
-        _print_sum(found, execute=execute)
+        if only is None:
+            _print(found)
+        _print_done(found)
     if found.errors:
-        raise typer.Exit(1)
+        raise typer.Exit(FINDINGS)
+
+
+def _show(session: Session, found: CleanUp, consent: Consent) -> None:
+    if session.as_json:
+        print_document("orphan-sweep", {"executed": False, **_document(found)})
+        return
+    _print(found)
+    size = human_bytes(sum(one.bytes for one in found.going))
+    print_line(f"{len(found.going)} attempts, {size} would be swept{consent.nothing_done}")
 
 
 def _document(found: CleanUp) -> dict[str, Any]:
@@ -164,12 +183,7 @@ def _print(found: CleanUp) -> None:
         print_line(f"not touched: {len(theirs)} attempts, {size}, of {owner}")
 
 
-def _print_sum(found: CleanUp, *, execute: bool) -> None:
-    if not execute:
-        size = human_bytes(sum(one.bytes for one in found.going))
-        said = f"{len(found.going)} attempts, {size} would be swept"
-        print_line(f"{said}; nothing was done, --execute does it")
-        return
+def _print_done(found: CleanUp) -> None:
     done = list(found.done)
     freed = human_bytes(sum(one.bytes_freed or 0 for one in done))
     stay = sum(one.bytes_stay or 0 for one in done)

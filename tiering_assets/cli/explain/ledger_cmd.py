@@ -10,7 +10,8 @@ import typer
 
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
-from tiering_assets.cli.shared.selection import AskTopics, Topic, managed_ledgers
+from tiering_assets.cli.shared.selected import names_of
+from tiering_assets.cli.shared.selection import AskTopics, Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.look.ledger.states import LedgerState
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="ledger", help="Ledgers: where they are, copy, verify, release.", no_args_is_help=True
 )
+
+
+CHOSEN = ledger_selection(optional=True)
 
 
 @command(
@@ -35,7 +39,7 @@ app = typer.Typer(
 def list_ledgers(
     session: Session,
     *,
-    topic: Topic = None,
+    chosen: Annotated[Chosen, CHOSEN],
     state: Annotated[
         list[LedgerState] | None, typer.Option("--state", help="Only these; may be repeated.")
     ] = None,
@@ -43,9 +47,13 @@ def list_ledgers(
     """List ledgers with their states. Reads metadata and records; loads no topic."""
     from tiering_assets.look.ledger.survey import survey
 
+    only = frozenset(chosen.ledger_ids)
     with session.stack() as stack:
-        names = None if topic is None else managed_ledgers(stack, topic)
-        views = [v for v in survey(stack, names) if not state or v.state in state]
+        views = [
+            v
+            for v in survey(stack, names_of(stack, chosen))
+            if (not state or v.state in state) and (not only or v.ledger_id in only)
+        ]
     if session.as_json:
         print_document("ledger-list", {"ledgers": views})
         return

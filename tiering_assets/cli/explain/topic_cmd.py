@@ -9,7 +9,8 @@ import typer
 
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.output import human_age, human_bytes, print_document, print_table
-from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
+from tiering_assets.cli.shared.selected import names_of
+from tiering_assets.cli.shared.selection import AskTopics, Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
@@ -20,14 +21,7 @@ app = typer.Typer(
     name="topic", help="Topics: what is left to do, and why it is not done.", no_args_is_help=True
 )
 
-Topics = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TOPIC",
-        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions. "
-        "Without one: all topics.",
-    ),
-]
+CHOSEN = topic_selection()
 
 
 @command(
@@ -36,11 +30,14 @@ Topics = Annotated[
     examples=(
         "tierkeeper topic backlog",
         "tierkeeper topic backlog public/default/orders public/default/payments",
+        "tierkeeper topic backlog --namespace public/default",
         "tierkeeper topic backlog --json",
     ),
     reads_only="without --ask-topics",
 )
-def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
+def backlog(
+    session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
+) -> None:
     """Count ledgers and bytes by reason, with the time since the oldest of them was closed.
 
     Every ledger has exactly one reason, so the counts add up; docs/states.md lists them in their
@@ -50,16 +47,14 @@ def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = 
     from tiering_assets.explain.backlog import count_backlog, explain_backlog
 
     with session.stack() as stack:
-        names = None
-        if topics:
-            names = sorted({name for topic in topics for name in managed_ledgers(stack, topic)})
+        names, each = names_of(stack, chosen), not chosen.everything
         explained = list(
-            explain_backlog(stack, names, ask_topics=bool(topics), loads_nothing=not ask_topics)
+            explain_backlog(stack, names, ask_topics=each, loads_nothing=not ask_topics)
         )
         now = stack.now()
         total = count_backlog(explained, now=now)
         by_topic: dict[str, list[ExplainedLedger]] = defaultdict(list)
-        for one in explained if topics else ():
+        for one in explained if each else ():
             by_topic[one.view.topic].append(one)
         counted = {topic: count_backlog(found, now=now) for topic, found in by_topic.items()}
     if session.as_json:
@@ -72,7 +67,7 @@ def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = 
                 "topics": [{"topic": name, "reasons": rows} for name, rows in counted.items()],
             },
         )
-    elif topics:
+    elif each:
         print_table(
             ("TOPIC", "REASON", "LEDGERS", "SIZE", "OLDEST"),
             [(name, *_row(row)) for name, rows in counted.items() for row in rows],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,12 +10,14 @@ from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
-from tiering_assets.cli.shared.selection import Namespace
+from tiering_assets.cli.shared.selected import names_of
+from tiering_assets.cli.shared.selection import Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
     from tiering_assets.explain.topic_list import ListedTopic
 
+CHOSEN = topic_selection()
 _COLUMNS = ("TOPIC", "LEDGERS", "SIZE", "SEALED", "OURS", "BROKER", "BOOKIES", "SIZE", "POLICY")
 
 
@@ -29,7 +31,7 @@ _COLUMNS = ("TOPIC", "LEDGERS", "SIZE", "SEALED", "OURS", "BROKER", "BOOKIES", "
     ),
     reads_only=ALWAYS,
 )
-def list_topics(session: Session, *, namespace: Namespace = None) -> None:
+def list_topics(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
     """List topics: ledgers, sealed ones, and who published them. Loads and creates nothing.
 
     Of the sealed ledgers each is published by us (OURS), published by a broker's own offloader
@@ -40,7 +42,7 @@ def list_topics(session: Session, *, namespace: Namespace = None) -> None:
     from tiering_assets.explain.topic_list import list_topics as read_topics
 
     with session.stack() as stack:
-        topics = list(read_topics(stack, namespace))
+        topics = list(read_topics(stack, names_of(stack, chosen)))
     unread = [one for one in topics if one.counts is None]
     if session.as_json:
         print_document("topic-list", {"topics": [_document(one) for one in topics]})

@@ -10,7 +10,8 @@ import typer
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
-from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
+from tiering_assets.cli.shared.selected import names_of
+from tiering_assets.cli.shared.selection import AskTopics, Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
@@ -23,13 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-TopicName = Annotated[
-    str,
-    typer.Argument(
-        metavar="TOPIC",
-        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
-    ),
-]
+NAMED = topic_selection(optional=False)
+CHOSEN = topic_selection()
 
 
 @command(
@@ -42,7 +38,9 @@ TopicName = Annotated[
     ),
     reads_only="without --ask-topics",
 )
-def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -> None:
+def show(
+    session: Session, *, chosen: Annotated[Chosen, NAMED], ask_topics: AskTopics = False
+) -> None:
     """Print each field of a topic's policy with its value and the level it comes from.
 
     Topic beats namespace beats broker beats tiering.toml, field by field. Without a broker the
@@ -50,10 +48,10 @@ def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -
     or released meanwhile. So it is where no broker owns the topic's bundle: asking would have it
     load topics, so it is left out unless --ask-topics is given.
     """
-    from tiering_assets.policy.policies import check_policies
+    from tiering_assets.policy.policies import check_policies, user_topics
 
     with session.stack() as stack:
-        names = managed_ledgers(stack, topic)
+        names = names_of(stack, chosen) or user_topics(stack)
         found = list(check_policies(stack, names, loads_nothing=not ask_topics))
     if session.as_json:
         print_document("policy-show", {"topics": [_document(one) for one in found]})
@@ -66,10 +64,15 @@ def show(session: Session, *, topic: TopicName, ask_topics: AskTopics = False) -
 @command(
     app,
     "check",
-    examples=("tierkeeper policy check", "tierkeeper policy check --json"),
+    examples=(
+        "tierkeeper policy check",
+        "tierkeeper policy check --namespace public/default --json",
+    ),
     reads_only="without --ask-topics",
 )
-def check(session: Session, *, ask_topics: AskTopics = False) -> None:
+def check(
+    session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
+) -> None:
     """Check the policies of all topics: what cannot be is refused with both values.
 
     Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
@@ -78,7 +81,8 @@ def check(session: Session, *, ask_topics: AskTopics = False) -> None:
     from tiering_assets.policy.policies import check_policies, user_topics
 
     with session.stack() as stack:
-        found = list(check_policies(stack, user_topics(stack), loads_nothing=not ask_topics))
+        names = names_of(stack, chosen) or user_topics(stack)
+        found = list(check_policies(stack, names, loads_nothing=not ask_topics))
     refused = [one for one in found if one.refused]
     uncertain = sum(one.policy is not None and not one.policy.complete for one in found)
     counts = {"topics": len(found), "refused": len(refused), "uncertain": uncertain}

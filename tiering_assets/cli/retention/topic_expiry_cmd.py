@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiering_assets.cli.explain.topic_cmd import Topics, app
+from tiering_assets.cli.explain.topic_cmd import CHOSEN, app
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
@@ -17,7 +17,8 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
+from tiering_assets.cli.shared.selected import names_of
+from tiering_assets.cli.shared.selection import AskTopics, Chosen
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     ),
     reads_only="without --ask-topics",
 )
-def expiry(session: Session, *, topics: Topics = None, ask_topics: AskTopics = False) -> None:
+def expiry(
+    session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
+) -> None:
     """Say what retention and TTL let go of, when the next ledger is due, and who keeps the rest.
 
     From metadata alone, by the broker's own rule. Topics that are named have their own policies
@@ -46,12 +49,11 @@ def expiry(session: Session, *, topics: Topics = None, ask_topics: AskTopics = F
     from tiering_assets.retention.expiry import survey_expiry
 
     with session.stack() as stack:
-        names = None
-        if topics:
-            names = sorted({name for topic in topics for name in managed_ledgers(stack, topic)})
-        found = survey_expiry(stack, names, loads_nothing=not ask_topics)
+        found = survey_expiry(stack, names_of(stack, chosen), loads_nothing=not ask_topics)
     if session.as_json:
-        print_document("topic-expiry", {"topics": [_document(one, bool(topics)) for one in found]})
+        print_document(
+            "topic-expiry", {"topics": [_document(one, not chosen.everything) for one in found]}
+        )
     else:
         _print(found)
     if any(one.error for one in found):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS, worst
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -16,12 +17,12 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selection import Topic, managed_ledgers
+from tiering_assets.cli.shared.selected import names_of
+from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
-    from tiering_assets.ground.stack import Stack
     from tiering_assets.records.models import EntryRange
     from tiering_assets.scrub.heal import HealResult
     from tiering_assets.scrub.plan import Candidate, ScrubPlan
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="scrub", help="Verify again what brokers read, and heal it.", no_args_is_help=True
+)
+CHOSEN = ledger_selection(optional=True)
+CONSENT = consent_options(
+    does="Heal: put a new copy in the place of a broken one, while bookies have the ledger.",
+    safe_half=True,
+    plan_help="Print what would be looked at and healed, and end with 0; nothing is done.",
 )
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every byte again, due or not, as the budgets allow.")
@@ -41,45 +48,44 @@ Deep = Annotated[
     examples=(
         "tierkeeper scrub run",
         "tierkeeper scrub run --plan",
-        "tierkeeper scrub run --deep --topic public/default/orders",
+        "tierkeeper scrub run --execute",
+        "tierkeeper scrub run --deep --topic public/default/orders --execute",
     ),
     reads_only="with --plan",
 )
 def run_scrub(
     session: Session,
     *,
-    topic: Topic = None,
+    chosen: Annotated[Chosen, CHOSEN],
+    consent: Annotated[Consent, CONSENT],
     deep: Deep = False,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only print what would be looked at and healed.")
-    ] = False,
-    no_heal: Annotated[
-        bool,
-        typer.Option("--no-heal", help="Look and record only; put no copy in another's place."),
-    ] = False,
     runner: Annotated[
         Runner, typer.Option("--runner", help="Where blocks are read and copied.")
     ] = Runner.LOCAL,
 ) -> None:
     """Look at published and released ledgers that are due, within the budgets of [scrub].
 
-    What is broken is quarantined; while bookies have the ledger a new copy takes its place, and
-    where they do not, the lost entries are printed. A run over all topics records which ledgers are
-    gone from them, by which audits know that their objects may be missing. Ends with 1 if anything
-    stays broken, or if too many ledgers are gone at once.
+    What is broken is put on record, which keeps its bookie copy. With --execute a new copy takes
+    its place while bookies have the ledger; where they do not, the lost entries are printed. A run
+    over all topics records which ledgers are gone from them, by which audits know that their
+    objects may be missing. Ends with 1 if anything stays broken, or if too many ledgers are gone at
+    once.
     """
     from tiering_assets.scrub.scrub import plan_run, scrub
 
-    with session.stack(runner) as stack:
-        names = _names(stack, topic)
-        if plan:
-            _print_plan(session, plan_run(stack, names, deep=deep))
+    with session.stack(Runner.LOCAL if consent.plans_only else runner) as stack:
+        names, only = names_of(stack, chosen), chosen.ledger_ids or None
+        if consent.plans_only:
+            _print_plan(session, plan_run(stack, names, only, deep=deep))
             return
-        found = scrub(stack, names, deep=deep, heal=not no_heal)
+        found = scrub(stack, names, only, deep=deep, heal=consent.acts)
     if session.as_json:
-        print_document("scrub-run", _document(found))
+        print_document("scrub-run", {"executed": consent.acts, **_document(found)})
     else:
         _print_run(found)
+        if not consent.acts:
+            waits = sum(one.in_bookkeeper for one in found.broken)
+            print_line(f"nothing was healed; {waits} broken copies can be: --execute does it")
     _end(session, found)
 
 
@@ -89,7 +95,7 @@ def run_scrub(
     examples=("tierkeeper scrub status", "tierkeeper scrub status --json"),
     reads_only=ALWAYS,
 )
-def status(session: Session, *, topic: Topic = None) -> None:
+def status(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
     """Print when each published or released ledger was last verified, the oldest first.
 
     Ends with 1 if one of them is known to be broken.
@@ -97,7 +103,7 @@ def status(session: Session, *, topic: Topic = None) -> None:
     from tiering_assets.scrub.fleet import find_fleet
 
     with session.stack() as stack:
-        fleet = find_fleet(stack, _names(stack, topic))
+        fleet = find_fleet(stack, names_of(stack, chosen), chosen.ledger_ids or None)
 
     def age(at: Any) -> float | None:
         return None if at is None else (fleet.store_now - at).total_seconds()
@@ -148,10 +154,6 @@ def status(session: Session, *, topic: Topic = None) -> None:
         print_line(f"{len(ordered)} ledgers, {broken} broken, {never} never read back")
     if any(c.failing for c in ordered):
         raise typer.Exit(FINDINGS)
-
-
-def _names(stack: Stack, topic: str | None) -> list[str] | None:
-    return None if topic is None else managed_ledgers(stack, topic)
 
 
 def _by(candidate: Candidate) -> str:

@@ -14,12 +14,19 @@ from typing import Annotated, Any
 
 import typer
 
+from tiering_assets.cli.shared.help_page import COMMON_PANEL, HelpPage
+from tiering_assets.cli.shared.option_group import group_of
 from tiering_assets.cli.shared.session import LogFormat, Session, parse_flags
+
+
+def _shared(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=COMMON_PANEL, **more)
+
 
 _COMMON: dict[str, Any] = {
     "common_config": Annotated[
         Path | None,
-        typer.Option(
+        _shared(
             "--config",
             metavar="FILE",
             help="Settings file [default: tierkeeper.toml if it exists].",
@@ -27,21 +34,17 @@ _COMMON: dict[str, Any] = {
     ],
     "common_set": Annotated[
         list[str] | None,
-        typer.Option(
+        _shared(
             "--set", metavar="SECTION.FIELD=VALUE", help="One setting; beats environment and file."
         ),
     ],
-    "common_json": Annotated[
-        bool, typer.Option("--json", help="One JSON document on standard output.")
-    ],
+    "common_json": Annotated[bool, _shared("--json", help="One JSON document on standard output.")],
     "common_verbose": Annotated[
         int,
-        typer.Option(
-            "-v", "--verbose", count=True, help="A line for each effect; -vv for all logs."
-        ),
+        _shared("-v", "--verbose", count=True, help="A line for each effect; -vv for all logs."),
     ],
     "common_log_format": Annotated[
-        LogFormat | None, typer.Option("--log-format", help="Form of logs and progress.")
+        LogFormat | None, _shared("--log-format", help="Form of logs and progress.")
     ],
 }
 _DEFAULTS: dict[str, Any] = {"common_json": False, "common_verbose": 0}
@@ -70,7 +73,7 @@ def command(
                 f"has no broker load a topic."
             )
             run.reads_only = reads_only  # type: ignore[attr-defined]
-        app.command(name, epilog=epilog)(run)
+        app.command(name, epilog=epilog, cls=HelpPage)(run)
         return function
 
     return declare
@@ -80,12 +83,14 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give a function that takes a Session the shared options and a typer.Context instead."""
     signature = inspect.signature(function, eval_str=True)
     _session, *own = signature.parameters.values()
+    groups = {one.name: group for one in own if (group := group_of(one)) is not None}
 
     @functools.wraps(function)
     def run(ctx: typer.Context, **values: Any) -> None:
         session: Session = ctx.find_root().ensure_object(Session)
         _apply(session, {name: values.pop(name) for name in _COMMON})
-        function(session, **values)
+        made = {name: group.value(session, values) for name, group in groups.items()}
+        function(session, **values, **made)
 
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
@@ -99,7 +104,12 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
         )
         for name, annotation in _COMMON.items()
     ]
-    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    asked = [
+        parameter
+        for one in own
+        for parameter in (groups[one.name].parameters() if one.name in groups else [one])
+    ]
+    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in asked]
     parameters = [context, *own, *shared]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}

@@ -1,35 +1,25 @@
-"""Which ledgers and topics the arguments of a command mean.
+"""Which ledgers and topics a command is about: the same options wherever a selection is made.
 
-Owns: a name that names nothing is a usage error before anything is done, never an empty success.
+Owns: a selection is made in exactly one way: ids, a file of ids, topics, namespaces, or --all. What
+it means on a cluster is for selected.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from tiering_assets.ground.stack import Stack
+from tiering_assets.cli.shared.id_file import read_ids
+from tiering_assets.cli.shared.option_group import OptionGroup
+from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.shared.usage import UsageError
 
-LedgerIds = Annotated[list[int] | None, typer.Argument(metavar="ID", min=0, help="Ledger ids.")]
-SomeLedgerIds = Annotated[list[int], typer.Argument(metavar="ID", min=0, help="Ledger ids.")]
-Topic = Annotated[
-    str | None,
-    typer.Option(
-        "--topic",
-        metavar="TOPIC",
-        help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
-    ),
-]
-
-
-Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", metavar="TENANT/NAMESPACE", help="All topics of a namespace."),
-]
-
+PANEL = "Selection"
+_TOPIC_HELP = "tenant/namespace/topic or persistent://…; a partitioned topic means all partitions."
 
 AskTopics = Annotated[
     bool,
@@ -41,54 +31,130 @@ AskTopics = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """One of the four is given; with none of them it means everything."""
+
+    ledger_ids: tuple[int, ...] = ()
+    topics: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def everything(self) -> bool:
+        return not (self.ledger_ids or self.topics or self.namespaces)
+
+
+def ledger_selection(*, optional: bool = False) -> OptionGroup:
+    """ID..., --ids, --topic, --namespace, and --all where a selection has to be made.
+
+    `optional` is for what reads all without one, or chooses by an option of its own as well.
+    """
+    options = {**_LEDGER_OPTIONS, **_TOPIC_OPTIONS}
+    if not optional:
+        options |= _ALL
+
+    def make(_session: Session, **given: Any) -> Chosen:
+        taken = {"ID": given["ledger_ids"], "--ids": given["ids_file"], **_taken(given)}
+        (_require_at_most_one if optional else require_one_choice)(**taken)
+        from_file = given["ids_file"]
+        ids = given["ledger_ids"] or ([] if from_file is None else read_ids(from_file, sys.stdin))
+        return Chosen(ledger_ids=tuple(sorted(set(ids))), **_topics_of(given))
+
+    return OptionGroup(options, make)
+
+
+def topic_selection(*, optional: bool = True) -> OptionGroup:
+    """TOPIC..., --topic, --namespace; --all where a selection has to be made."""
+    options = {**_TOPIC_ARGUMENTS, **_TOPIC_OPTIONS, **({} if optional else _ALL)}
+
+    def make(_session: Session, **given: Any) -> Chosen:
+        given["topics"] = [*(given.pop("named") or ()), *(given["topics"] or ())]
+        (_require_at_most_one if optional else require_one_choice)(**_taken(given))
+        return Chosen(**_topics_of(given))
+
+    return OptionGroup(options, make)
+
+
+def scope_selection() -> OptionGroup:
+    """--topic, --namespace and --all: what is braked as a whole."""
+    options = {**_TOPIC_OPTIONS, **_ALL}
+
+    def make(_session: Session, **given: Any) -> Chosen:
+        require_one_choice(**_taken(given))
+        return Chosen(**_topics_of(given))
+
+    return OptionGroup(options, make)
+
+
 def require_one_choice(**choices: object) -> None:
-    """Usage error unless exactly one of the ways to choose ledgers was taken."""
+    """Usage error unless exactly one of the ways to choose was taken."""
     taken = [name for name, value in choices.items() if value]
     if len(taken) != 1:
         ways = ", ".join(choices)
         found = f"found {' and '.join(taken)}" if taken else "found none"
-        raise typer.BadParameter(f"choose ledgers by exactly one of {ways}; {found}")
+        raise UsageError(f"choose by exactly one of {ways}; {found}")
 
 
-def managed_ledgers(stack: Stack, topic: str) -> list[str]:
-    """Managed ledgers of a topic, or of each partition. Usage error when metadata has none."""
-    from tiering_assets.resources.errors import FormatError
-    from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
-
-    full = with_scheme(topic)
-    try:
-        name = parse_topic_name(full).managed_ledger_name
-    except FormatError as error:
-        raise typer.BadParameter(f"--topic: {error}") from None
-    if stack.topics.read(name) is not None:
-        return [name]
-    prefix = f"{name}-partition-"
-    partitions = [
-        found
-        for found in stack.topics.iter_managed_ledgers()
-        if found.startswith(prefix) and found.removeprefix(prefix).isdecimal()
-    ]
-    if not partitions:
-        raise typer.BadParameter(
-            f"--topic {full}: the metadata store has no such topic; check the name with "
-            f"`tierkeeper ledger list`"
-        )
-    return sorted(partitions, key=lambda found: int(found.removeprefix(prefix)))
+def _require_at_most_one(**choices: object) -> None:
+    if any(choices.values()):
+        require_one_choice(**choices)
 
 
-def by_topic(stack: Stack, ledger_ids: Sequence[int]) -> dict[str, list[int]]:
-    """Ledgers grouped by their managed ledger. LedgerNotFoundError for one that nobody knows."""
-    from tiering_assets.look.ledger.survey import ml_names_of
-    from tiering_assets.resources.errors import LedgerNotFoundError
+def _taken(given: dict[str, Any]) -> dict[str, Any]:
+    found = {"--topic": given["topics"], "--namespace": given["namespaces"]}
+    return found | ({"--all": given["everything"]} if "everything" in given else {})
 
-    names = ml_names_of(stack, ledger_ids)
-    unknown = sorted(set(ledger_ids) - set(names))
-    if unknown:
-        raise LedgerNotFoundError(
-            f"ledgers {', '.join(map(str, unknown))}: no topic and no record names them; "
-            f"`tierkeeper ledger list` prints those that exist"
-        )
-    groups: dict[str, list[int]] = {}
-    for ledger_id in sorted(set(ledger_ids)):
-        groups.setdefault(names[ledger_id], []).append(ledger_id)
-    return groups
+
+def _topics_of(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "topics": tuple(dict.fromkeys(given["topics"] or ())),
+        "namespaces": tuple(dict.fromkeys(given["namespaces"] or ())),
+    }
+
+
+def _option(kind: Any, *names: str, **more: Any) -> Any:
+    return Annotated[kind, typer.Option(*names, rich_help_panel=PANEL, **more)]
+
+
+_LEDGER_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "ledger_ids": (
+        Annotated[list[int] | None, typer.Argument(metavar="ID", min=0, help="Ledger ids.")],
+        None,
+    ),
+    "ids_file": (
+        _option(
+            Path | None,
+            "--ids",
+            metavar="FILE",
+            allow_dash=True,
+            help="File with one ledger id a line; - is standard input.",
+        ),
+        None,
+    ),
+}
+_TOPIC_ARGUMENTS: dict[str, tuple[Any, Any]] = {
+    "named": (
+        Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help=_TOPIC_HELP)],
+        None,
+    ),
+}
+_TOPIC_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "topics": (
+        _option(
+            list[str] | None, "--topic", metavar="TOPIC", help=f"{_TOPIC_HELP} May be repeated."
+        ),
+        None,
+    ),
+    "namespaces": (
+        _option(
+            list[str] | None,
+            "--namespace",
+            metavar="TENANT/NAMESPACE",
+            help="All topics of a namespace. May be repeated.",
+        ),
+        None,
+    ),
+}
+_ALL: dict[str, tuple[Any, Any]] = {
+    "everything": (_option(bool, "--all", help="Everything."), False),
+}

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import typer
-
+from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.resources.plain_text import plain
 
 if TYPE_CHECKING:
@@ -131,6 +130,6 @@ def parse_flags(pairs: list[str]) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals or "." not in name:
             # The value is not repeated: it may be a secret.
-            raise typer.BadParameter(f"--set {name!r}: expected SECTION.FIELD=VALUE")
+            raise UsageError(f"--set {name!r}: expected SECTION.FIELD=VALUE")
         flags[name] = value
     return flags

@@ -97,7 +97,7 @@ def _status(
     if state is None or state.last_tick is None:
         problem = "it has not ticked yet"
     if state is not None and not state.running:
-        problem = "somebody stopped it: `tierkeeper auto on` starts it again"
+        problem = "somebody stopped it: `tierkeeper auto on --execute` starts it again"
     elif state is not None and state.last_tick is not None:
         late = now - state.last_tick
         if state.failed:

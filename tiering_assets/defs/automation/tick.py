@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Result = dg.SensorResult | dg.SkipReason
 RUN_REQUESTS_MAX = 10  # a request costs 0.2 s of the tick
 EVENTS_MAX = 200
-OFF = "automation is off: auto.enabled is false. `tierkeeper auto on` turns it on"
+OFF = "automation is off: auto.enabled is false. `tierkeeper auto on --execute` turns it on"
 
 
 @dataclass(slots=True)

@@ -49,6 +49,14 @@ def hold(stack: Stack, scope: Scope, *, reason: str, author: str) -> bool:
     return stack.book.create_or_read(key, record)[1]
 
 
+def require_holds(stack: Stack, scopes: Iterable[Scope]) -> None:
+    """LedgerNotFoundError unless each of these holds is there, before any of them goes."""
+    there = set(stack.book.keys(HOLD.folder))
+    for key in map(HOLD.key, scopes):
+        if key not in there:
+            raise LedgerNotFoundError(f"{key}: no such hold; `tierkeeper hold list` prints all")
+
+
 def lift_hold(stack: Stack, scope: Scope, *, reason: str, author: str) -> None:
     """Take a hold away, after writing down who did so and why.
 

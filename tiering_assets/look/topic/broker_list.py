@@ -51,10 +51,7 @@ def declare_gone(stack: Stack, broker: str, *, reason: str, author: str) -> None
     Raises:
         RefusedError: it is registered, or answers, or was never seen.
     """
-    known, _stored = look_at_brokers(stack)
-    why = _why_not_gone(stack, known, broker)
-    if why is not None:
-        raise RefusedError(f"broker {broker}: {why}")
+    require_gone(stack, broker)
     stack.book.create(
         keys.broker_gone(stack.new_uid()),
         BrokerGone(
@@ -65,6 +62,14 @@ def declare_gone(stack: Stack, broker: str, *, reason: str, author: str) -> None
             writer=stack.writer,
         ),
     )
+
+
+def require_gone(stack: Stack, broker: str) -> None:
+    """RefusedError for one that is registered, or answers, or was never seen."""
+    known, _stored = look_at_brokers(stack)
+    why = _why_not_gone(stack, known, broker)
+    if why is not None:
+        raise RefusedError(f"broker {broker}: {why}")
 
 
 def _why_not_gone(stack: Stack, known: KnownBrokers, broker: str) -> str | None:

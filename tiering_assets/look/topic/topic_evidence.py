@@ -99,7 +99,7 @@ def deleted(ml_name: str, what: str) -> RefusedError:
     """
     return RefusedError(
         f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new one's: nothing "
-        f"was {what}; `tierkeeper orphan expired` lists what its ledgers left in the bucket"
+        f"was {what}; `tierkeeper expired-copy list` shows what its ledgers left in the bucket"
     )
 
 

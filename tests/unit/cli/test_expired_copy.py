@@ -1,4 +1,4 @@
-"""`orphan expired` over simulated servers: a trim whose broker could not delete the objects."""
+"""`expired-copy` over simulated servers: a trim whose broker could not delete the objects."""
 
 from dataclasses import replace
 
@@ -49,13 +49,13 @@ def cluster(monkeypatch, tmp_path):
 
 
 def document(capsys, *words, code=0):
-    return orphans.document(capsys, "expired", *words, code=code)
+    return orphans.document(capsys, "expired-copy", *words, code=code)
 
 
 def test_what_topics_list_is_not_even_mentioned(cluster, capsys):
     assert document(capsys)["copies"] == []
     assert document(capsys, "--plan") == {
-        "schema": "tierkeeper/orphan-expired/1",
+        "schema": "tierkeeper/expired-copy-delete/1",
         "executed": False,
         "plan": None,
         "copies": [],
@@ -73,12 +73,12 @@ def test_a_trimmed_ledgers_objects_go_by_a_plan_that_is_an_hour_old(cluster, cap
     assert any("only copy" in reason for reason in kept)  # the ordinary sweep never takes it
     plan = document(capsys, "--plan")["plan"]
     assert cluster.objects() == cluster.before
-    [early] = document(capsys, "--execute", plan)["copies"]
+    [early] = document(capsys, "--approved", plan, "--execute")["copies"]
     assert early["decision"] == "keep"
     assert early["reason"].startswith("planned ")
     assert cluster.objects() == cluster.before
     cluster.later(HOUR_S + 60)
-    [done] = document(capsys, "--execute", plan)["copies"]
+    [done] = document(capsys, "--approved", plan, "--execute")["copies"]
     assert done["decision"] == "deleted"
     assert done["bytes_freed"] > 0
     assert cluster.objects() == [k for k in cluster.before if k not in one["objects"]]
@@ -87,7 +87,7 @@ def test_a_trimmed_ledgers_objects_go_by_a_plan_that_is_an_hour_old(cluster, cap
     outcome = cluster.stack.book.require(Outcome, keys.outcome(*pair))
     assert swept.previous == outcome.sha256
     assert cluster.stack.book.keys(keys.attempts_of(0))  # records stay
-    assert document(capsys, "--execute", plan)["copies"] == []
+    assert document(capsys, "--approved", plan, "--execute")["copies"] == []
     assert document(capsys)["copies"] == []
 
 
@@ -101,7 +101,7 @@ def planned(cluster, capsys):
 def test_what_changed_since_the_plan_stays(cluster, capsys):
     plan = planned(cluster, capsys)
     hold(cluster.stack, Scope("topic", TOPIC), reason="court", author="ops")
-    [one] = document(capsys, "--execute", plan)["copies"]
+    [one] = document(capsys, "--approved", plan, "--execute")["copies"]
     assert one["decision"] == "keep"
     assert "court" in one["reason"]
     assert cluster.objects() == cluster.before
@@ -111,7 +111,7 @@ def test_a_plan_takes_nothing_that_it_does_not_list(cluster, capsys):
     plan = planned(cluster, capsys)
     assert cluster.broker.trim(TOPIC) == 1
     cluster.later(2 * HOUR_S)
-    copies = document(capsys, "--execute", plan)["copies"]
+    copies = document(capsys, "--approved", plan, "--execute")["copies"]
     assert [one["ledger_id"] for one in copies] == [0]
     assert [one["ledger_id"] for one in document(capsys)["copies"]] == [1]
 
@@ -122,7 +122,7 @@ def test_a_run_that_died_after_its_deletes_is_recorded_by_the_next(cluster, caps
     [copy] = stored.record.copies
     for key in copy.objects:
         cluster.world.objects.delete(key)
-    assert document(capsys, "--execute", plan)["copies"] == []
+    assert document(capsys, "--approved", plan, "--execute")["copies"] == []
     swept = cluster.stack.book.require(Swept, keys.swept(*cluster.pairs[0])).record
     assert (swept.objects, swept.bytes_freed) == ((), None)
 
@@ -130,7 +130,7 @@ def test_a_run_that_died_after_its_deletes_is_recorded_by_the_next(cluster, caps
 @pytest.mark.parametrize("wrong", WRONG_PLANS)
 def test_a_plan_that_may_not_be_carried_out_deletes_nothing(cluster, capsys, wrong):
     plan = cluster.spoil(planned(cluster, capsys), ExpiredPlan, "expired-plans/", wrong)
-    assert run(["orphan", "expired", "--execute", plan]) not in (0, 1)
+    assert run(["expired-copy", "delete", "--approved", plan, "--execute"]) not in (0, 1)
     assert WRONG_PLANS[wrong] in capsys.readouterr().err
     assert cluster.objects() == cluster.before
 
@@ -178,6 +178,6 @@ def test_metadata_that_went_backwards_stops_all(cluster, capsys):
     path = managed_ledger_path(TOPIC)
     node = cluster.site.cluster.metadata.nodes[path]
     cluster.site.cluster.metadata.nodes[path] = replace(node, stat=replace(node.stat, version=0))
-    assert run(["orphan", "expired", "--execute", plan]) not in (0, 1)
+    assert run(["expired-copy", "delete", "--approved", plan, "--execute"]) not in (0, 1)
     assert "went back in time" in capsys.readouterr().err
     assert cluster.objects() == cluster.before

@@ -1,4 +1,4 @@
-"""`orphan records` over simulated servers: what is left of ledgers that a trim took, objects and
+"""`gone-record` over simulated servers: what is left of ledgers that a trim took, objects and
 all.
 """
 
@@ -44,7 +44,7 @@ def cluster(monkeypatch, tmp_path):
 
 
 def document(capsys, *words, code=0):
-    return orphans.document(capsys, "records", *words, code=code)
+    return orphans.document(capsys, "gone-record", *words, code=code)
 
 
 def decided(found):
@@ -62,7 +62,7 @@ def planned(cluster, capsys):
 def test_what_topics_list_is_not_even_mentioned(cluster, capsys):
     cluster.later(90 * DAY_S)
     assert document(capsys, "--plan") == {
-        "schema": "tierkeeper/orphan-records/1",
+        "schema": "tierkeeper/gone-record-delete/1",
         "executed": False,
         "plan": None,
         "ledgers": [],
@@ -79,17 +79,17 @@ def test_records_stay_for_a_month_and_go_by_a_plan_that_is_an_hour_old(cluster, 
     cluster.later(31 * DAY_S)
     before = cluster.records(0)
     plan = document(capsys, "--plan")["plan"]
-    [early] = document(capsys, "--execute", plan)["ledgers"]
+    [early] = document(capsys, "--approved", plan, "--execute")["ledgers"]
     assert early["decision"] == "keep"
     assert early["reason"].startswith("planned ")
     assert cluster.records(0) == before
     cluster.later(HOUR_S + 60)
-    [done] = document(capsys, "--execute", plan)["ledgers"]
+    [done] = document(capsys, "--approved", plan, "--execute")["ledgers"]
     assert (done["decision"], done["deleted"]) == ("deleted", len(before) + 1)  # and its claim
     assert cluster.records(0) == []
     assert cluster.stack.book.keys("claims/0.json") == []
     assert cluster.records(1)
-    assert document(capsys, "--execute", plan)["ledgers"] == []
+    assert document(capsys, "--approved", plan, "--execute")["ledgers"] == []
     assert cluster.audited() == (set(), 1)  # the publication still names it
     assert cluster.audited(0, 1) == (set(), 1)
     assert cluster.audited(0, 7) == ({("record_missing", 7)}, 1)
@@ -100,7 +100,7 @@ def test_the_failure_record_of_a_ledger_goes_with_its_records(cluster, capsys):
         failed = Failed(IntegrityError("lengths contradict each other"), TOPIC)
         settle_failures(cluster.stack, {ledger_id: failed}, ())
     plan = planned(cluster, capsys)
-    assert decided(document(capsys, "--execute", plan)) == [(0, "deleted")]
+    assert decided(document(capsys, "--approved", plan, "--execute")) == [(0, "deleted")]
     assert cluster.stack.book.keys("failures/") == [keys.failure(1)]
     assert cluster.audited() == (set(), 1)
 
@@ -109,15 +109,15 @@ def test_objects_that_came_back_keep_the_records(cluster, capsys):
     plan = planned(cluster, capsys)
     [pair] = [pair for pair in cluster.stack.book.pairs("attempts/") if pair[0] == 0]
     cluster.stack.objects.put(f"{pair[1]}-ledger-0", b"late")
-    [one] = document(capsys, "--execute", plan)["ledgers"]
-    assert "orphan expired" in one["reason"]
+    [one] = document(capsys, "--approved", plan, "--execute")["ledgers"]
+    assert "expired-copy delete" in one["reason"]
     assert cluster.records(0)
 
 
 def test_a_hold_set_since_the_plan_keeps_the_records(cluster, capsys):
     plan = planned(cluster, capsys)
     hold(cluster.stack, Scope("topic", TOPIC), reason="court", author="ops")
-    [one] = document(capsys, "--execute", plan)["ledgers"]
+    [one] = document(capsys, "--approved", plan, "--execute")["ledgers"]
     assert "court" in one["reason"]
     assert cluster.records(0)
 
@@ -126,7 +126,7 @@ def test_a_plan_takes_nothing_that_it_does_not_list(cluster, capsys):
     plan = planned(cluster, capsys)
     cluster.trim(1)
     cluster.later(20 * HOUR_S)
-    assert decided(document(capsys, "--execute", plan)) == [(0, "deleted")]
+    assert decided(document(capsys, "--approved", plan, "--execute")) == [(0, "deleted")]
     assert decided(document(capsys)) == [(1, "may go")]
 
 
@@ -146,10 +146,10 @@ def test_a_run_that_died_between_its_deletes_is_finished_by_the_next(
 
     with monkeypatch.context() as patch:
         patch.setattr("tiering_assets.retention.forget.delete_object", dying)
-        [failed] = document(capsys, "--execute", plan, code=1)["ledgers"]
+        [failed] = document(capsys, "--approved", plan, "--execute", code=1)["ledgers"]
     assert (failed["decision"], failed["reason"]) == ("failed", "the store is away")
     assert cluster.audited() == (set(), 1)
-    assert decided(document(capsys, "--execute", plan)) == [(0, "deleted")]
+    assert decided(document(capsys, "--approved", plan, "--execute")) == [(0, "deleted")]
     assert cluster.records(0) == []
 
 
@@ -158,7 +158,7 @@ def test_a_plan_that_may_not_be_carried_out_deletes_nothing(cluster, capsys, wro
     plan = planned(cluster, capsys)
     before = cluster.records(0)
     plan = cluster.spoil(plan, ForgetPlan, keys.FORGET_PLANS, wrong)
-    assert run(["orphan", "records", "--execute", plan]) not in (0, 1)
+    assert run(["gone-record", "delete", "--approved", plan, "--execute"]) not in (0, 1)
     assert WRONG_PLANS[wrong] in capsys.readouterr().err
     assert cluster.records(0) == before
 
@@ -168,7 +168,7 @@ def test_metadata_that_went_backwards_stops_all(cluster, capsys):
     path = managed_ledger_path(TOPIC)
     node = cluster.site.cluster.metadata.nodes[path]
     cluster.site.cluster.metadata.nodes[path] = replace(node, stat=replace(node.stat, version=0))
-    assert run(["orphan", "records", "--execute", plan]) not in (0, 1)
+    assert run(["gone-record", "delete", "--approved", plan, "--execute"]) not in (0, 1)
     assert "went back in time" in capsys.readouterr().err
     assert cluster.records(0)
 
