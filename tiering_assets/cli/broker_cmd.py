@@ -10,6 +10,7 @@ from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 app = typer.Typer(
     name="broker",
@@ -41,7 +42,7 @@ def list_brokers(session: Session) -> None:
                 "registered": one.registered,
                 "answers": one.answers,
                 "asked": one.is_asked,
-                "seen_at": one.seen_at.isoformat(),
+                "seen_at": one.seen_at,
             }
             for one in read_brokers(stack)
         ]
@@ -49,7 +50,13 @@ def list_brokers(session: Session) -> None:
         print_document("broker-list", {"brokers": found})
         return
     print_table(
-        ("BROKER", "REGISTERED", "ANSWERS", "ASKED", "SEEN AT"),
+        (
+            Column("BROKER", ValueKind.ID),
+            Column("REGISTERED", ValueKind.TEXT),
+            Column("ANSWERS", ValueKind.TEXT, 30),
+            Column("ASKED", ValueKind.TEXT),
+            Column("SEEN AT", ValueKind.TIME),
+        ),
         [tuple(_word(value) for value in one.values()) for one in found],
     )
     print_line(f"{len(found)} brokers")
@@ -78,5 +85,5 @@ def gone(session: Session, *, broker: Broker, reason: Reason, author: Author = N
         print_line(f"broker {broker} is not asked any more")
 
 
-def _word(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+def _word(value: object) -> object:
+    return ("yes" if value else "no") if isinstance(value, bool) else value

@@ -17,6 +17,7 @@ from tiering_assets.cli.shared.output import (
 )
 from tiering_assets.cli.shared.selection import managed_ledgers
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.batch.offload_status_rules import TopicStatus
@@ -113,6 +114,10 @@ def _print_status(topic: str, status: TopicStatus) -> None:
     print_facts(facts)
     if status.waiting:
         print_table(
-            ("LEDGER", "REASON", "DETAIL"),
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("REASON", ValueKind.STATE),
+                Column("DETAIL", ValueKind.TEXT, 60),
+            ),
             [(i, because.reason, because.detail) for i, because in status.waiting.items()],
         )

@@ -17,6 +17,7 @@ from tiering_assets.cli.shared.approved_plan import (
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.retention.forget import GoneLedger
@@ -58,7 +59,17 @@ def records(session: Session, *, plan: Plan = False, execute: Execute = None) ->
         )
     else:
         rows = [tuple(_facts(one).values()) for one in found]
-        print_table(("LEDGER", "DECISION", "WHY", "ATTEMPTS", "RECORDS", "MANAGED LEDGER"), rows)
+        print_table(
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("DECISION", ValueKind.STATE),
+                Column("WHY", ValueKind.TEXT, 60),
+                Column("ATTEMPTS", ValueKind.NUMBER),
+                Column("RECORDS", ValueKind.NUMBER),
+                Column("MANAGED LEDGER", ValueKind.TOPIC),
+            ),
+            rows,
+        )
         if plan and digest is not None:
             print_next_step("orphan records", digest)
     if any(one.error for one in found):

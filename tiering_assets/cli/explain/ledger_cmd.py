@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selection import AskTopics, Topic, managed_ledgers
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.look.ledger.states import LedgerState
 
 if TYPE_CHECKING:
@@ -50,7 +51,16 @@ def list_ledgers(
         print_document("ledger-list", {"ledgers": views})
         return
     print_table(
-        ("LEDGER", "STATE", "ENTRIES", "SIZE", "CLOSED", "BY", "TOPIC"), [_row(v) for v in views]
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("STATE", ValueKind.STATE),
+            Column("ENTRIES", ValueKind.NUMBER),
+            Column("SIZE", ValueKind.SIZE),
+            Column("CLOSED", ValueKind.TIME),
+            Column("BY", ValueKind.TEXT),
+            Column("TOPIC", ValueKind.TOPIC),
+        ),
+        [_row(v) for v in views],
     )
 
 
@@ -59,7 +69,7 @@ def _row(view: LedgerView) -> tuple[object, ...]:
         view.ledger_id,
         view.state,
         view.entries,
-        human_bytes(view.bytes),
+        view.bytes,
         view.closed_at,
         view.offloaded_by,
         view.topic,

@@ -7,11 +7,12 @@ from typing import Any
 from tiering_assets.cli.shared.output import (
     NOTHING,
     human_bytes,
-    human_time,
     print_facts,
     print_line,
     print_table,
+    said_time,
 )
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.explain.ledger_report import AttemptReport, LedgerReport
 from tiering_assets.records.models import Publication, Quarantine
 from tiering_assets.resources.object_store.store import ObjectHead
@@ -100,7 +101,7 @@ def _managed_ledger(report: LedgerReport) -> dict[str, object]:
             )
             facts["driver"] = " ".join(f"{k}={v}" for k, v in context.properties.items())
     if report.claim is not None:
-        expires = human_time(report.claim.expires_at)
+        expires = said_time(report.claim.expires_at)
         facts["claimed"] = f"by run {report.claim.run_id} until {expires}"
     if report.hold is not None:
         facts["hold"] = report.hold
@@ -111,7 +112,12 @@ def _print_attempt(attempt: AttemptReport) -> None:
     print_line(f"attempt {attempt.uid}")
     print_facts({"  data": _head(attempt.data), "  index": _head(attempt.index)})
     print_table(
-        ("RECORD", "STORED", "CHAIN", "KEY"),
+        (
+            Column("RECORD", ValueKind.ID),
+            Column("STORED", ValueKind.TIME),
+            Column("CHAIN", ValueKind.STATE),
+            Column("KEY", ValueKind.DIGEST),
+        ),
         [
             (
                 f"{link.record.kind.split('/')[1]}",
@@ -133,5 +139,5 @@ def _head(head: ObjectHead | None) -> str:
     if head is None:
         return "not there"
     version = f", version {head.version_id}" if head.version_id else ""
-    stored = human_time(head.last_modified)
+    stored = said_time(head.last_modified)
     return f"{head.key}, {human_bytes(head.size)}, ETag {head.etag}, stored {stored}{version}"

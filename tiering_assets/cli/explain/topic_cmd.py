@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.shared.command import command
-from tiering_assets.cli.shared.output import human_age, human_bytes, print_document, print_table
+from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.explain.backlog import ExplainedLedger
@@ -20,6 +21,12 @@ app = typer.Typer(
     name="topic", help="Topics: what is left to do, and why it is not done.", no_args_is_help=True
 )
 
+_COLUMNS = (
+    Column("REASON", ValueKind.STATE),
+    Column("LEDGERS", ValueKind.NUMBER),
+    Column("SIZE", ValueKind.SIZE),
+    Column("OLDEST", ValueKind.AGE),
+)
 Topics = Annotated[
     list[str] | None,
     typer.Argument(
@@ -74,12 +81,12 @@ def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = 
         )
     elif topics:
         print_table(
-            ("TOPIC", "REASON", "LEDGERS", "SIZE", "OLDEST"),
+            (Column("TOPIC", ValueKind.TOPIC), *_COLUMNS),
             [(name, *_row(row)) for name, rows in counted.items() for row in rows],
         )
     else:
-        print_table(("REASON", "LEDGERS", "SIZE", "OLDEST"), [_row(row) for row in total])
+        print_table(_COLUMNS, [_row(row) for row in total])
 
 
 def _row(row: ReasonCount) -> tuple[object, ...]:
-    return (row.reason, row.ledgers, human_bytes(row.bytes), human_age(row.oldest_s))
+    return (row.reason, row.ledgers, row.bytes, row.oldest_s)

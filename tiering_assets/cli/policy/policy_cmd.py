@@ -12,6 +12,7 @@ from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.policy.policies import TopicPolicy
@@ -94,7 +95,15 @@ def check(session: Session, *, ask_topics: AskTopics = False) -> None:
         ]
         print_document("policy-check", {**counts, "policies": documents})
     else:
-        print_table(("TOPIC", "RESULT", "RULE", "WHAT"), _lines(found))
+        print_table(
+            (
+                Column("TOPIC", ValueKind.TOPIC),
+                Column("RESULT", ValueKind.STATE),
+                Column("RULE", ValueKind.TEXT),
+                Column("WHAT", ValueKind.FINDINGS),
+            ),
+            _lines(found),
+        )
         print_line(
             f"{counts['topics']} topics, {counts['refused']} refused, "
             f"{uncertain} with a level that could not be asked"
@@ -122,7 +131,11 @@ def _print(found: TopicPolicy) -> None:
         print_line(f"  cannot be read: {found.error}")
         return
     print_table(
-        ("FIELD", "VALUE", "ORIGIN"),
+        (
+            Column("FIELD", ValueKind.ID),
+            Column("VALUE", ValueKind.TEXT, 40),
+            Column("ORIGIN", ValueKind.TEXT),
+        ),
         [
             (row.name, row.meaning, row.origin if row.certain else f"{row.origin}, uncertain")
             for row in rows(found.policy)

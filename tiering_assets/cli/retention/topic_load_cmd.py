@@ -11,9 +11,10 @@ import typer
 from tiering_assets.cli.explain.topic_cmd import Topics, app
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selection import managed_ledgers
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 TOPICS_MAX = 10
 
@@ -75,10 +76,18 @@ def load_overdue(
         print_document("topic-load-overdue", {"dry_run": not execute, "topics": found})
     else:
         rows = [
-            (one.topic, one.state, len(one.overdue), human_bytes(one.overdue_bytes), one.detail)
-            for one in found
+            (one.topic, one.state, len(one.overdue), one.overdue_bytes, one.detail) for one in found
         ]
-        print_table(("TOPIC", "STATE", "OVERDUE", "SIZE", "DETAIL"), rows)
+        print_table(
+            (
+                Column("TOPIC", ValueKind.TOPIC),
+                Column("STATE", ValueKind.STATE),
+                Column("OVERDUE", ValueKind.NUMBER),
+                Column("SIZE", ValueKind.SIZE),
+                Column("DETAIL", ValueKind.TEXT, 60),
+            ),
+            rows,
+        )
         if any(one.state is LoadState.WOULD_LOAD for one in found):
             print_line("nothing was loaded; --execute does it")
     if any(one.state in (LoadState.NOT_TRIMMED, LoadState.FAILED) for one in found):
