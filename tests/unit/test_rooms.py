@@ -82,7 +82,7 @@ PURE = {
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",
     "tiering_assets.doctor": "lifecycle worker_check",
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
-    "lag_figures objectives topic_counts",
+    "lag_figures next_steps objectives topic_counts",
     "tiering_assets.ground": "damage_advice evidence finding moments own_policy reasons",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",

@@ -76,7 +76,7 @@ def _print(found: Sequence[ExpiredCopy]) -> None:
         (
             Column("LEDGER", ValueKind.ID),
             Column("DECISION", ValueKind.STATE),
-            Column("WHY", ValueKind.TEXT, 60),
+            Column("WHY", ValueKind.FINDINGS),
             Column("SIZE", ValueKind.SIZE),
             Column("ONLY COPY", ValueKind.TEXT),
             Column("MANAGED LEDGER", ValueKind.TOPIC),

@@ -63,7 +63,7 @@ def records(session: Session, *, plan: Plan = False, execute: Execute = None) ->
             (
                 Column("LEDGER", ValueKind.ID),
                 Column("DECISION", ValueKind.STATE),
-                Column("WHY", ValueKind.TEXT, 60),
+                Column("WHY", ValueKind.FINDINGS),
                 Column("ATTEMPTS", ValueKind.NUMBER),
                 Column("RECORDS", ValueKind.NUMBER),
                 Column("MANAGED LEDGER", ValueKind.TOPIC),

@@ -117,18 +117,21 @@ def why(
     ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
     ask_topics: AskTopics = False,
 ) -> None:
-    """Say in one line why a ledger is not yet where policy wants it.
+    """Say in one line why a ledger is not yet where policy wants it, and in another what to do.
 
     Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with
     its rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate
     are asked only where a broker owns the topic's bundle.
     """
     from tiering_assets.explain.backlog import explain_ledger
+    from tiering_assets.explain.next_steps import next_step
 
     with session.stack() as stack:
         found = explain_ledger(stack, ledger_id, loads_nothing=not ask_topics)
+    view = found.view
+    topic = None if view is None else view.topic
+    step = next_step(found.because, topic=topic, ledger_id=ledger_id)
     if session.as_json:
-        view = found.view
         print_document(
             "ledger-why",
             {
@@ -136,9 +139,11 @@ def why(
                 "reason": found.because.reason,
                 "detail": found.because.detail,
                 "state": None if view is None else view.state,
-                "topic": None if view is None else view.topic,
+                "topic": topic,
                 "ml_name": found.ml_name,
+                "next_step": step,
             },
         )
     else:
         print_line(f"ledger {ledger_id}: {found.because}")
+        print_line(f"  next: {step}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tiering_assets.cli.shared.command import command
-from tiering_assets.cli.shared.output import print_document, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selection import AskTopics, managed_ledgers
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
@@ -69,6 +70,7 @@ def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = 
         for one in explained if topics else ():
             by_topic[one.view.topic].append(one)
         counted = {topic: count_backlog(found, now=now) for topic, found in by_topic.items()}
+        steps = _steps(explained)
     if session.as_json:
         print_document(
             "topic-backlog",
@@ -77,15 +79,33 @@ def backlog(session: Session, *, topics: Topics = None, ask_topics: AskTopics = 
                 "bytes": sum(row.bytes for row in total),
                 "reasons": total,
                 "topics": [{"topic": name, "reasons": rows} for name, rows in counted.items()],
+                "next_steps": steps,
             },
         )
-    elif topics:
+        return
+    if topics:
         print_table(
             (Column("TOPIC", ValueKind.TOPIC), *_COLUMNS),
             [(name, *_row(row)) for name, rows in counted.items() for row in rows],
         )
     else:
         print_table(_COLUMNS, [_row(row) for row in total])
+    for reason, said in steps.items():
+        for step in said:
+            print_line(f"next, {reason}: {step}")
+
+
+def _steps(explained: Iterable[ExplainedLedger]) -> dict[str, list[str]]:
+    """By reason, what is done about its ledgers: a reason of many cases may have several."""
+    from tiering_assets.explain.next_steps import next_step
+
+    found: dict[str, list[str]] = {}
+    for one in explained:
+        said = found.setdefault(one.because.reason.value, [])
+        step = next_step(one.because)
+        if step not in said:
+            said.append(step)
+    return dict(sorted(found.items()))
 
 
 def _row(row: ReasonCount) -> tuple[object, ...]:

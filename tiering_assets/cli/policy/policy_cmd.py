@@ -76,6 +76,7 @@ def check(session: Session, *, ask_topics: AskTopics = False) -> None:
     Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
     topics' own levels are asked only where a broker owns their bundle.
     """
+    from tiering_assets.explain.next_steps import step_of_rule
     from tiering_assets.policy.policies import check_policies, user_topics
 
     with session.stack() as stack:
@@ -95,6 +96,7 @@ def check(session: Session, *, ask_topics: AskTopics = False) -> None:
         ]
         print_document("policy-check", {**counts, "policies": documents})
     else:
+        lines = _lines(found)
         print_table(
             (
                 Column("TOPIC", ValueKind.TOPIC),
@@ -102,8 +104,10 @@ def check(session: Session, *, ask_topics: AskTopics = False) -> None:
                 Column("RULE", ValueKind.TEXT),
                 Column("WHAT", ValueKind.FINDINGS),
             ),
-            _lines(found),
+            lines,
         )
+        for rule in sorted({rule for _topic, _result, rule, _text in lines}):
+            print_line(f"next, {rule}: {step_of_rule(rule)}")
         print_line(
             f"{counts['topics']} topics, {counts['refused']} refused, "
             f"{uncertain} with a level that could not be asked"
@@ -124,6 +128,7 @@ def _lines(found: Sequence[TopicPolicy]) -> list[tuple[str, str, str, str]]:
 
 
 def _print(found: TopicPolicy) -> None:
+    from tiering_assets.explain.next_steps import step_of_rule
     from tiering_assets.policy.policy import rows
 
     print_line(found.topic)
@@ -145,7 +150,9 @@ def _print(found: TopicPolicy) -> None:
     for line in found.policy.unknown:
         print_line(f"unknown: {line}: nothing is published or released meanwhile")
     for finding in found.findings:
-        print_line(f"{'refused' if finding.refused else 'note'}: {finding.text}")
+        level = "refused" if finding.refused else "note"
+        print_line(f"{level}: {finding.text}", lead=level)
+        print_line(f"  next: {step_of_rule(finding.rule, topic=found.topic)}")
 
 
 def _document(found: TopicPolicy) -> dict[str, Any]:

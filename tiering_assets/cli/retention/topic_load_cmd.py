@@ -84,7 +84,7 @@ def load_overdue(
                 Column("STATE", ValueKind.STATE),
                 Column("OVERDUE", ValueKind.NUMBER),
                 Column("SIZE", ValueKind.SIZE),
-                Column("DETAIL", ValueKind.TEXT, 60),
+                Column("DETAIL", ValueKind.FINDINGS),
             ),
             rows,
         )

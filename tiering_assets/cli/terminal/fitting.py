@@ -18,16 +18,20 @@ from tiering_assets.cli.terminal.measure import share
 GAP: Final = 2
 BELOW: Final = frozenset({ValueKind.DIGEST, ValueKind.FINDINGS})
 _FOLDED: Final = {ValueKind.TEXT: 16, ValueKind.FINDINGS: 32}
-_TOPIC_LEASTS: Final = (32, 20)  # before a column is left out for it, and after all of them are
+_TOPIC_LEASTS: Final = (28, 20)  # before a column is left out for it, and after all of them are
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a column takes: `whole`, or `short` where its value may be told in fewer words."""
+    """What a column takes: `whole`, or `short` where its value may be told in fewer words.
+
+    `word` is the longest word of all.
+    """
 
     column: Column
     whole: int
     short: int
+    word: int = 0
 
     @property
     def head(self) -> int:
@@ -121,7 +125,8 @@ def _least(one: Room, want: int, topic: int | None) -> int:
     """What a column cannot do without."""
     kind = one.column.kind
     if kind in _FOLDED:
-        return min(want, max(one.head, _FOLDED[kind]))
+        word = one.word if kind is ValueKind.FINDINGS else 0
+        return min(want, max(one.head, _FOLDED[kind], word))
     if kind is ValueKind.TOPIC and topic is not None:
         return min(want, max(one.head, topic))
     return want

@@ -1,7 +1,8 @@
 """How much room text takes on a terminal, and how it is made to fit. Pure.
 
 Owns: widths are those of cells: a Chinese character takes two, an accent none. A fold loses
-nothing; only `cut_middle` does, and leaves a mark where.
+nothing; only `cut_middle` does, and leaves a mark where. A digest that somebody will copy is one
+word, so there are folds that break no word.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from rich.cells import cell_len
 CUT = "…"
 
 
-def fold(text: str, width: int) -> list[str]:
-    """Lines of at most `width`: between words, and inside of one that is longer than a line."""
+def fold(text: str, width: int, *, whole_words: bool = False) -> list[str]:
+    """Lines of at most `width`: between words, and inside of one that is longer than a line.
+
+    With `whole_words` such a word is a line of its own, and wider.
+    """
     if cell_len(text) <= width:
         return [text]
     lines, line = [], ""
@@ -25,7 +29,7 @@ def fold(text: str, width: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        *whole, line = _chop(word, width)
+        *whole, line = [word] if whole_words else _chop(word, width)
         lines += whole
     return [*lines, line]
 
@@ -58,6 +62,10 @@ def _first(text: str, width: int) -> str:
         if taken > width:
             return text[:at]
     return text
+
+
+def longest_word(text: str) -> int:
+    return max(map(cell_len, text.split(" ")))
 
 
 def pad(text: str, width: int, *, right: bool) -> str:

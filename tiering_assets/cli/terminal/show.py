@@ -37,7 +37,7 @@ def show_table(columns: Sequence[Column], rows: Iterable[Row], on: Screen) -> No
         _pipe(columns, rows)
         return
     now = on.time
-    lines = lay_out(columns, [*rows], width=on.width, tell=lambda kind, v: _tell(kind, v, now))
+    lines = lay_out(columns, [*rows], width=on.width, tell=lambda kind, v: tell(kind, v, now))
     _render(lines, on)
 
 
@@ -47,7 +47,8 @@ def show_line(text: str, lead: str, on: Screen) -> None:
     _render([(Piece(text[: len(text) - len(rest)], Role.STATE), Piece(rest))], on)
 
 
-def _tell(kind: ValueKind, value: object, now: datetime) -> Cell:
+def tell(kind: ValueKind, value: object, now: datetime) -> Cell:
+    """A value in words: a time with its age, a topic without its scheme, each finding by itself."""
     if isinstance(value, datetime):
         age = age_of(value, now)
         return Cell((f"{human_time(value)}  {age}",), age)

@@ -1,8 +1,9 @@
 """A table as a terminal shows it: its rows and columns as lines of pieces, each with a role. Pure.
 
 Owns: what the lines leave out they name. What all rows share is said once above; rows are at most
-ROWS_MAX; a column without room, a time's date and a topic's middle are named below. A digest is
-never folded or cut: where it is wider than the terminal, so is its line, and nothing else is.
+ROWS_MAX; a column without room, a time's date and a topic's middle are named below. A digest, and
+a word of a finding, is never broken: where it is wider than the terminal so is its line, and no
+other is.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 
 from tiering_assets.cli.terminal.columns import ALWAYS, FROM_THE_RIGHT, Column, ValueKind
-from tiering_assets.cli.terminal.fitting import GAP, Fit, Room, fit
-from tiering_assets.cli.terminal.measure import cut_middle, fold, pad
+from tiering_assets.cli.terminal.fitting import BELOW, GAP, Fit, Room, fit
+from tiering_assets.cli.terminal.measure import cut_middle, fold, longest_word, pad
+from tiering_assets.cli.terminal.words import NOTHING
 
 ROWS_MAX: Final = 200
 _INDENT = "    "
@@ -84,7 +86,8 @@ def _is_same(column: Column, rows: Sequence[Row], place: int) -> bool:
 def _room(column: Column, told: Sequence[Cell]) -> Room:
     whole = max((cell_len(line) for one in told for line in one.lines), default=0)
     short = max((cell_len(line) for one in told for line in _shortest(one)), default=0)
-    return Room(column, whole, short)
+    word = max((longest_word(line) for one in told for line in one.lines), default=0)
+    return Room(column, whole, short, word)
 
 
 def _shortest(cell: Cell) -> tuple[str, ...]:
@@ -93,12 +96,10 @@ def _shortest(cell: Cell) -> tuple[str, ...]:
 
 def _of_every_row(column: Column, cell: Cell, width: int) -> Iterator[Line]:
     begin = f"of every row: {column.name} "
-    if column.kind is ValueKind.DIGEST:
-        yield (Piece(begin + cell.lines[0], Role.NOTE),)
-        return
     [first, *more] = cell.lines
-    for line in (*fold(begin + first, width), *(x for one in more for x in fold(one, width))):
-        yield (Piece(line, Role.NOTE),)
+    for line in (begin + first, *more):
+        for part in fold(line, width, whole_words=column.kind in BELOW):
+            yield (Piece(part, Role.NOTE),)
 
 
 def _heads(columns: Sequence[Column], found: Fit) -> Iterator[Line]:
@@ -115,7 +116,8 @@ def _row(
         if i in found.cut:
             lines[i] = [cut_middle(line, room) for line in told]
         else:
-            lines[i] = [part for line in told for part in fold(line, room)]
+            whole = columns[i].kind is ValueKind.FINDINGS
+            lines[i] = [part for line in told for part in fold(line, room, whole_words=whole)]
     yield from _side_by_side(columns, lines, found)
     for i in found.below:
         yield from _below(columns[i], cells[i], width)
@@ -137,15 +139,18 @@ def _side_by_side(
 
 
 def _below(column: Column, cell: Cell, width: int) -> Iterator[Line]:
-    """What has no room in its row stands in lines of its own."""
+    """What has no room in its row stands in lines of its own, under its column's name."""
     role = Role.STATE if column.kind is ValueKind.STATE else Role.VALUE
     indent = _INDENT if width > len(_INDENT) + GAP else ""
-    for line in cell.lines:
-        if column.kind is ValueKind.DIGEST:
-            yield (Piece(indent), Piece(line, role))
+    name = "" if column.kind is ValueKind.FINDINGS else f"{column.name} "
+    for line in cell.lines if cell.lines != (NOTHING,) else ():
+        if column.kind is ValueKind.DIGEST:  # to be copied with its name: the terminal wraps it
+            yield (Piece(f"{indent}{name}{line}"),)
             continue
-        for part in fold(line, width - len(indent)):
-            yield (Piece(indent), Piece(part, role))
+        parts = fold(f"{name}{line}", width - len(indent), whole_words=not name)
+        for part in parts:
+            said = part.removeprefix(name)
+            yield (Piece(indent + part[: len(part) - len(said)]), Piece(said, role))
 
 
 def _notes(columns: Sequence[Column], found: Fit, width: int, more: int) -> Iterator[str]:
