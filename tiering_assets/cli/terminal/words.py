@@ -49,7 +49,9 @@ def age_of(when: datetime, now: datetime) -> str:
 
 def plain_cell(value: object) -> str:
     """A value in words, on one line."""
-    if value is None or value == "":
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return plain(value) if value else NOTHING
+    if value is None:
         return NOTHING
     if isinstance(value, Enum):
         return str(value.value)
