@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from typing import Any
 
 import pytest
 import typer
@@ -54,7 +55,7 @@ def commands():
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_command_that_is_named_exists_with_its_options(text):
-    root = typer.main.get_command(cli.app)
+    root: Any = typer.main.get_command(cli.app)
     for line in re.findall(r"`([^`]+)`", text):
         program, *words = line.split()
         if program == "pulsar-admin":

@@ -31,6 +31,7 @@ from tiering_assets.cli.shared.selection import (
 )
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
+from tiering_assets.cli.terminal.words import by_finding
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
@@ -160,7 +161,16 @@ def _print_plan(session: Session, written: Written, file: Path | None) -> None:
         )
         return
     rows = [(p.ledger_id, "release", p.bytes, p.ml_name, [p.allowed_by]) for p in found.release]
-    rows += [(n.ledger_id, "wait", n.bytes, n.ml_name, [*n.reasons]) for n in found.not_released]
+    rows += [
+        (
+            n.ledger_id,
+            "wait",
+            n.bytes,
+            n.ml_name,
+            [line for why in n.reasons for line in by_finding(why)],
+        )
+        for n in found.not_released
+    ]
     print_table(
         (
             Column("LEDGER", ValueKind.ID),
@@ -259,5 +269,5 @@ def _lines(outcome: ReleaseOutcome) -> list[str]:
     from tiering_assets.ground.reasons import NotNow
 
     if isinstance(outcome.result, NotNow):
-        return [*outcome.result.reasons]
+        return [line for why in outcome.result.reasons for line in by_finding(why)]
     return [_result(outcome)[2]]

@@ -13,6 +13,7 @@ from tiering_assets.cli.shared.output import (
     said_time,
 )
 from tiering_assets.cli.terminal.columns import Column, ValueKind
+from tiering_assets.cli.terminal.words import by_finding
 from tiering_assets.explain.ledger_report import AttemptReport, LedgerReport
 from tiering_assets.records.models import Publication, Quarantine
 from tiering_assets.resources.object_store.store import ObjectHead
@@ -54,7 +55,10 @@ def print_page(report: LedgerReport) -> None:
     state = "in no topic's list" if report.state is None else report.state.value
     print_line(f"ledger {report.ledger_id}: {state}")
     for reason in report.reasons:
-        print_line(f"  because {reason}")
+        first, *more = by_finding(reason)
+        print_line(f"  because {first}")
+        for finding in more:
+            print_line(f"    {finding}")
     print_line(f"  next: {report.next_step}")
     print_line()
     print_facts({"topic": topic, **_bookkeeper(report), **_managed_ledger(report)})
@@ -130,7 +134,10 @@ def _print_attempt(attempt: AttemptReport) -> None:
     )
     for link in attempt.chain:
         if isinstance(link.record, Quarantine):
-            print_line(f"  quarantined: {link.record.reason}")
+            first, *more = by_finding(f"quarantined: {link.record.reason}")
+            print_line(f"  {first}", lead="  quarantined")
+            for finding in more:
+                print_line(f"    {finding}")
         elif isinstance(link.record, Publication):
             print_line(f"  publication confirmed: {link.record.confirmed_by}")
 

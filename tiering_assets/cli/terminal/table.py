@@ -66,8 +66,7 @@ def lay_out(
     }
     rooms = {i: _room(columns[i], told) for i, told in cells.items()}
     found = fit(rooms, width)
-    for i in same:
-        yield from _of_every_row(columns[i], tell(columns[i].kind, rows[0][i]), width)
+    yield from _of_every_row([(columns[i], tell(columns[i].kind, rows[0][i])) for i in same], width)
     yield from _heads(columns, found)
     for number in range(min(len(rows), ROWS_MAX)):
         yield from _row(columns, {i: told[number] for i, told in cells.items()}, found, width)
@@ -94,12 +93,18 @@ def _shortest(cell: Cell) -> tuple[str, ...]:
     return (cell.short,) if cell.short else cell.lines
 
 
-def _of_every_row(column: Column, cell: Cell, width: int) -> Iterator[Line]:
-    begin = f"of every row: {column.name} "
-    [first, *more] = cell.lines
-    for line in (begin + first, *more):
-        for part in fold(line, width, whole_words=column.kind in BELOW):
-            yield (Piece(part, Role.NOTE),)
+def _of_every_row(same: Sequence[tuple[Column, Cell]], width: int) -> Iterator[Line]:
+    """Values of one line share lines; several findings, and a digest, have lines of their own."""
+    short = [(c, cell) for c, cell in same if len(cell.lines) == 1 and c.kind not in BELOW]
+    if short:
+        said = ", ".join(f"{column.name} {cell.lines[0]}" for column, cell in short)
+        yield from ((Piece(line, Role.NOTE),) for line in fold(f"of every row: {said}", width))
+    for column, cell in same:
+        if (column, cell) not in short:
+            [first, *more] = cell.lines
+            for line in (f"of every row: {column.name} {first}", *more):
+                parts = fold(line, width, whole_words=True)
+                yield from ((Piece(part, Role.NOTE),) for part in parts)
 
 
 def _heads(columns: Sequence[Column], found: Fit) -> Iterator[Line]:

@@ -14,6 +14,7 @@ from tiering_assets.resources.plain_text import plain
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _KIBI = 1024
 NOTHING = "-"
+_CHECKED = ("a check of this attempt failed: ", "quarantined: ")
 
 
 def human_bytes(count: int | None) -> str:
@@ -45,6 +46,11 @@ def age_of(when: datetime, now: datetime) -> str:
     """`2.0 h ago`, or `in 2.0 h`."""
     seconds = (now - when).total_seconds()
     return f"{human_age(seconds)} ago" if seconds >= 0 else f"in {human_age(-seconds)}"
+
+
+def by_finding(reason: str) -> list[str]:
+    """A reason that quotes what a check found has a line for each finding."""
+    return reason.split("; ") if reason.startswith(_CHECKED) else [reason]
 
 
 def plain_cell(value: object) -> str:
