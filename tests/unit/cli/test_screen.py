@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.support.rooms import ROOT
 from tiering_assets.cli.shared.output import print_line, print_table, said_time
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.cli.terminal.screen import Screen, printing_on, screen
@@ -92,8 +93,23 @@ def test_what_is_wrong_is_red_and_what_is_well_is_green(word):
         assert tint_of(word.value) == "green"
 
 
-def test_standard_output_of_a_test_is_a_pipe():
+def test_standard_output_of_a_test_is_a_pipe_and_one_module_asks():
     assert screen() == Screen()
+    product = ROOT / "tiering_assets"
+    asking = [path.name for path in product.rglob("*.py") if ".isatty()" in path.read_text()]
+    assert asking == ["screen.py"]
+
+
+def test_people_read_times_in_one_form():
+    """Keys, and what is compared to the microsecond, are in forms of their own."""
+    forms = {
+        path.relative_to(ROOT).as_posix(): re.findall(r":(%[^}]+)}", path.read_text())
+        for path in (ROOT / "tiering_assets").rglob("*.py")
+    }
+    assert {path: found for path, found in forms.items() if found} == {
+        "tiering_assets/ground/moments.py": ["%Y-%m-%d %H:%M:%S"],
+        "tiering_assets/records/keys.py": ["%Y-%m-%dT%H"],
+    }
 
 
 def in_a_terminal(*command, columns=100, **environment):

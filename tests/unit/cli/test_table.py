@@ -1,5 +1,7 @@
 """What a terminal of some width shows of a table, and that it names what it does not show."""
 
+import io
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tiering_assets.cli.shared.output import print_table
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.cli.terminal.measure import cut_middle, fold, share
-from tiering_assets.cli.terminal.screen import Screen
+from tiering_assets.cli.terminal.screen import Screen, printing_on
 from tiering_assets.cli.terminal.show import tell
 from tiering_assets.cli.terminal.table import ROWS_MAX, Role, lay_out
 
@@ -102,6 +105,7 @@ def test_a_digest_and_what_findings_quote_is_whole_at_any_width():
     for width in (100, 60, 20):
         lines = laid(columns, rows, width)
         assert sum(digest in line for line in lines) == 2
+    lines = laid(columns, rows, 20)
     assert lines[-1] == "b"  # nothing is said of what is not there
     assert [line.strip() for line in lines if "entry 7" in line] == ["entry 7 is"]
     assert [line.strip() for line in laid(columns, rows, 60)][-2:] == ["entry 7 is missing", "b"]
@@ -184,6 +188,34 @@ def test_what_is_left_out_is_named(table, width):
         assert column.name in text or below or width < 30
 
 
+@given(tables())
+def test_nothing_is_lost_in_a_pipe(table):
+    columns, rows = table
+    out = io.StringIO()
+    with redirect_stdout(out), printing_on(Screen()):
+        print_table(columns, rows)
+    [head, *lines] = out.getvalue().splitlines()
+    starts = [head.index(column.name) for column in columns]
+    cells = [
+        [line[a:b].rstrip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+        for line in lines
+    ]
+    assert len(lines) == sum(max(1, *(len(v) for v in r if isinstance(v, list)), 0) for r in rows)
+    for row_ in rows:
+        said = [cells.pop(0)]
+        deep = max([1, *(len(v) for v in row_ if isinstance(v, list))])
+        said += [cells.pop(0) for _ in range(deep - 1)]
+        for number, (column, value) in enumerate(zip(columns, row_, strict=True)):
+            shown = [line[number] for line in said]
+            if isinstance(value, list):
+                whole = [text.rstrip() or "-" for text in value] or ["-"]
+                assert [x or "-" for x in shown[: len(whole)]] == whole
+            elif column.kind in (K.ID, K.STATE, K.TOPIC):
+                assert shown == [str(value).rstrip()] * deep
+            elif isinstance(value, str):
+                assert shown[0] == (value.rstrip() or ("-" if not value else ""))
+
+
 @given(texts, st.integers(2, 30))
 def test_a_fold_loses_nothing(text, width):
     lines = fold(text, width)
@@ -212,7 +244,3 @@ def test_room_is_shared_and_nobody_gets_more_than_it_wants(room, asked):
     assert sum(got) <= room
     assert all(low <= one <= high for low, one, high in zip(least, got, wanted, strict=True))
     assert sum(got) == min(room, sum(wanted))
-
-
-def test_the_screen_is_a_pipe_where_nothing_is_said():
-    assert Screen() == Screen(width=None, colour=False)

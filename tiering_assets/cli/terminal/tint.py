@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 _WRONG: Final = (
-    "broken damaged quarantined unsafe failed fail refused error finding problem unknown not_trimmed "
-    "LOST ERROR BROKEN"
+    "broken damaged quarantined unsafe failed fail refused error finding problem unknown LOST "
+    "ERROR BROKEN"
 )
 _WAITS: Final = (
     "wait waits warn held paused disabled excluded capped unconfirmed note copying releasing "
@@ -23,6 +23,8 @@ _PHRASES: Final = {
     "no longer published": "yellow",
     "not admitted": "yellow",
     "over budget": "yellow",
+    "left alone": "yellow",
+    "not trimmed": "red",
     "broker cannot read": "red",
     "broker may release first": "red",
     "unsealed in BookKeeper": "red",
