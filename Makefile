@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ ui: setup ## Dagster's web page on http://127.0.0.1:3000, of DAGSTER_HOME or the
 
 demo: setup ## from nothing to a released ledger, on real servers
 	$(BIN)/tierkeeper demo
+
+terminals: setup ## rewrite docs/terminals, what commands print at 100 columns, from a simulated fleet
+	$(BIN)/python -m tests.support.terminals
 
 proto: ## generate resources/_proto from proto/
 	$(BIN)/python -m tiering_assets.resources.proto_build

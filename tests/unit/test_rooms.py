@@ -79,10 +79,11 @@ PURE = {
     "request_count",
     "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
+    "tiering_assets.cli.terminal": "columns fitting measure table tint words",
     "tiering_assets.doctor": "lifecycle worker_check",
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
-    "lag_figures objectives topic_counts",
-    "tiering_assets.ground": "damage_advice evidence finding own_policy reasons",
+    "lag_figures next_steps objectives topic_counts",
+    "tiering_assets.ground": "damage_advice evidence finding moments own_policy reasons",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",

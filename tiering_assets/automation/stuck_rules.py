@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from tiering_assets.ground.moments import moment
+
 # A dropped claim is dated back a day (look/ledger/claims.py), so it is never taken for a dead one.
 DEAD_CLAIM_MAX = timedelta(hours=23)
 
@@ -53,7 +55,7 @@ def dead_claim(
     return Stuck(
         kind=StuckKind.DEAD_CLAIM,
         subject=str(ledger_id),
-        detail=f"run {run_id} ended without dropping it, it ran out at {expires_at:%H:%M:%S}; "
+        detail=f"run {run_id} ended without dropping it, it ran out at {moment(expires_at)}; "
         f"the next run takes the ledger over",
     )
 

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.clean.orphans import REPLACED_KEPT
+from tiering_assets.ground.moments import moment
 from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.offload_context import remove_contexts
@@ -97,7 +98,7 @@ def _decide_replaced(evidence: LeftoverEvidence, *, guard_age: timedelta) -> Lef
     if evidence.store_now <= goes_at:
         return not_now(
             f"a copy of ours took its place, and brokers may still read it; it goes with a sweep after "
-            f"{goes_at:%Y-%m-%d %H:%M:%S} UTC"
+            f"{moment(goes_at)}"
         )
     return _quiet(evidence, guard_age) or Collect(take_out=False)
 

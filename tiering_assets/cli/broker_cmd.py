@@ -11,6 +11,7 @@ from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 app = typer.Typer(
     name="broker",
@@ -43,7 +44,7 @@ def list_brokers(session: Session) -> None:
                 "registered": one.registered,
                 "answers": one.answers,
                 "asked": one.is_asked,
-                "seen_at": one.seen_at.isoformat(),
+                "seen_at": one.seen_at,
             }
             for one in read_brokers(stack)
         ]
@@ -51,7 +52,13 @@ def list_brokers(session: Session) -> None:
         print_document("broker-list", {"brokers": found})
         return
     print_table(
-        ("BROKER", "REGISTERED", "ANSWERS", "ASKED", "SEEN AT"),
+        (
+            Column("BROKER", ValueKind.ID),
+            Column("REGISTERED", ValueKind.TEXT),
+            Column("ANSWERS", ValueKind.TEXT, 30),
+            Column("ASKED", ValueKind.TEXT),
+            Column("SEEN AT", ValueKind.TIME),
+        ),
         [tuple(_word(value) for value in one.values()) for one in found],
     )
     print_line(f"{len(found)} brokers")
@@ -106,5 +113,5 @@ def _print_permits(session: Session, broker: str, consent: Consent) -> None:
     )
 
 
-def _word(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+def _word(value: object) -> object:
+    return ("yes" if value else "no") if isinstance(value, bool) else value

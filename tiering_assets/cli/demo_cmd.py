@@ -12,6 +12,7 @@ import typer
 
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.screen import screen
 
 SUMMARY = "demo-summary.json"
 
@@ -44,7 +45,8 @@ def demo(
 
     began = time.monotonic()
     # Wide enough that no cell wraps where the output is not a terminal.
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    on = screen()
+    console = Console(width=on.width or 140, no_color=not on.colour)
 
     def report(line: str) -> None:
         sys.stderr.write(f"[{time.monotonic() - began:5.1f} s] {line}\n")

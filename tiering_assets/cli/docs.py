@@ -48,6 +48,10 @@ def cli_page() -> str:
         "plain aligned\ncolumns; `--json` prints one document with a `schema` field, "
         "`tierkeeper/<command>/1`. Every command can be\nrepeated. Settings are explained in "
         "[settings.md](settings.md), states of a ledger in [states.md](states.md).\n",
+        "A terminal shows what fits its width, at most 200 rows, and names what it leaves out; "
+        "[terminals/](terminals/) has\npictures. `NO_COLOR=1` takes the colour away. In a pipe "
+        "every row has one line, and each further finding of it\none more, which begins with the "
+        "row's ids and states again.\n",
         _table(("Command", "What it does"), overview),
         "## Options of every command\n",
         "They may stand before or after the command's name.\n",

@@ -137,6 +137,6 @@ def _print(finding: Finding) -> None:
 
 
 def _print_parts(level: str, check: str, text: str, next_step: str) -> None:
-    print_line(f"{level:<4}  {check}: {text}")
+    print_line(f"{level:<4}  {check}: {text}", lead=level)
     if next_step:
         print_line(f"      -> {next_step}")

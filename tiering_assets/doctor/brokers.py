@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tiering_assets.change.confirm import list_unconfirmed
 from tiering_assets.ground.finding import Finding, fail, ok, warn
+from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.topic.broker_list import list_brokers
 from tiering_assets.look.topic.topic_evidence import topic_of
@@ -24,7 +25,7 @@ def check_away(stack: Stack) -> Iterator[Finding]:
     """
     away = [one for one in list_brokers(stack) if one.is_asked]
     for one in away:
-        seen = f"not registered since {one.seen_at:%Y-%m-%d %H:%M} UTC or later"
+        seen = f"not registered since {moment(one.seen_at)} or later"
         if one.answers:
             yield warn(
                 f"broker {one.name}",
@@ -47,7 +48,7 @@ def check_undos(stack: Stack) -> Iterator[Finding]:
         undo = stored.record
         yield fail(
             f"undo {topic_of(undo.ml_name)}",
-            f"undo unconfirmed since {undo.undone_at:%Y-%m-%d %H:%M} UTC: its broker may not know "
+            f"undo unconfirmed since {moment(undo.undone_at)}: its broker may not know "
             f"that ledgers {', '.join(map(str, undo.ledger_ids))} were taken back; nothing of the "
             f"topic is deleted",
             "start bookies and brokers that are away; the topic's next publication or release "

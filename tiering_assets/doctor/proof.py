@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tiering_assets.copy.ask_first import recorded_proof
 from tiering_assets.copy.bucket_promises import PROMISES
 from tiering_assets.ground.finding import Finding, ok, skip
+from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.resources.settings import Settings
 
@@ -23,5 +24,5 @@ def check(settings: Settings) -> Iterator[Finding]:
             f"throw-away keys, and so does the first offload",
         )
     else:
-        at = f"{found.record.proven_at:%Y-%m-%d %H:%M:%S} UTC"
+        at = moment(found.record.proven_at)
         yield ok(_CHECK, f"proven {at}: {', '.join(found.record.promises)}")

@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from tiering_assets.ground.moments import moment
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.policy.selection import NotSelected
@@ -74,7 +75,7 @@ class Failure:
         tries = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
         when = "with the next run that takes it up"
         if self.next_try is not None:
-            when = f"not before {self.next_try:%Y-%m-%d %H:%M:%S} UTC"
+            when = f"not before {moment(self.next_try)}"
         return f"{self.error}; {tries}; next try {when}"
 
 

@@ -18,6 +18,7 @@ from tiering_assets.explain.backlog_reason import (
     Because,
     of_wait,
 )
+from tiering_assets.ground.moments import moment
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.policy.selection import NotSelected
@@ -106,16 +107,14 @@ def _no_publication(e: BacklogEvidence) -> str | None:
 def _in_lag(e: BacklogEvidence) -> str | None:
     if e.state is not LedgerState.PUBLISHED:
         return None
-    return "" if e.due_at is None else f"due after {e.due_at:%Y-%m-%d %H:%M:%S} UTC"
+    return "" if e.due_at is None else f"due after {moment(e.due_at)}"
 
 
 def _goes_out(e: BacklogEvidence) -> str:
     said = "certified; goes out with its topic's next publication"
     if e.goes_out_at is None:
         return f"{said}, which is due"
-    return (
-        f"{said}, by {e.goes_out_at:%Y-%m-%d %H:%M:%S} UTC, or once no broker has the topic loaded"
-    )
+    return f"{said}, by {moment(e.goes_out_at)}, or once no broker has the topic loaded"
 
 
 def _due(e: BacklogEvidence) -> str | None:

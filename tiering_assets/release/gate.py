@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.ground.evidence import lag_elapsed
+from tiering_assets.ground.moments import moment
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
@@ -96,10 +97,7 @@ def _publication(topic: TopicFacts, copy: CopyFacts, lag: timedelta, now: dateti
     ):
         return []
     due = max(published_at, stored_at) + lag
-    return [
-        f"deletion lag has not elapsed: due after {due:%Y-%m-%d %H:%M:%S} UTC"
-        + _clocks(now - store_now)
-    ]
+    return [f"deletion lag has not elapsed: due after {moment(due)}" + _clocks(now - store_now)]
 
 
 def _clocks(off: timedelta) -> str:

@@ -121,7 +121,7 @@ def test_why_names_the_time_at_which_it_goes_out(scene, told):
     because = explain_ledger(told, TAIL, loads_nothing=True).because
     assert because.reason is BacklogReason.WAITING_TO_DISTURB
     by = closed_at + timedelta(seconds=DAY)
-    assert f", by {by:%Y-%m-%d %H:%M:%S} UTC, or once no broker" in because.detail
+    assert f", by {by:%Y-%m-%d %H:%M:%S}Z, or once no broker" in because.detail
     fleet = {one.view.ledger_id: one.because for one in explain_backlog(told, loads_nothing=True)}
     assert fleet[TAIL] == because
     scene.wait(DAY)

@@ -57,7 +57,7 @@ OF_REPLACED: list[tuple[dict[str, Any], str]] = [
     ({"never_touched": "a system topic"}, "a system topic"),
     ({"listed": False}, "may be the only copy"),
     ({"replaced_at": None}, "no copy of ours has taken its place"),
-    ({"replaced_at": NOW - GUARD}, "with a sweep after 2026-01-02 00:00:00 UTC"),
+    ({"replaced_at": NOW - GUARD}, "with a sweep after 2026-01-02 00:00:00Z"),
     ({"served": False, "in_bookkeeper": False}, "may be all that is left"),
     ({"last_sent_at": NOW - GUARD}, "is at work"),
     ({"damaged": False, "noted_at": NOW - GUARD}, "may be at work"),

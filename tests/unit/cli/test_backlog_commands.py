@@ -40,14 +40,21 @@ def connected(monkeypatch, tmp_path):
     return site, stack
 
 
-def test_why_is_one_line(capsys):
+STEP = "nothing to do until its topic grows or ages; `tierkeeper policy show {}` names the level"
+
+
+def test_why_is_one_line_and_the_next_step_is_another(capsys):
     assert run(["ledger", "why", "0"]) == 0
-    assert capsys.readouterr().out == ("ledger 0: below threshold: 9 bytes from here on <= 9\n")
+    why, step = capsys.readouterr().out.splitlines()
+    assert why == "ledger 0: below threshold: 9 bytes from here on <= 9"
+    assert step.startswith(f"  next: {STEP.format('t/ns/orders')}")
 
 
 def test_why_as_a_document(capsys):
     assert run(["ledger", "why", "0", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    document = json.loads(capsys.readouterr().out)
+    assert document.pop("next_step").startswith(STEP.format("t/ns/orders"))
+    assert document == {
         "schema": "tierkeeper/ledger-why/1",
         "ledger_id": 0,
         "reason": "below threshold",
@@ -81,7 +88,11 @@ def test_the_fleets_backlog_by_reason(capsys):
     assert run(["topic", "backlog"]) == 0
     header, *rows = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
     assert [cell.strip() for cell in header if cell] == ["REASON", "LEDGERS", "SIZE", "OLDEST"]
-    assert [row[0] for row in rows] == ["open", "below threshold"]
+    assert [row[0] for row in rows[:2]] == ["open", "below threshold"]
+    assert [row[0] for row in rows[2:]] == [
+        f"next, below threshold: {STEP.format('TOPIC')} that says so",
+        "next, open: nothing to do: it is closed when its topic rolls over",
+    ]
 
 
 def test_the_backlog_of_named_topics_tells_them_apart(capsys):

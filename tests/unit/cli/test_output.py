@@ -16,6 +16,7 @@ from tiering_assets.cli.shared.output import (
     print_table,
     to_json,
 )
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import ObjectStoreError
 
 
@@ -90,7 +91,9 @@ def test_a_document_names_its_schema_first(capsys):
 
 
 def test_columns_are_aligned_and_whole(capsys):
-    print_table(("A", "LONGER"), [(1, "x" * 200), (None, "two\nlines")])
+    print_table(
+        (Column("A", ValueKind.ID), Column("LONGER")), [(1, "x" * 200), (None, "two\nlines")]
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["A  LONGER", "1  " + "x" * 200, r"-  two\nlines"]
     print_facts({"a": 1, "long name": Colour.RED})

@@ -9,6 +9,7 @@ import pytest
 
 from tiering_assets.cli.shared.output import print_error, print_facts, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.plain_text import plain
 
 NAME = "persistent://t/ns/a\nb\x1b[2Jc\u202ed"
@@ -29,7 +30,7 @@ def test_everything_that_is_printed_is_one_line_each(capsys):
     print_line(NAME)
     print_error(NAME)
     print_facts({"topic": NAME})
-    print_table(("TOPIC",), [(NAME,)])
+    print_table((Column("TOPIC", ValueKind.TOPIC),), [(NAME,)])
     session = Session()
     session.progress(NAME)
     session.start_logging()

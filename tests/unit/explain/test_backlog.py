@@ -368,7 +368,7 @@ def test_an_attempt_that_was_given_up_tells_error_and_attempts(verified, world):
     settings = replace(verified.settings, auto=automatic)
     ended = verified.book.read(Outcome, keys.outcome(0, attempt.record.uid)).stored_at
     assert str(reasons(replace(verified, settings=settings))[0]).endswith(
-        f"; next try not before {ended + timedelta(seconds=60):%Y-%m-%d %H:%M:%S} UTC"
+        f"; next try not before {ended + timedelta(seconds=60):%Y-%m-%d %H:%M:%S}Z"
     )
 
 

@@ -89,7 +89,7 @@ GIVEN = [
     (R.PUBLISHED_BY_BROKER, "object scan", ledger(S.PUBLISHED, by_broker=True)),
     (R.UNCONFIRMED, "no record says", ledger(S.PUBLISHED, certified=True)),
     (R.UNCONFIRMED, "marked", ledger(S.RELEASING)),
-    (R.IN_LAG, "2026-03-01 12:00:00 UTC", ledger(S.PUBLISHED, due_at=NOW, **PUBLISHED)),
+    (R.IN_LAG, "2026-03-01 12:00:00Z", ledger(S.PUBLISHED, due_at=NOW, **PUBLISHED)),
     (R.HELD, "audit (Kim)", ledger(S.HELD, hold="audit (Kim)")),
     (R.CAPPED, "per_hour_max", ledger(S.RELEASE_DUE, capped="per_hour_max", **PUBLISHED)),
     (R.UNSAFE, "no certificate", ledger(S.PUBLISHED, recorded=True)),
@@ -182,7 +182,7 @@ def test_a_failure_says_error_attempts_and_next_try():
         "boom; 1 attempt; next try with the next run that takes it up"
     )
     assert str(Failure(error="boom", attempts=3, next_try=NOW)) == (
-        "boom; 3 attempts; next try not before 2026-03-01 12:00:00 UTC"
+        "boom; 3 attempts; next try not before 2026-03-01 12:00:00Z"
     )
 
 

@@ -59,7 +59,7 @@ def test_the_list_says_whose_it_is_and_when_it_goes_and_a_sweep_takes_it_then(he
     [leaving] = found.leftovers
     assert leaving.pair == (0, uid)
     assert isinstance(leaving.decision, NotNow)
-    assert f"with a sweep after {goes_at(scene):%Y-%m-%d %H:%M:%S} UTC" in str(leaving.decision)
+    assert f"with a sweep after {goes_at(scene):%Y-%m-%d %H:%M:%S}Z" in str(leaving.decision)
     assert found.foreign == []
     assert len(left(scene, uid)) == 2
     wait_until_it_goes(scene)

@@ -99,13 +99,13 @@ SINGLE_CHANGES: list[tuple[str, Change, str]] = [
     ("context", context(complete=False), UNPUBLISHED),
     ("context", context(properties={"bucket": "b"}), "place differs: its context names bucket 'b', ours is 'tiered'"),
     ("certificate", damaged(in_record("certificate", bucket="b")), "place differs: its copy is in bucket 'b', ours is 'tiered'"),
-    ("publication", published(at=NOW - LAG), "deletion lag has not elapsed: due after 2026-01-02 00:00:00 UTC"),  # exactly the lag
-    ("publication", published(stored=NOW - LAG), "deletion lag has not elapsed: due after 2026-01-02 00:00:00 UTC"),
-    ("publication", published(stored=NOW - LAG / 2), "deletion lag has not elapsed: due after 2026-01-02 02:00:00 UTC"),  # our clock runs ahead of the store's
+    ("publication", published(at=NOW - LAG), "deletion lag has not elapsed: due after 2026-01-02 00:00:00Z"),  # exactly the lag
+    ("publication", published(stored=NOW - LAG), "deletion lag has not elapsed: due after 2026-01-02 00:00:00Z"),
+    ("publication", published(stored=NOW - LAG / 2), "deletion lag has not elapsed: due after 2026-01-02 02:00:00Z"),  # our clock runs ahead of the store's
     (
         "store_now",
         topic(store_now=NOW - 3 * LAG),  # the store's clock stepped back
-        "deletion lag has not elapsed: due after 2026-01-01 20:00:00 UTC by both clocks, and this "
+        "deletion lag has not elapsed: due after 2026-01-01 20:00:00Z by both clocks, and this "
         "machine's is 43200 s ahead of the store's; set the one that is wrong",
     ),
     ("certificate", damaged(in_record("certificate", uid=OTHER)), UNCERTIFIED),

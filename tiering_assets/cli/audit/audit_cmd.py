@@ -132,7 +132,7 @@ def _print(report: AuditReport) -> None:
     from tiering_assets.ground.damage_advice import next_step
 
     for finding in report.findings:
-        print_line(f"finding: {finding}")
+        print_line(f"finding: {finding}", lead="finding")
     if report.recorded:
         print_line(f"{report.recorded} copies are on record as damaged: {next_step(None)}")
     read = f", {human_bytes(report.bytes_read)} of them read" if report.deep else ""

@@ -10,13 +10,14 @@ from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
-    human_time,
     print_document,
     print_facts,
     print_line,
     print_table,
+    said_time,
 )
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.records.models import EntryRange
@@ -65,14 +66,19 @@ def show(session: Session, *, key: Key) -> None:
     if sight.decoded is not None:
         print_line(f"index: data object of {sight.decoded.data_object_length} bytes")
         print_table(
-            ("BLOCK", "FIRST ENTRY", "OFFSET", "BYTES"),
+            (
+                Column("BLOCK", ValueKind.ID),
+                Column("FIRST ENTRY", ValueKind.NUMBER),
+                Column("OFFSET", ValueKind.NUMBER),
+                Column("BYTES", ValueKind.NUMBER),
+            ),
             [
                 (number, block.first_entry_id, block.offset, block.length)
                 for number, block in enumerate(sight.blocks, start=1)
             ],
         )
     for problem in sight.problems:
-        print_line(f"problem: {problem}")
+        print_line(f"problem: {problem}", lead="problem")
 
 
 def _document(sight: ObjectSight) -> dict[str, Any]:
@@ -100,7 +106,7 @@ def _print_head(name: str, head: ObjectHead | None) -> None:
     facts = {
         "  size": f"{head.size} bytes ({human_bytes(head.size)})",
         "  ETag": head.etag,
-        "  stored": human_time(head.last_modified),
+        "  stored": said_time(head.last_modified),
         "  version": head.version_id,
         "  expiration": head.expiration,
     }
@@ -141,7 +147,7 @@ def verify(session: Session, *, key: Key) -> None:
         )
     else:
         for finding in check.findings:
-            print_line(f"finding: {finding}")
+            print_line(f"finding: {finding}", lead="finding")
         if unreadable:
             print_line(f"unreadable in this copy: entries {spans(unreadable)}")
         if check.findings:

@@ -12,8 +12,9 @@ from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import print_document, print_line, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table, said_time
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -101,7 +102,7 @@ def _print_permits(
         return
     every = session.settings.auto.interval_s
     print_table(
-        ("SENSOR", "WHAT IT DOES"),
+        (Column("SENSOR", ValueKind.ID), Column("WHAT IT DOES")),
         [(name, (description or "").partition("\n")[0]) for name, description in sensors],
     )
     print_line(
@@ -140,9 +141,14 @@ def _print_status(session: Session, found: AutoStatus) -> None:
         for problem in found.problems:
             print_line(f"  {problem}")
         print_table(
-            ("SENSOR", "LAST TICK", "RESULT", "WHAT IS WRONG"),
+            (
+                Column("SENSOR", ValueKind.ID),
+                Column("LAST TICK", ValueKind.TIME),
+                Column("RESULT", ValueKind.STATE),
+                Column("WHAT IS WRONG", ValueKind.FINDINGS),
+            ),
             [
-                (one.name, _time(one.last_tick), one.result or "-", one.problem or "")
+                (one.name, one.last_tick or "never", one.result, one.problem)
                 for one in found.sensors
             ],
         )
@@ -163,4 +169,4 @@ def _document(found: AutoStatus) -> dict[str, object]:
 
 
 def _time(moment: datetime | None) -> str:
-    return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    return "never" if moment is None else said_time(moment)

@@ -16,6 +16,7 @@ from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import print_document, print_error, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -170,7 +171,14 @@ def _print(found: Rebuilt, *, dry_run: bool) -> None:
     rows = [("asset", name, n) for name, n in found.materializations.items()]
     rows += [("check", name, n) for name, n in found.evaluations.items()]
     if rows:
-        print_table(("KIND", "NAME", "TO ADD" if dry_run else "ADDED"), rows)
+        print_table(
+            (
+                Column("KIND"),
+                Column("NAME", ValueKind.ID),
+                Column("TO ADD" if dry_run else "ADDED", ValueKind.NUMBER),
+            ),
+            rows,
+        )
     events = sum(n for _kind, _name, n in rows)
     verb = "would be added" if dry_run else "added"
     print_line(

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tiering_assets.cli.shared.output import human_age, human_bytes, print_facts, print_table
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.batch.offload_estimate_rules import Estimate
@@ -43,10 +44,18 @@ def print_estimate(estimate: Estimate) -> None:
         }
     )
     print_table(
-        ("BOUND BY", "TIME", "ORIGIN"),
-        [(bound.what, human_age(bound.seconds), bound.origin) for bound in estimate.bounds],
+        (
+            Column("BOUND BY", ValueKind.ID),
+            Column("TIME", ValueKind.AGE),
+            Column("ORIGIN", ValueKind.TEXT),
+        ),
+        [(bound.what, bound.seconds, bound.origin) for bound in estimate.bounds],
     )
     print_table(
-        ("NOT TAKEN", "LEDGERS", "SIZE"),
-        [(row.reason, row.ledgers, human_bytes(row.bytes)) for row in estimate.left_out],
+        (
+            Column("NOT TAKEN", ValueKind.STATE),
+            Column("LEDGERS", ValueKind.NUMBER),
+            Column("SIZE", ValueKind.SIZE),
+        ),
+        [(row.reason, row.ledgers, row.bytes) for row in estimate.left_out],
     )

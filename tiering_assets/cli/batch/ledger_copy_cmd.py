@@ -8,6 +8,7 @@ import typer
 
 from tiering_assets.cli.batch.estimate_output import requests_document
 from tiering_assets.cli.batch.offload_output import (
+    OUTCOME_COLUMNS,
     RunnerOption,
     leave_with,
     outcome_document,
@@ -23,6 +24,7 @@ from tiering_assets.cli.shared.selected import by_topic, names_of
 from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
 
 if TYPE_CHECKING:
@@ -129,7 +131,14 @@ def _print_plan(found: LedgerPlan, read_range: int) -> None:
     for note in found.notes:
         print_line(f"  note: {note}")
     print_table(
-        ("BLOCK", "FIRST", "LAST", "OFFSET", "BYTES", "PADDING"),
+        (
+            Column("BLOCK", ValueKind.ID),
+            Column("FIRST", ValueKind.NUMBER),
+            Column("LAST", ValueKind.NUMBER),
+            Column("OFFSET", ValueKind.NUMBER),
+            Column("BYTES", ValueKind.NUMBER),
+            Column("PADDING", ValueKind.NUMBER),
+        ),
         [
             (
                 block.part_number,
@@ -193,7 +202,7 @@ def offload(
         documents = [outcome_document(one, errors.get(one.ledger_id)) for one in outcomes]
         print_document("ledger-offload", {"executed": consent.acts, "ledgers": documents})
     else:
-        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), [outcome_row(one) for one in outcomes])
+        print_table(OUTCOME_COLUMNS, [outcome_row(one) for one in outcomes])
         print_offloaded(outcomes, publishes=consent.acts)
     leave_with(session, errors)
 
@@ -244,7 +253,17 @@ def verify(
         )
     else:
         rows = [_verify_row(one) for one in results.values() if not isinstance(one, Exception)]
-        print_table(("LEDGER", "RESULT", "BLOCKS", "READ", "SECONDS", "DETAIL"), rows)
+        print_table(
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("RESULT", ValueKind.STATE),
+                Column("BLOCKS", ValueKind.NUMBER),
+                Column("READ", ValueKind.SIZE),
+                Column("SECONDS", ValueKind.NUMBER),
+                Column("DETAIL", ValueKind.FINDINGS),
+            ),
+            rows,
+        )
         for one in results.values():
             if not isinstance(one, TierkeeperError) and one.findings:
                 print_line(f"ledger {one.ledger_id} is damaged: {next_step(one.ml_name)}")
@@ -265,9 +284,8 @@ def _verify_row(found: Reverified) -> tuple[object, ...]:
     result = f"{len(found.findings)} findings" if found.findings else "ok"
     if not found.findings and found.with_source:
         result = "ok, equal to the bookies"
-    detail = "; ".join([*found.findings, *found.notes])
-    read = human_bytes(found.bytes_read)
-    return (found.ledger_id, result, found.blocks, read, f"{found.seconds:.1f}", detail)
+    detail = [*found.findings, *found.notes]
+    return (found.ledger_id, result, found.blocks, found.bytes_read, f"{found.seconds:.1f}", detail)
 
 
 def _missing(ledger_id: int, found: object) -> LedgerNotFoundError | None:

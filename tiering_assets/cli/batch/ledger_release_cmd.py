@@ -27,6 +27,8 @@ from tiering_assets.cli.shared.selected import by_topic, names_of
 from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.columns import Column, ValueKind
+from tiering_assets.cli.terminal.words import by_finding
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
@@ -146,15 +148,27 @@ def _print_plan(session: Session, written: Written, consent: Consent) -> None:
             },
         )
         return
-    rows = [
-        (p.ledger_id, "release", human_bytes(p.bytes), p.ml_name, p.allowed_by)
-        for p in found.release
-    ]
+    rows = [(p.ledger_id, "release", p.bytes, p.ml_name, [p.allowed_by]) for p in found.release]
     rows += [
-        (n.ledger_id, "wait", human_bytes(n.bytes), n.ml_name, "; ".join(n.reasons))
+        (
+            n.ledger_id,
+            "wait",
+            n.bytes,
+            n.ml_name,
+            [line for why in n.reasons for line in by_finding(why)],
+        )
         for n in found.not_released
     ]
-    print_table(("LEDGER", "DECISION", "SIZE", "MANAGED LEDGER", "REASONS"), sorted(rows))
+    print_table(
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("DECISION", ValueKind.STATE),
+            Column("SIZE", ValueKind.SIZE),
+            Column("MANAGED LEDGER", ValueKind.TOPIC),
+            Column("REASONS", ValueKind.FINDINGS),
+        ),
+        sorted(rows),
+    )
     if found.tripwire is not None:
         print_line(f"{found.tripwire}; acknowledged: {found.acknowledged or 'no'}")
     print_line(
@@ -217,8 +231,13 @@ def _print_done(session: Session, outcomes: Sequence[ReleaseOutcome]) -> None:
         )
     else:
         print_table(
-            ("LEDGER", "RESULT", "SIZE", "DETAIL"),
-            [(i, result, human_bytes(size), detail) for i, result, size, detail in rows],
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("RESULT", ValueKind.STATE),
+                Column("SIZE", ValueKind.SIZE),
+                Column("DETAIL", ValueKind.FINDINGS),
+            ),
+            [(*row[:3], _lines(outcome)) for row, outcome in zip(rows, outcomes, strict=True)],
         )
         for said in sorted({str(error) for error in errors.values()}):
             print_error(said)
@@ -238,3 +257,12 @@ def _result(outcome: ReleaseOutcome) -> tuple[str, int | None, str]:
             return "waits", None, "; ".join(reasons)
         case error:
             return "failed", None, type(error).__name__
+
+
+def _lines(outcome: ReleaseOutcome) -> list[str]:
+    """The detail for people: each reason by itself."""
+    from tiering_assets.ground.reasons import NotNow
+
+    if isinstance(outcome.result, NotNow):
+        return [line for why in outcome.result.reasons for line in by_finding(why)]
+    return [_result(outcome)[2]]

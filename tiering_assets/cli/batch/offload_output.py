@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.shared.exit_codes import worst
-from tiering_assets.cli.shared.output import human_bytes, print_error, print_line
+from tiering_assets.cli.shared.output import print_error, print_line
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 RunnerOption = Annotated[
     Runner, typer.Option("--runner", help="Where the tasks run: this process or Spark.")
 ]
+
+OUTCOME_COLUMNS = (
+    Column("LEDGER", ValueKind.ID),
+    Column("STATE", ValueKind.STATE),
+    Column("SIZE", ValueKind.SIZE),
+    Column("DETAIL", ValueKind.FINDINGS),
+)
 
 
 def outcome_document(one: LedgerOutcome, error: TierkeeperError | None) -> dict[str, Any]:
@@ -43,17 +51,17 @@ def outcome_document(one: LedgerOutcome, error: TierkeeperError | None) -> dict[
 
 
 def outcome_row(one: LedgerOutcome) -> tuple[object, ...]:
-    """One line under LEDGER, STATE, SIZE, DETAIL."""
+    """One row under OUTCOME_COLUMNS."""
     size = None if one.certificate is None else one.certificate.record.data.size
     if one.error is not None:
-        detail = type(one.error).__name__
+        detail = [type(one.error).__name__]
     elif one.wait is not None:
-        detail = f"waits: {one.wait}"
+        detail = [f"waits: {one.wait}"]
     elif one.noop:
-        detail = "nothing was left to do"
+        detail = ["nothing was left to do"]
     else:
-        detail = "; ".join(one.notes)
-    return (one.ledger_id, one.state, human_bytes(size), detail)
+        detail = [*one.notes]
+    return (one.ledger_id, one.state, size, detail)
 
 
 def print_offloaded(outcomes: Sequence[LedgerOutcome], *, publishes: bool) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from tiering_assets.cli.batch.estimate_output import estimate_document, print_estimate
 from tiering_assets.cli.batch.offload_output import (
+    OUTCOME_COLUMNS,
     RunnerOption,
     leave_with,
     outcome_document,
@@ -27,6 +28,7 @@ from tiering_assets.cli.shared.output import (
 from tiering_assets.cli.shared.selected import managed_ledgers
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import FormatError
 
 if TYPE_CHECKING:
@@ -248,12 +250,17 @@ def _print(plan: PrefixPlan, progress: PrefixProgress, *, dry_run: bool) -> None
     from tiering_assets.batch.offload_prefix_rules import position_text
 
     if dry_run:
-        rows = [
-            (one.ledger_id, one.entries, human_bytes(one.size)) for one in plan.prefix.to_offload
-        ]
-        print_table(("LEDGER", "ENTRIES", "SIZE"), rows)
+        rows = [(one.ledger_id, one.entries, one.size) for one in plan.prefix.to_offload]
+        print_table(
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("ENTRIES", ValueKind.NUMBER),
+                Column("SIZE", ValueKind.SIZE),
+            ),
+            rows,
+        )
     else:
-        print_table(("LEDGER", "STATE", "SIZE", "DETAIL"), map(outcome_row, progress.outcomes))
+        print_table(OUTCOME_COLUMNS, map(outcome_row, progress.outcomes))
     for note in plan.notes:
         print_line(f"note: {note}")
     print_line(

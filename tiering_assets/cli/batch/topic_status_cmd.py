@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from tiering_assets.cli.shared.output import (
 )
 from tiering_assets.cli.shared.selected import managed_ledgers
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.batch.offload_status_rules import TopicStatus
@@ -81,6 +83,7 @@ def _unconfirmed(stack: Stack, ml_name: str) -> list[int]:
 
 def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
     from tiering_assets.batch.offload_prefix_rules import position_text
+    from tiering_assets.explain.next_steps import next_step
 
     return {
         "topic": topic,
@@ -90,18 +93,32 @@ def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
         "copying": status.copying,
         "pending": status.pending,
         "waiting": [
-            {"ledger_id": ledger_id, "reason": because.reason, "detail": because.detail}
+            {
+                "ledger_id": ledger_id,
+                "reason": because.reason,
+                "detail": because.detail,
+                "next_step": next_step(because, topic=topic, ledger_id=ledger_id),
+            }
             for ledger_id, because in status.waiting.items()
         ],
     }
 
 
+def _in_numbers(status: TopicStatus) -> str:
+    """`2 of 6 ledgers offloaded, 4 excluded`: Pulsar's word does not say why the rest is not."""
+    counts = Counter(because.reason.value for because in status.waiting.values())
+    closed = status.offloaded.ledgers + status.copying.ledgers + status.pending.ledgers
+    rest = "".join(f", {count} {reason}" for reason, count in counts.items())
+    return f"{status.offloaded.ledgers} of {closed} ledgers offloaded{rest}"
+
+
 def _print_status(topic: str, status: TopicStatus) -> None:
     from tiering_assets.batch.offload_prefix_rules import position_text
+    from tiering_assets.explain.next_steps import next_step
 
     facts: dict[str, object] = {
         "topic": topic,
-        "status": status.status,
+        "status": f"{status.status}: {_in_numbers(status)}",
         "first un-offloaded": position_text(status.first_unoffloaded),
     }
     for name, amount in (
@@ -113,6 +130,16 @@ def _print_status(topic: str, status: TopicStatus) -> None:
     print_facts(facts)
     if status.waiting:
         print_table(
-            ("LEDGER", "REASON", "DETAIL"),
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("REASON", ValueKind.STATE),
+                Column("DETAIL", ValueKind.FINDINGS),
+            ),
             [(i, because.reason, because.detail) for i, because in status.waiting.items()],
         )
+        steps = {
+            (because.reason.value, next_step(because, topic=topic))
+            for because in status.waiting.values()
+        }
+        for reason, step in sorted(steps):
+            print_line(f"next, {reason}: {step}")

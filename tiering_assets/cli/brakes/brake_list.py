@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.look.brakes.brake import Brake
 
 _UNREADABLE = "unreadable"
+_KINDS = {"name": ValueKind.TOPIC, "mode": ValueKind.STATE, "since": ValueKind.TIME}
 
 
 def print_brakes(
@@ -31,11 +33,12 @@ def print_brakes(
     if as_json:
         print_document(document, {plural: rows})
         return
-    print_table([column.upper() for column in columns], [tuple(row.values()) for row in rows])
+    shown = [Column(name.upper(), _KINDS.get(name, ValueKind.TEXT)) for name in columns]
+    print_table(shown, [tuple(row.values()) for row in rows])
     print_line(f"{len(rows)} {plural}")
 
 
-def _cells(one: Brake | str) -> dict[str, str]:
+def _cells(one: Brake | str) -> dict[str, object]:
     if isinstance(one, str):
         said = dict.fromkeys(("author", "since", "reason"), _UNREADABLE)
         return {"scope": "?", "name": one, "mode": "paused", **said}
@@ -44,6 +47,6 @@ def _cells(one: Brake | str) -> dict[str, str]:
         "name": one.scope.name,
         "mode": one.mode,
         "author": one.author,
-        "since": one.since.isoformat(),
+        "since": one.since,
         "reason": one.reason,
     }

@@ -9,9 +9,16 @@ import typer
 
 from tiering_assets.cli.shared.authorship import Author, author_or_user
 from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.output import (
+    human_bytes,
+    print_document,
+    print_line,
+    print_table,
+    said_time,
+)
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.look.brakes.budget import BudgetLine, Wanted
@@ -128,7 +135,13 @@ def _print(session: Session, name: str, wanted: Wanted) -> None:
         print_document(name, {"budget": wanted})
         return
     print_table(
-        ("BUDGET", "RATE", "FROM", "ONE OF THE PARTS", "SMALLEST"),
+        (
+            Column("BUDGET", ValueKind.ID),
+            Column("RATE", ValueKind.NUMBER, 60),
+            Column("FROM", ValueKind.TEXT),
+            Column("ONE OF THE PARTS", ValueKind.NUMBER),
+            Column("SMALLEST", ValueKind.NUMBER),
+        ),
         [
             (line.name, _shown(line, line.rate), line.origin, _shown(line, line.part), line.least)
             for line in wanted.lines
@@ -136,7 +149,7 @@ def _print(session: Session, name: str, wanted: Wanted) -> None:
     )
     print_line(f"each is split into {wanted.parts} parts: tasks and driver of budget.runs_max runs")
     if wanted.record is not None:
-        print_line(f"set by {wanted.record.author} at {wanted.record.set_at.isoformat()}")
+        print_line(f"set by {wanted.record.author} at {said_time(wanted.record.set_at)}")
 
 
 def _shown(line: BudgetLine, rate: float) -> str:

@@ -11,8 +11,9 @@ from tiering_assets.cli.shared.approved_plan import CONSENT, decision_and_reason
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.consent import Consent
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_table
+from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.retention.expired import ExpiredCopy
@@ -93,9 +94,18 @@ def _print(found: Sequence[ExpiredCopy]) -> None:
     for one in found:
         record = one.attempt.record
         only = "yes" if one.only_copy else "no"
-        size = human_bytes(one.bytes)
-        rows.append((record.ledger.ledger_id, *_decision_of(one), size, only, record.ml_name))
-    print_table(("LEDGER", "DECISION", "WHY", "SIZE", "ONLY COPY", "MANAGED LEDGER"), rows)
+        rows.append((record.ledger.ledger_id, *_decision_of(one), one.bytes, only, record.ml_name))
+    print_table(
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("DECISION", ValueKind.STATE),
+            Column("WHY", ValueKind.FINDINGS),
+            Column("SIZE", ValueKind.SIZE),
+            Column("ONLY COPY", ValueKind.TEXT),
+            Column("MANAGED LEDGER", ValueKind.TOPIC),
+        ),
+        rows,
+    )
 
 
 def _decision_of(one: ExpiredCopy) -> tuple[str, str]:

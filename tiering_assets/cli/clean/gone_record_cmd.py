@@ -13,6 +13,7 @@ from tiering_assets.cli.shared.consent import Consent
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.retention.forget import GoneLedger
@@ -85,7 +86,17 @@ def delete_records(session: Session, *, consent: Annotated[Consent, CONSENT]) ->
 
 def _print(found: Sequence[GoneLedger]) -> None:
     rows = [tuple(_facts(one).values()) for one in found]
-    print_table(("LEDGER", "DECISION", "WHY", "ATTEMPTS", "RECORDS", "MANAGED LEDGER"), rows)
+    print_table(
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("DECISION", ValueKind.STATE),
+            Column("WHY", ValueKind.FINDINGS),
+            Column("ATTEMPTS", ValueKind.NUMBER),
+            Column("RECORDS", ValueKind.NUMBER),
+            Column("MANAGED LEDGER", ValueKind.TOPIC),
+        ),
+        rows,
+    )
 
 
 def _facts(one: GoneLedger) -> dict[str, str | int]:

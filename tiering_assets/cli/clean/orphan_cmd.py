@@ -11,6 +11,7 @@ from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.clean.clean_up import CleanUp
@@ -157,10 +158,19 @@ def _foreign(one: Foreign) -> dict[str, Any]:
 
 
 def _print(found: CleanUp) -> None:
-    rows = [("ours", _attempt(one)) for one in found.attempts]
-    rows += [("broker", _leftover(one)) for one in found.leftovers]
+    rows = [("ours", _attempt(one), _reasons(one)) for one in found.attempts]
+    rows += [("broker", _leftover(one), _reasons(one)) for one in found.leftovers]
     print_table(
-        ("LEDGER", "ATTEMPT", "OF", "DECISION", "OBJECTS", "UPLOADS", "SIZE", "REASON"),
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("ATTEMPT", ValueKind.DIGEST),
+            Column("OF", ValueKind.TEXT),
+            Column("DECISION", ValueKind.STATE),
+            Column("OBJECTS", ValueKind.NUMBER),
+            Column("UPLOADS", ValueKind.NUMBER),
+            Column("SIZE", ValueKind.SIZE),
+            Column("REASON", ValueKind.FINDINGS),
+        ),
         [
             (
                 row["ledger_id"],
@@ -169,10 +179,10 @@ def _print(found: CleanUp) -> None:
                 row["decision"],
                 len(row["objects"]),
                 len(row["uploads"]),
-                human_bytes(row["bytes"]),
-                row["reason"],
+                row["bytes"],
+                reasons or [row["reason"]],
             )
-            for of, row in rows
+            for of, row, reasons in rows
         ],
     )
     owners: dict[str, list[Foreign]] = {}
@@ -181,6 +191,13 @@ def _print(found: CleanUp) -> None:
     for owner, theirs in sorted(owners.items()):
         size = human_bytes(sum(one.bytes for one in theirs))
         print_line(f"not touched: {len(theirs)} attempts, {size}, of {owner}")
+
+
+def _reasons(one: Leaving | BrokerLeaving) -> list[str]:
+    """Why it stays, each by itself."""
+    from tiering_assets.ground.reasons import NotNow
+
+    return [*map(str, one.decision.reasons)] if isinstance(one.decision, NotNow) else []
 
 
 def _print_done(found: CleanUp) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import AskTopics, Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.look.ledger.states import LedgerState
 
 if TYPE_CHECKING:
@@ -58,7 +59,16 @@ def list_ledgers(
         print_document("ledger-list", {"ledgers": views})
         return
     print_table(
-        ("LEDGER", "STATE", "ENTRIES", "SIZE", "CLOSED", "BY", "TOPIC"), [_row(v) for v in views]
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("STATE", ValueKind.STATE),
+            Column("ENTRIES", ValueKind.NUMBER),
+            Column("SIZE", ValueKind.SIZE),
+            Column("CLOSED", ValueKind.TIME),
+            Column("BY", ValueKind.TEXT),
+            Column("TOPIC", ValueKind.TOPIC),
+        ),
+        [_row(v) for v in views],
     )
 
 
@@ -67,7 +77,7 @@ def _row(view: LedgerView) -> tuple[object, ...]:
         view.ledger_id,
         view.state,
         view.entries,
-        human_bytes(view.bytes),
+        view.bytes,
         view.closed_at,
         view.offloaded_by,
         view.topic,
@@ -115,18 +125,21 @@ def why(
     ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
     ask_topics: AskTopics = False,
 ) -> None:
-    """Say in one line why a ledger is not yet where policy wants it.
+    """Say in one line why a ledger is not yet where policy wants it, and in another what to do.
 
     Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with
     its rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate
     are asked only where a broker owns the topic's bundle.
     """
     from tiering_assets.explain.backlog import explain_ledger
+    from tiering_assets.explain.next_steps import next_step
 
     with session.stack() as stack:
         found = explain_ledger(stack, ledger_id, loads_nothing=not ask_topics)
+    view = found.view
+    topic = None if view is None else view.topic
+    step = next_step(found.because, topic=topic, ledger_id=ledger_id)
     if session.as_json:
-        view = found.view
         print_document(
             "ledger-why",
             {
@@ -134,9 +147,11 @@ def why(
                 "reason": found.because.reason,
                 "detail": found.because.detail,
                 "state": None if view is None else view.state,
-                "topic": None if view is None else view.topic,
+                "topic": topic,
                 "ml_name": found.ml_name,
+                "next_step": step,
             },
         )
     else:
         print_line(f"ledger {ledger_id}: {found.because}")
+        print_line(f"  next: {step}")

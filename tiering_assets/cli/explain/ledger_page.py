@@ -7,11 +7,13 @@ from typing import Any
 from tiering_assets.cli.shared.output import (
     NOTHING,
     human_bytes,
-    human_time,
     print_facts,
     print_line,
     print_table,
+    said_time,
 )
+from tiering_assets.cli.terminal.columns import Column, ValueKind
+from tiering_assets.cli.terminal.words import by_finding
 from tiering_assets.explain.ledger_report import AttemptReport, LedgerReport
 from tiering_assets.records.models import Publication, Quarantine
 from tiering_assets.resources.object_store.store import ObjectHead
@@ -53,7 +55,10 @@ def print_page(report: LedgerReport) -> None:
     state = "in no topic's list" if report.state is None else report.state.value
     print_line(f"ledger {report.ledger_id}: {state}")
     for reason in report.reasons:
-        print_line(f"  because {reason}")
+        first, *more = by_finding(reason)
+        print_line(f"  because {first}")
+        for finding in more:
+            print_line(f"    {finding}")
     print_line(f"  next: {report.next_step}")
     print_line()
     print_facts({"topic": topic, **_bookkeeper(report), **_managed_ledger(report)})
@@ -100,7 +105,7 @@ def _managed_ledger(report: LedgerReport) -> dict[str, object]:
             )
             facts["driver"] = " ".join(f"{k}={v}" for k, v in context.properties.items())
     if report.claim is not None:
-        expires = human_time(report.claim.expires_at)
+        expires = said_time(report.claim.expires_at)
         facts["claimed"] = f"by run {report.claim.run_id} until {expires}"
     if report.hold is not None:
         facts["hold"] = report.hold
@@ -111,7 +116,12 @@ def _print_attempt(attempt: AttemptReport) -> None:
     print_line(f"attempt {attempt.uid}")
     print_facts({"  data": _head(attempt.data), "  index": _head(attempt.index)})
     print_table(
-        ("RECORD", "STORED", "CHAIN", "KEY"),
+        (
+            Column("RECORD", ValueKind.ID),
+            Column("STORED", ValueKind.TIME),
+            Column("CHAIN", ValueKind.STATE),
+            Column("KEY", ValueKind.DIGEST),
+        ),
         [
             (
                 f"{link.record.kind.split('/')[1]}",
@@ -124,7 +134,10 @@ def _print_attempt(attempt: AttemptReport) -> None:
     )
     for link in attempt.chain:
         if isinstance(link.record, Quarantine):
-            print_line(f"  quarantined: {link.record.reason}")
+            first, *more = by_finding(f"quarantined: {link.record.reason}")
+            print_line(f"  {first}", lead="  quarantined")
+            for finding in more:
+                print_line(f"    {finding}")
         elif isinstance(link.record, Publication):
             print_line(f"  publication confirmed: {link.record.confirmed_by}")
 
@@ -133,5 +146,5 @@ def _head(head: ObjectHead | None) -> str:
     if head is None:
         return "not there"
     version = f", version {head.version_id}" if head.version_id else ""
-    stored = human_time(head.last_modified)
+    stored = said_time(head.last_modified)
     return f"{head.key}, {human_bytes(head.size)}, ETag {head.etag}, stored {stored}{version}"

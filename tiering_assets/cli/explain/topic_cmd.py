@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tiering_assets.cli.shared.command import command
-from tiering_assets.cli.shared.output import human_age, human_bytes, print_document, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import AskTopics, Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.explain.backlog import ExplainedLedger
@@ -22,6 +24,12 @@ app = typer.Typer(
 )
 
 CHOSEN = topic_selection()
+_COLUMNS = (
+    Column("REASON", ValueKind.STATE),
+    Column("LEDGERS", ValueKind.NUMBER),
+    Column("SIZE", ValueKind.SIZE),
+    Column("OLDEST", ValueKind.AGE),
+)
 
 
 @command(
@@ -57,6 +65,7 @@ def backlog(
         for one in explained if each else ():
             by_topic[one.view.topic].append(one)
         counted = {topic: count_backlog(found, now=now) for topic, found in by_topic.items()}
+        steps = _steps(explained)
     if session.as_json:
         print_document(
             "topic-backlog",
@@ -65,16 +74,34 @@ def backlog(
                 "bytes": sum(row.bytes for row in total),
                 "reasons": total,
                 "topics": [{"topic": name, "reasons": rows} for name, rows in counted.items()],
+                "next_steps": steps,
             },
         )
-    elif each:
+        return
+    if each:
         print_table(
-            ("TOPIC", "REASON", "LEDGERS", "SIZE", "OLDEST"),
+            (Column("TOPIC", ValueKind.TOPIC), *_COLUMNS),
             [(name, *_row(row)) for name, rows in counted.items() for row in rows],
         )
     else:
-        print_table(("REASON", "LEDGERS", "SIZE", "OLDEST"), [_row(row) for row in total])
+        print_table(_COLUMNS, [_row(row) for row in total])
+    for reason, said in steps.items():
+        for step in said:
+            print_line(f"next, {reason}: {step}")
+
+
+def _steps(explained: Iterable[ExplainedLedger]) -> dict[str, list[str]]:
+    """By reason, what is done about its ledgers: a reason of many cases may have several."""
+    from tiering_assets.explain.next_steps import next_step
+
+    found: dict[str, list[str]] = {}
+    for one in explained:
+        said = found.setdefault(one.because.reason.value, [])
+        step = next_step(one.because)
+        if step not in said:
+            said.append(step)
+    return dict(sorted(found.items()))
 
 
 def _row(row: ReasonCount) -> tuple[object, ...]:
-    return (row.reason, row.ledgers, human_bytes(row.bytes), human_age(row.oldest_s))
+    return (row.reason, row.ledgers, row.bytes, row.oldest_s)

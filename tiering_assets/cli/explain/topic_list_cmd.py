@@ -9,16 +9,27 @@ import typer
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.explain.topic_list import ListedTopic
 
 CHOSEN = topic_selection()
-_COLUMNS = ("TOPIC", "LEDGERS", "SIZE", "SEALED", "OURS", "BROKER", "BOOKIES", "SIZE", "POLICY")
+_COLUMNS = (
+    Column("TOPIC", ValueKind.TOPIC),
+    Column("LEDGERS", ValueKind.NUMBER),
+    Column("SIZE", ValueKind.SIZE),
+    Column("SEALED", ValueKind.NUMBER),
+    Column("OURS", ValueKind.NUMBER),
+    Column("BROKER", ValueKind.NUMBER),
+    Column("BOOKIES", ValueKind.NUMBER),
+    Column("SIZE", ValueKind.SIZE),
+    Column("POLICY", ValueKind.STATE),
+)
 
 
 @command(
@@ -73,11 +84,11 @@ def _row(one: ListedTopic) -> tuple[object, ...]:
     return (
         one.topic,
         counts.every.ledgers,
-        human_bytes(counts.every.bytes),
+        counts.every.bytes,
         counts.sealed.ledgers,
         counts.published_by_us.ledgers,
         counts.published_by_broker.ledgers,
         counts.bookies_only.ledgers,
-        human_bytes(counts.bookies_only.bytes),
+        counts.bookies_only.bytes,
         one.policy,
     )

@@ -9,6 +9,7 @@ import typer
 from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 app = typer.Typer(name="config", help="The settings in force.", no_args_is_help=True)
 
@@ -47,4 +48,11 @@ def show(
     if session.as_json:
         print_document("config-show", {"settings": rows})
         return
-    print_table(("SETTING", "VALUE", "ORIGIN"), [(row.name, row.value, row.origin) for row in rows])
+    print_table(
+        (
+            Column("SETTING", ValueKind.ID),
+            Column("VALUE", ValueKind.TEXT, 40),
+            Column("ORIGIN", ValueKind.TEXT),
+        ),
+        [(row.name, row.value, row.origin) for row in rows],
+    )

@@ -13,6 +13,7 @@ from tiering_assets.cli.shared.output import print_document, print_line, print_t
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import AskTopics, Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.policy.policies import TopicPolicy
@@ -78,6 +79,7 @@ def check(
     Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
     topics' own levels are asked only where a broker owns their bundle.
     """
+    from tiering_assets.explain.next_steps import step_of_rule
     from tiering_assets.policy.policies import check_policies, user_topics
 
     with session.stack() as stack:
@@ -98,7 +100,18 @@ def check(
         ]
         print_document("policy-check", {**counts, "policies": documents})
     else:
-        print_table(("TOPIC", "RESULT", "RULE", "WHAT"), _lines(found))
+        lines = _lines(found)
+        print_table(
+            (
+                Column("TOPIC", ValueKind.TOPIC),
+                Column("RESULT", ValueKind.STATE),
+                Column("RULE", ValueKind.TEXT),
+                Column("WHAT", ValueKind.FINDINGS),
+            ),
+            lines,
+        )
+        for rule in sorted({rule for _topic, _result, rule, _text in lines}):
+            print_line(f"next, {rule}: {step_of_rule(rule)}")
         print_line(
             f"{counts['topics']} topics, {counts['refused']} refused, "
             f"{uncertain} with a level that could not be asked"
@@ -119,6 +132,7 @@ def _lines(found: Sequence[TopicPolicy]) -> list[tuple[str, str, str, str]]:
 
 
 def _print(found: TopicPolicy) -> None:
+    from tiering_assets.explain.next_steps import step_of_rule
     from tiering_assets.policy.policy import rows
 
     print_line(found.topic)
@@ -126,7 +140,11 @@ def _print(found: TopicPolicy) -> None:
         print_line(f"  cannot be read: {found.error}")
         return
     print_table(
-        ("FIELD", "VALUE", "ORIGIN"),
+        (
+            Column("FIELD", ValueKind.ID),
+            Column("VALUE", ValueKind.TEXT, 40),
+            Column("ORIGIN", ValueKind.TEXT),
+        ),
         [
             (row.name, row.meaning, row.origin if row.certain else f"{row.origin}, uncertain")
             for row in rows(found.policy)
@@ -136,7 +154,9 @@ def _print(found: TopicPolicy) -> None:
     for line in found.policy.unknown:
         print_line(f"unknown: {line}: nothing is published or released meanwhile")
     for finding in found.findings:
-        print_line(f"{'refused' if finding.refused else 'note'}: {finding.text}")
+        level = "refused" if finding.refused else "note"
+        print_line(f"{level}: {finding.text}", lead=level)
+        print_line(f"  next: {step_of_rule(finding.rule, topic=found.topic)}")
 
 
 def _document(found: TopicPolicy) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
-    human_time,
     print_document,
     print_line,
     print_table,
@@ -20,6 +19,7 @@ from tiering_assets.cli.shared.output import (
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import AskTopics, Chosen
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.policy.policy import EffectivePolicy, Value
@@ -62,15 +62,15 @@ def expiry(
 
 def _print(found: list[AgingTopic]) -> None:
     columns = (
-        "TOPIC",
-        "LOADED",
-        "RETENTION",
-        "TTL",
-        "LEDGERS",
-        "OVERDUE",
-        "SIZE",
-        "NEXT DUE",
-        "KEPT BY",
+        Column("TOPIC", ValueKind.TOPIC),
+        Column("LOADED", ValueKind.STATE),
+        Column("RETENTION"),
+        Column("TTL"),
+        Column("LEDGERS", ValueKind.NUMBER),
+        Column("OVERDUE", ValueKind.NUMBER, 60),
+        Column("SIZE", ValueKind.SIZE),
+        Column("NEXT DUE", ValueKind.TIME, 60),
+        Column("KEPT BY"),
     )
     print_table(columns, [_row(one) for one in found if one.expiry is not None])
     for one in found:
@@ -97,8 +97,8 @@ def _row(one: AgingTopic) -> tuple[object, ...]:
         f"{policy.ttl_s.value} s" if policy.ttl_s.value else "none",
         len(expiry.ledgers),
         len(expiry.overdue),
-        human_bytes(expiry.overdue_bytes),
-        human_time(_moment(expiry.next_due_ms)),
+        expiry.overdue_bytes,
+        _moment(expiry.next_due_ms),
         ", ".join(expiry.kept_by),
     )
 

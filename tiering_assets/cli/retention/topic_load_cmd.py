@@ -13,10 +13,11 @@ from tiering_assets.cli.explain.topic_cmd import CHOSEN, app
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
+from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import Chosen
 from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.retention.load_overdue import LoadOutcome
@@ -86,10 +87,15 @@ def _print(session: Session, found: Sequence[LoadOutcome], *, executed: bool) ->
     if session.as_json:
         print_document("topic-load-overdue", {"executed": executed, "topics": found})
         return
-    rows = [
-        (one.topic, one.state, len(one.overdue), human_bytes(one.overdue_bytes), one.detail)
-        for one in found
-    ]
-    print_table(("TOPIC", "STATE", "OVERDUE", "SIZE", "DETAIL"), rows)
+    print_table(
+        (
+            Column("TOPIC", ValueKind.TOPIC),
+            Column("STATE", ValueKind.STATE),
+            Column("OVERDUE", ValueKind.NUMBER),
+            Column("SIZE", ValueKind.SIZE),
+            Column("DETAIL", ValueKind.FINDINGS),
+        ),
+        [(one.topic, one.state, len(one.overdue), one.overdue_bytes, one.detail) for one in found],
+    )
     if not executed:
         print_line("nothing was loaded; --execute does it")

@@ -20,6 +20,7 @@ from tiering_assets.cli.shared.output import (
 from tiering_assets.cli.shared.selected import names_of
 from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
@@ -135,13 +136,21 @@ def status(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
         print_document("scrub-status", {"ledgers": rows})
     else:
         print_table(
-            ("LEDGER", "STATE", "BY", "SIZE", "LAST LOOK", "LAST READ", "ON BOOKIES"),
+            (
+                Column("LEDGER", ValueKind.ID),
+                Column("STATE", ValueKind.STATE),
+                Column("BY", ValueKind.TEXT),
+                Column("SIZE", ValueKind.SIZE),
+                Column("LAST LOOK", ValueKind.TIME),
+                Column("LAST READ", ValueKind.TIME, 45),
+                Column("ON BOOKIES", ValueKind.TEXT, 30),
+            ),
             [
                 (
                     c.ledger_id,
                     "broken" if c.failing else "ok" if c.shallow_at else "never looked at",
                     _by(c),
-                    human_bytes(c.object_bytes),
+                    c.object_bytes,
                     c.shallow_at,
                     c.deep_at,
                     "yes" if c.in_bookkeeper else "no",
@@ -193,7 +202,15 @@ def _print_plan(session: Session, plan: ScrubPlan) -> None:
         )
         for look in plan.looks
     ]
-    print_table(("LEDGER", "ATTEMPT", "WHAT", "READS"), rows)
+    print_table(
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("ATTEMPT", ValueKind.DIGEST),
+            Column("WHAT", ValueKind.STATE),
+            Column("READS", ValueKind.TEXT, 60),
+        ),
+        rows,
+    )
     print_line(
         f"{len(plan.looks)} looks, {human_bytes(plan.bytes)}, about {plan.requests} requests; "
         f"{len(plan.deferred)} wait for the next run; nothing was done"
@@ -248,7 +265,13 @@ def _healed(ledger_id: int, result: HealResult) -> dict[str, Any]:
 
 def _print_run(run: ScrubRun) -> None:
     print_table(
-        ("LEDGER", "BY", "DEPTH", "RESULT", "DETAIL"),
+        (
+            Column("LEDGER", ValueKind.ID),
+            Column("BY", ValueKind.TEXT),
+            Column("DEPTH", ValueKind.TEXT, 30),
+            Column("RESULT", ValueKind.STATE),
+            Column("DETAIL", ValueKind.FINDINGS),
+        ),
         [
             (one.candidate.ledger_id, _by(one.candidate), one.depth, _verdict(one), _detail(one))
             for one in run.looked
@@ -266,15 +289,15 @@ def _print_run(run: ScrubRun) -> None:
         print_line(run.removals.line)
 
 
-def _detail(one: Looked) -> str:
+def _detail(one: Looked) -> list[str]:
     if one.error is not None:
-        return type(one.error).__name__
+        return [type(one.error).__name__]
     said = [*one.findings]
     if one.lost:
         said.append(f"LOST: entries {spans(one.lost)}")
     if not one.whole and one.checked is not None:
         said.append(f"{one.checked.blocks_read} of {one.checked.blocks} blocks so far")
-    return "; ".join(said)
+    return said
 
 
 def spans(lost: Sequence[EntryRange]) -> str:

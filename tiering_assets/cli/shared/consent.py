@@ -22,6 +22,7 @@ from tiering_assets.cli.shared.option_group import OptionGroup
 from tiering_assets.cli.shared.output import print_line
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.screen import somebody_answers
 from tiering_assets.resources.plain_text import plain
 
 PANEL = "Consent"
@@ -106,12 +107,6 @@ def decide(
     )
 
 
-def at_terminal(session: Session) -> bool:
-    """Whether there is somebody who sees the plan and can answer."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    return not session.as_json and all(one is not None and one.isatty() for one in streams)
-
-
 def _ask(question: str) -> bool:
     sys.stderr.write(f"{plain(question)} [y/N] ")
     sys.stderr.flush()
@@ -168,7 +163,9 @@ def consent_options(
         )
 
     def make(session: Session, **values: Any) -> Consent:
-        wanted = decide(terminal=at_terminal(session), safe_half=safe_half, **values)
+        wanted = decide(
+            terminal=not session.as_json and somebody_answers(), safe_half=safe_half, **values
+        )
         return Consent(
             wanted=wanted, plan_file=values.get("plan_file"), approved=values.get("approved")
         )

@@ -1,7 +1,8 @@
 """How results look: tables for people, plain columns in a pipe, one JSON document with --json.
 
-Owns: results go to standard output and nothing else does. In a pipe no line is wrapped or cut, so
-that grep and awk work. A dataclass field with `repr=False` (passwords, secrets) is in no output.
+Owns: results go to standard output and nothing else does. A dataclass field with `repr=False`
+(passwords, secrets) is in no output. Tables and colours are those of cli/terminal/, which is
+imported when something is printed.
 """
 
 from __future__ import annotations
@@ -13,39 +14,37 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from tiering_assets.cli.terminal.screen import screen
+from tiering_assets.cli.terminal.words import (
+    NOTHING,
+    age_of,
+    human_age,
+    human_bytes,
+    human_time,
+    plain_cell,
+)
 from tiering_assets.resources.plain_text import plain
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_KIBI = 1024
-NOTHING = "-"
+if TYPE_CHECKING:
+    from tiering_assets.cli.terminal.columns import Column
 
-
-def human_bytes(count: int | None) -> str:
-    """`1536` -> `1.5 KiB`; `-` for unknown."""
-    if count is None:
-        return NOTHING
-    value, unit = float(count), 0
-    while value >= _KIBI and unit < len(_UNITS) - 1:
-        value, unit = value / _KIBI, unit + 1
-    return f"{count} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
-
-
-def human_time(when: datetime | None) -> str:
-    """Seconds are enough for people; JSON has them all. Always UTC."""
-    return NOTHING if when is None else f"{when:%Y-%m-%d %H:%M:%S}Z"
-
-
-def human_age(seconds: float | None) -> str:
-    """`5400` -> `1.5 h`; `-` for unknown. Negative where clocks differ."""
-    if seconds is None:
-        return NOTHING
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
+__all__ = [  # commands find all they print with here
+    "NOTHING",
+    "error_document",
+    "human_age",
+    "human_bytes",
+    "human_time",
+    "print_document",
+    "print_error",
+    "print_facts",
+    "print_line",
+    "print_table",
+    "said_time",
+    "to_json",
+]
 
 
 def to_json(value: Any) -> Any:
@@ -91,8 +90,14 @@ def print_document(command: str, body: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def print_line(text: str = "") -> None:
-    sys.stdout.write(plain(text) + "\n")
+def print_line(text: str = "", *, lead: str = "") -> None:
+    """A line; `lead` is a word that it begins with and that has a colour at a terminal."""
+    if lead and screen().colour:
+        from tiering_assets.cli.terminal.show import show_line
+
+        show_line(plain(text), lead, screen())
+    else:
+        sys.stdout.write(plain(text) + "\n")
 
 
 def print_error(error: object) -> None:
@@ -100,42 +105,23 @@ def print_error(error: object) -> None:
     sys.stderr.write(f"error: {plain(str(error))}\n")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on a terminal, aligned columns of whole values in a pipe."""
-    texts = [[_cell(value) for value in row] for row in rows]
-    if sys.stdout.isatty():
-        _print_rich(columns, texts)
-        return
-    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
-    for line in ([*columns], *texts):
-        padded = (text.ljust(width) for text, width in zip(line, widths, strict=True))
-        print_line("  ".join(padded).rstrip())
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
+    """What fits a terminal, and the rest named; in a pipe aligned columns of whole values."""
+    from tiering_assets.cli.terminal.show import show_table
+
+    show_table(columns, rows, screen())
+
+
+def said_time(when: datetime | None) -> str:
+    """A time inside of a line: at a terminal with its age, which in a pipe would never be right."""
+    on = screen()
+    if when is None or on.width is None:
+        return human_time(when)
+    return f"{human_time(when)} ({age_of(when, on.time)})"
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
     """`name   value` lines; names are aligned, values are whole."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        print_line(f"{name.ljust(width)}  {_cell(value)}")
-
-
-def _cell(value: object) -> str:
-    if value is None or value == "":
-        return NOTHING
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, datetime):
-        return human_time(value)
-    return plain(str(value))
-
-
-def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(Text, row))  # plain text: brackets in a value are no markup
-    Console(file=sys.stdout).print(table)
+        print_line(f"{name.ljust(width)}  {plain_cell(value)}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from tiering_assets.defs.shared.metadata import Metadata, bucket_uri, bytes_text, duration_text
+from tiering_assets.ground.moments import moment
 
 if TYPE_CHECKING:
     from tiering_assets.batch.newest_releases import ReleasedLedger
@@ -94,7 +95,7 @@ def _newest(newest: Iterable[ReleasedLedger], prefix: str) -> dg.MetadataValue:
                 {
                     "ledger": one.ledger_id,
                     "topic": one.topic or "unknown: its record cannot be read",
-                    "released_at": f"{one.released_at:%Y-%m-%d %H:%M:%SZ}",
+                    "released_at": moment(one.released_at),
                     "bytes": one.bytes or 0,
                     "record": one.key.removeprefix(prefix),
                 }

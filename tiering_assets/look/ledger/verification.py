@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
+from tiering_assets.ground.moments import moment
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.offload_format.keys import data_key, index_key
@@ -279,8 +280,8 @@ def gate_faults(
         found.append(f"the certificate is of attempt {certificate.uid}, not of {uid}")
     if certificate.verified_at > now + skew:
         found.append(
-            f"the certificate is dated in the future: {certificate.verified_at:%Y-%m-%d %H:%M:%S} "
-            f"UTC, the store's clock says {now:%Y-%m-%d %H:%M:%S}"
+            f"the certificate is dated in the future: {moment(certificate.verified_at)}, "
+            f"the store's clock says {moment(now)}"
         )
     contradictions = inconsistencies(certificate)
     if contradictions:

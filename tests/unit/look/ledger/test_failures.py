@@ -108,7 +108,7 @@ def test_runs_that_fail_while_planning_are_the_reason_until_one_succeeds(cluster
     assert because.reason is BacklogReason.FAILED
     next_try = found.stored_at + retry_after(2, AUTO)
     assert because.detail == (
-        f"{second.error}; 2 attempts; next try not before {next_try:%Y-%m-%d %H:%M:%S} UTC"
+        f"{second.error}; 2 attempts; next try not before {next_try:%Y-%m-%d %H:%M:%S}Z"
     )
     assert cluster.findings() == set()
     mend()

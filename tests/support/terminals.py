@@ -1,0 +1,176 @@
+"""What every command prints of one simulated fleet, at a terminal and in a pipe; docs/terminals/.
+
+    python -m tests.support.terminals          writes docs/terminals/
+
+Owns: a story on one fleet (terminal_fleet.py) in which each command has a line; a test misses one
+that has none. Progress, which tells how long things took, is in no picture.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from tests.support.rooms import ROOT
+from tests.support.terminal_fleet import TerminalFleet
+from tiering_assets.cli.main import run
+from tiering_assets.cli.terminal.screen import Screen, printing_on
+
+DOCS: Final = ROOT / "docs" / "terminals"
+# {sealed} and {next} are closed, {away} has no bookie, {paused} is of a paused topic; ledger 0 is
+# released, 1 is held, 2 is damaged.
+STORY: Final = (
+    "doctor",
+    "config show --changed",
+    "ledger list",
+    "topic list",
+    "topic backlog",
+    "topic backlog {long} t/ns/orders",
+    "ledger plan {sealed} {next}",
+    "ledger show 2",
+    *(
+        f"ledger why {ledger}"
+        for ledger in ("0", "1", "2", "{sealed}", "{open}", "{away}", "{paused}")
+    ),
+    "topic offload-status t/ns/orders",
+    "topic offload t/ns/orders --plan",
+    "topic expiry",
+    "topic load-overdue --plan",
+    "policy show t/ns/orders",
+    "policy check",
+    "hold list",
+    "tiering list",
+    "broker list",
+    "budget show",
+    "metrics print",
+    "audit verify --all --deep",
+    "ledger why 2",
+    "ledger show 2",
+    "scrub status",
+    "scrub run --plan --deep",
+    "object show {key}",
+    "object verify {key}",
+    "object scan no-bucket",
+    "ledger verify 0 1 2",
+    "ledger release --due --plan",
+    "ledger release 0 1 2 --plan",
+    "ledger offload {sealed} {next} --plan",
+    "ledger offload {sealed} {away}",
+    "ledger offload {sealed} {next} {away} {paused} {open} --execute",
+    "topic offload shop/returns/parcels --keep-bytes 0 --execute",
+    "ledger release 1 2 --execute",
+    "scrub run --deep",
+    "scrub run --deep --execute",
+    "scrub status",
+    "ledger give-up {sealed} --reason wrong --author ops --execute",
+    "hold set --topic t/ns/orders --reason lawsuit --author ops",
+    "hold lift 1 --reason done --author ops --plan",
+    "hold lift 1 --reason done --author ops --execute",
+    "tiering pause --namespace shop/returns --reason move --author ops",
+    "tiering resume --topic t/ns/clicks --reason done --author ops --execute",
+    "budget set --upload 1MiB --author ops",
+    "broker gone broker-9:8080 --reason broke --author ops --execute",
+    "orphan list",
+    "orphan sweep --plan",
+    "expired-copy list",
+    "expired-copy delete --plan",
+    "gone-record list",
+    "gone-record delete --plan",
+    "dagster rebuild --plan",
+    "dagster prune --older-than 1d --plan",
+    "auto status",
+    "auto on --execute",
+    "auto off",
+    # What starts servers, or serves until it is stopped, is shown as it refuses.
+    "stack up --bookies 0",
+    "stack down --dir nothing",
+    "stack status --dir nothing",
+    "demo --no-such-option",
+    "metrics serve --every -1",
+)
+PICTURES: Final = {
+    "doctor": "doctor",
+    "ledger-list": "ledger list",
+    "ledger-show": "ledger show 2",
+    "ledger-why": "ledger why",
+    "ledger-plan": "ledger plan",
+    "ledger-offload": "ledger offload",
+    "ledger-release": "ledger release 0 1 2 --plan",
+    "topic-backlog": "topic backlog",
+    "scrub-status": "scrub status",
+    "audit-verify": "audit verify",
+}
+WIDTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """One command line, how it ended, and what it printed."""
+
+    line: str
+    code: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> list[str]:
+        return self.line.split()
+
+
+def tell_story(screen: Screen, lines: Iterable[str] = STORY) -> Iterator[Rendering]:
+    """The story on a fleet of its own; ages are counted to the fleet's clock."""
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = TerminalFleet()
+        with fleet.served(Path(folder)):
+            words = fleet.words
+            for line in lines:
+                given = line.format(**words)
+                now = fleet.stack.objects.server_time()
+                out, err = io.StringIO(), io.StringIO()
+                with (
+                    redirect_stdout(out),
+                    redirect_stderr(err),
+                    printing_on(replace(screen, now=now)),
+                ):
+                    code = run(given.split())
+                texts = (_without_machine(one.getvalue(), folder) for one in (out, err))
+                yield Rendering(given, code, *texts)
+
+
+def _without_machine(text: str, folder: str) -> str:
+    """Without what no two machines share."""
+    text = re.sub(r"(survey_(?:duration|age)_seconds\D+)[0-9.e+-]+", r"\1TIME", text)
+    return text.replace(folder, "FOLDER").replace(str(ROOT), "TREE")
+
+
+def pictures(renderings: Iterable[Rendering]) -> dict[str, str]:
+    """The files of docs/terminals: name and text. The renderings are of WIDTH columns."""
+    found: dict[str, list[str]] = {name: [] for name in PICTURES}
+    wanted: Mapping[str, str] = PICTURES
+    for one in renderings:
+        for name, begin in wanted.items():
+            if one.line == begin or (one.line.startswith(f"{begin} ") and name != "topic-backlog"):
+                errors = [line for line in one.err.splitlines(True) if line.startswith("error: ")]
+                found[name].append("".join((f"$ tierkeeper {one.line}\n", one.out, *errors)))
+    return {f"{name}.txt": "\n".join(texts) for name, texts in found.items()}
+
+
+def main() -> int:
+    shutil.rmtree(DOCS, ignore_errors=True)
+    DOCS.mkdir()
+    for name, text in pictures(tell_story(Screen(width=WIDTH))).items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{len(PICTURES)} pictures in {DOCS.relative_to(ROOT)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
