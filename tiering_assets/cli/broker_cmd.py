@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.grammar.command import command
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.screen import screen
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tiering_assets.cli.shared.command import with_common_options
+from tiering_assets.cli.grammar.command import with_common_options
 from tiering_assets.cli.shared.exit_codes import DONE, UNEXPECTED, USAGE, exit_codes
 from tiering_assets.cli.shared.output import error_document, print_error, print_line
 from tiering_assets.cli.shared.session import Session

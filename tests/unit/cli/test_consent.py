@@ -14,7 +14,7 @@ import typer
 
 from tests.support.trimmed_cluster import TOPIC, TrimmedCluster
 from tiering_assets.cli import main as cli
-from tiering_assets.cli.shared.consent import ConsentMode, decide
+from tiering_assets.cli.grammar.consent import ConsentMode, decide
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 

@@ -11,7 +11,7 @@ import typer
 
 from tests.support.trimmed_cluster import TrimmedCluster
 from tiering_assets.cli import main as cli
-from tiering_assets.cli.shared.id_file import read_ids
+from tiering_assets.cli.grammar.id_file import read_ids
 from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.resources.errors import LedgerNotFoundError
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
-from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 

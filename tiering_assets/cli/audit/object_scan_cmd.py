@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.audit.object_cmd import app
-from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_facts, print_line
 from tiering_assets.cli.shared.session import Session

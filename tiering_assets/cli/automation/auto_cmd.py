@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.automation.code_location import loaded_settings
-from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_line, print_table, said_time
 from tiering_assets.cli.shared.session import Session

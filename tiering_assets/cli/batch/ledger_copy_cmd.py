@@ -16,12 +16,12 @@ from tiering_assets.cli.batch.offload_output import (
     print_offloaded,
 )
 from tiering_assets.cli.explain.ledger_cmd import app
-from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.grammar.selected import by_topic, names_of
+from tiering_assets.cli.grammar.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
-from tiering_assets.cli.shared.selected import by_topic, names_of
-from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.cli.terminal.columns import Column, ValueKind

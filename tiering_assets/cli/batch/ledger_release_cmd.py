@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.explain.ledger_cmd import app
-from tiering_assets.cli.shared.command import command
-from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.grammar.selected import by_topic, names_of
+from tiering_assets.cli.grammar.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -23,8 +25,6 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selected import by_topic, names_of
-from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.cli.terminal.columns import Column, ValueKind

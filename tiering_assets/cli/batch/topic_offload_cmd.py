@@ -16,8 +16,9 @@ from tiering_assets.cli.batch.offload_output import (
     print_offloaded,
 )
 from tiering_assets.cli.explain.topic_cmd import app
-from tiering_assets.cli.shared.command import command
-from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.grammar.selected import managed_ledgers
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -25,7 +26,6 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selected import managed_ledgers
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.cli.terminal.columns import Column, ValueKind

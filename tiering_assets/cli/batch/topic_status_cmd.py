@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.explain.topic_cmd import app
-from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.selected import managed_ledgers
 from tiering_assets.cli.shared.output import (
     human_bytes,
     print_document,
@@ -16,7 +17,6 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selected import managed_ledgers
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 

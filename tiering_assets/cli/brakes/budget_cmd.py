@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.shared.authorship import Author, author_or_user
-from tiering_assets.cli.shared.command import ALWAYS, command
 from tiering_assets.cli.shared.output import (
     human_bytes,
     print_document,

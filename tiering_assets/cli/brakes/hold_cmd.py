@@ -9,12 +9,12 @@ import typer
 
 from tiering_assets.cli.brakes.brake_list import print_brakes
 from tiering_assets.cli.brakes.permits import Permits, releases_permitted
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.grammar.selected import managed_ledgers, scopes_of
+from tiering_assets.cli.grammar.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.output import print_document, print_line
-from tiering_assets.cli.shared.selected import managed_ledgers, scopes_of
-from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.shared.approved_plan import CONSENT, decision_and_reason, delete_by_plan
-from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.consent import Consent
+from tiering_assets.cli.grammar.approved_plan import CONSENT, decision_and_reason, delete_by_plan
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.consent import Consent
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tiering_assets.cli.shared.command import ALWAYS, command
-from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.shared.output import print_document
 from tiering_assets.cli.shared.session import Session
 

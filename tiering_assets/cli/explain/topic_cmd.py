@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.selected import names_of
+from tiering_assets.cli.grammar.selection import AskTopics, Chosen, topic_selection
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
-from tiering_assets.cli.shared.selected import names_of
-from tiering_assets.cli.shared.selection import AskTopics, Chosen, topic_selection
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 

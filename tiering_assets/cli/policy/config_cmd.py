@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tiering_assets.cli.shared.command import ALWAYS, command
+from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.explain.topic_cmd import CHOSEN, app
-from tiering_assets.cli.shared.command import command
+from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.selected import names_of
+from tiering_assets.cli.grammar.selection import AskTopics, Chosen
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -16,8 +18,6 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
-from tiering_assets.cli.shared.selected import names_of
-from tiering_assets.cli.shared.selection import AskTopics, Chosen
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 

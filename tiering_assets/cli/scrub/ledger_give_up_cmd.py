@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from tiering_assets.cli.explain.ledger_cmd import app
+from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
-from tiering_assets.cli.shared.command import command
-from tiering_assets.cli.shared.consent import Consent, consent_options
 from tiering_assets.cli.shared.output import print_document, print_line
 from tiering_assets.cli.shared.session import Session
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tiering_assets.cli.shared.consent import Consent, consent_options
+from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.output import print_line
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError

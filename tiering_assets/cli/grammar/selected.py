@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiering_assets.cli.shared.selection import Chosen
+from tiering_assets.cli.grammar.selection import Chosen
 from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tiering_assets.cli.shared.help_page import COMMON_PANEL, HelpPage
-from tiering_assets.cli.shared.option_group import group_of
+from tiering_assets.cli.grammar.help_page import COMMON_PANEL, HelpPage
+from tiering_assets.cli.grammar.option_group import group_of
 from tiering_assets.cli.shared.session import LogFormat, Session, parse_flags
 
 

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tiering_assets.cli.grammar.option_group import OptionGroup
 from tiering_assets.cli.shared.exit_codes import USAGE
-from tiering_assets.cli.shared.option_group import OptionGroup
 from tiering_assets.cli.shared.output import print_line
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tiering_assets.cli.shared.id_file import read_ids
-from tiering_assets.cli.shared.option_group import OptionGroup
+from tiering_assets.cli.grammar.id_file import read_ids
+from tiering_assets.cli.grammar.option_group import OptionGroup
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 
