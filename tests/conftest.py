@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.secrets_written import PASSWORD
 from tests.support.spark_cluster import FIRST_COMPILER, spark_cluster
+from tiering_assets.cli.grammar import known_names
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark.runner import open_spark_runner
@@ -32,6 +33,13 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", FIRST_COMPILER)
 # A background job of a script starts with Ctrl-C ignored, and so would every process that tests
 # start; tests about Ctrl-C mean the one of a person at a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def names_of_no_cluster(monkeypatch, tmp_path):
+    """What simulated clusters list is no name for a person's completion."""
+    monkeypatch.setattr(known_names, "names_file", lambda: tmp_path / "names" / "names.json")
+
 
 _SHARED: list[DevStack] = []  # that more modules than one use
 

@@ -18,6 +18,7 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("auto", "status"): ("",),
     ("broker", "list"): ("",),
     ("budget", "show"): ("",),
+    ("completion",): ("bash",),
     ("config", "show"): ("",),
     ("dagster", "prune"): ("--older-than 1d --plan",),
     ("dagster", "rebuild"): ("--plan",),

@@ -29,6 +29,7 @@ DOCS: Final = ROOT / "docs" / "terminals"
 # released, 1 is held, 2 is damaged.
 STORY: Final = (
     "doctor",
+    "completion bash",
     "config show --changed",
     "ledger list",
     "topic list",

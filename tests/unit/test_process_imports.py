@@ -38,6 +38,7 @@ ALLOWED = {
     "broker list": CLUSTER,
     "budget set": CLUSTER,
     "budget show": CLUSTER,
+    "completion": NOTHING,
     "config show": NOTHING,
     "dagster prune": DAGSTER,
     "dagster rebuild": DAGSTER | CLUSTER | {"sqlalchemy", "alembic"},  # writes Dagster's tables

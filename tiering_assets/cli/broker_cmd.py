@@ -15,7 +15,7 @@ from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 app = typer.Typer(
     name="broker",
-    help="Brokers that were seen: one that is not registered any more may still serve topics.",
+    help="Brokers that were seen, and which of them are asked.",
     no_args_is_help=True,
 )
 
@@ -30,7 +30,7 @@ Broker = Annotated[str, typer.Argument(metavar="HOST:PORT", help="As `broker lis
     reads_only=ALWAYS,
 )
 def list_brokers(session: Session) -> None:
-    """List every broker that is registered or was lately, and whether it answers.
+    """List brokers that are registered, or were lately.
 
     While one that is neither registered nor answering is not said to be gone, no topic counts as
     not loaded, so idle topics are unloaded, too.
@@ -80,7 +80,7 @@ def gone(
     consent: Annotated[Consent, CONSENT],
     author: Author = None,
 ) -> None:
-    """Say that a broker's process has ended, so that it is not asked any more.
+    """Say that a broker has ended; it is not asked again.
 
     Refused for one that is registered or answers. It holds until the broker is registered again.
     """

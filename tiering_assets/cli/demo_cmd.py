@@ -35,7 +35,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave the servers running afterwards.")
     ] = False,
 ) -> None:
-    """Produce to real topics, tier them with Dagster and Spark, release, and read all back."""
+    """Tier real topics on local servers, and read all back."""
     from rich.console import Console
 
     from tiering_assets.demo.run import run_demo

@@ -63,7 +63,7 @@ def doctor(
         ),
     ] = False,
 ) -> None:
-    """Check the machine, the servers, the bucket's promises and the offload policies.
+    """Check machine, servers, bucket and offload policies.
 
     Every failure says what lifts it, to the exact pulsar-admin line. Nothing is written without
     --prove, and no topic is loaded without --topic. Ends with 1 if anything failed.

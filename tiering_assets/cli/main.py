@@ -18,6 +18,8 @@ from typing import Annotated, Any
 import typer
 
 from tiering_assets.cli.grammar.command import with_common_options
+from tiering_assets.cli.grammar.completion import answer_shell
+from tiering_assets.cli.grammar.start_page import StartGroup, start_page
 from tiering_assets.cli.shared.exit_codes import DONE, UNEXPECTED, USAGE, exit_codes
 from tiering_assets.cli.shared.output import error_document, print_error, print_line
 from tiering_assets.cli.shared.session import Session
@@ -30,6 +32,7 @@ from tiering_assets.resources.garbage import collect_seldom
 from tiering_assets.cli.audit import audit_cmd
 from tiering_assets.cli.automation import auto_cmd
 from tiering_assets.cli import broker_cmd
+from tiering_assets.cli import completion_cmd
 from tiering_assets.cli.brakes import budget_cmd
 from tiering_assets.cli.policy import config_cmd
 from tiering_assets.cli.automation import dagster_cmd
@@ -83,7 +86,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # plain text: examples are to be copied, and pipes are not 80 wide
     pretty_exceptions_enable=False,  # it prints local variables, and those hold secrets
-    add_completion=False,
+    add_completion=False,  # it installs itself into a person's start-up files; see completion_cmd
+    cls=StartGroup,
     epilog=_EPILOG,
 )
 for group in (
@@ -107,7 +111,7 @@ for group in (
     stack_cmd,
 ):
     app.add_typer(group.app)
-for single in (doctor_cmd, demo_cmd):
+for single in (doctor_cmd, demo_cmd, completion_cmd):
     single.declare(app)
 
 
@@ -137,6 +141,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     session = Session()
     args = list(sys.argv[1:] if arguments is None else arguments)
     root = typer.main.get_command(app)
+    if not args:
+        for line in start_page(root):
+            print_line(line)
+        return DONE
     try:
         with root.make_context("tierkeeper", args, obj=session) as context:
             root.invoke(context)
@@ -188,6 +196,8 @@ def main() -> None:
     """Entry point of the `tierkeeper` script."""
     collect_seldom()
     ending.obey_ctrl_c()
+    if answer_shell(typer.main.get_command(app)):
+        return
     code = run()
     if _reader_gone():  # or the interpreter would complain about what it cannot flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="stack",
-    help="Real servers on this machine: S3, ZooKeeper, bookies, a Pulsar broker.",
+    help="Real servers on this machine, Pulsar among them.",
     no_args_is_help=True,
 )
 
@@ -53,9 +53,10 @@ def up(
         list[str] | None, typer.Option(help="Fix a port: NAME=NUMBER, e.g. broker.web=8080.")
     ] = None,
 ) -> None:
-    """Start the servers and leave them running; does nothing if all of them run.
+    """Start the servers and leave them running.
 
-    Their environment.sh names a DAGSTER_HOME and a cluster of their own, which go with them.
+    Does nothing if all of them run. Their environment.sh names a DAGSTER_HOME and a cluster of
+    their own, which go with them.
     """
     from tiering_assets.resources.devstack.options import StackOptions
     from tiering_assets.resources.devstack.stack import DevStack

@@ -72,7 +72,7 @@ NO_VERBS = {
     "off": "a switch",
     "why": "a question",
 }
-ALONE = {"demo", "doctor"}
+ALONE = {"completion", "demo", "doctor"}
 
 
 def test_a_command_is_a_noun_and_a_verb_or_stands_in_a_list():

@@ -66,7 +66,7 @@ def lines():
     return sorted({re.sub(r"\{[a-z_]+\}", "1", " ".join(line.split())) for line in found})
 
 
-LINES = [one for one in lines() if not FOR_PEOPLE.search(one) and one[0].isalpha()]
+LINES = [one for one in lines() if not FOR_PEOPLE.search(one) and one[0].islower()]
 
 
 def command_of(words):

@@ -60,9 +60,10 @@ def verify(
         ),
     ] = 3600.0,
 ) -> None:
-    """Check every record's chain and every certified object, without cluster, broker or Dagster.
+    """Check records and objects from the bucket alone.
 
-    Needs nothing but the store's settings, and sign.public_key_files if signatures are to count.
+    Every record's chain and every certified object, without cluster, broker or Dagster. Needs
+    nothing but the store's settings, and sign.public_key_files if signatures are to count.
     Ends with 1 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
     explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps
     its bookie copy, if the credentials may write; nothing else is written.

@@ -44,7 +44,7 @@ _EXAMPLE_KEY = "3f1c9a52-5d6e-4a7b-8c9d-0e1f2a3b4c5d-ledger-12345"
     reads_only=ALWAYS,
 )
 def show(session: Session, *, key: Key) -> None:
-    """Show both objects of an attempt: sizes, user metadata, and the decoded index table."""
+    """Show both objects of an attempt, the index decoded."""
     from tiering_assets.verify.object_check import look_at_object
 
     with session.stack() as stack:
@@ -115,7 +115,7 @@ def _print_head(name: str, head: ObjectHead | None) -> None:
 
 @command(app, "verify", examples=(f"tierkeeper object verify {_EXAMPLE_KEY}",))
 def verify(session: Session, *, key: Key) -> None:
-    """Walk all blocks by the index with the independent decoder; compare with the certificate.
+    """Check one object's blocks, index and certificate.
 
     Checks count, entry ids, padding and lengths, and the signature of a copy that stopped early: an
     index that describes fewer bytes than the object has. Ends with 1 if anything is wrong.

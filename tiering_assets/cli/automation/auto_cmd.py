@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="auto",
-    help="Automation: the sensors that ask for offload, release and scrub runs.",
+    help="Sensors that ask for offload, release and scrub runs.",
     no_args_is_help=True,
 )
 
@@ -39,11 +39,12 @@ CONSENT = consent_options(
     examples=("tierkeeper auto on --plan", "tierkeeper auto on --execute"),
 )
 def on(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
-    """Turn automation on: write auto.enabled = true to the settings file, start stopped sensors.
+    """Turn automation on, in the settings file.
 
-    What the sensors may then ask for is printed first: copies, publications, releases. They ask
-    for runs from their next tick on. They need the daemon: the command says what is missing and
-    ends with 1 until everything runs; `tierkeeper auto status` says it again.
+    Writes auto.enabled = true and starts stopped sensors. What they may then ask for is printed
+    first: copies, publications, releases. They ask for runs from their next tick on. They need the
+    daemon: the command says what is missing and ends with 1 until everything runs; `tierkeeper auto
+    status` says it again.
     """
     from tiering_assets.defs.automation.all import sensors_of
     from tiering_assets.defs.automation.automation import start_stopped
@@ -66,10 +67,11 @@ def on(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
 
 @command(app, "off", examples=("tierkeeper auto off",))
 def off(session: Session) -> None:
-    """Turn automation off: write auto.enabled = false to the settings file. Acts at once.
+    """Turn automation off, in the settings file, at once.
 
-    It holds from the next tick of each sensor on, wherever the daemon runs with this file. Runs
-    that are queued or started go on; cancel them in the UI. What is tiered stays readable.
+    Writes auto.enabled = false. It holds from the next tick of each sensor on, wherever the daemon
+    runs with this file. Runs that are queued or started go on; cancel them in the UI. What is
+    tiered stays readable.
     """
     path = _write(session, value=False)
     if session.as_json:
@@ -85,7 +87,7 @@ def off(session: Session) -> None:
     reads_only=ALWAYS,
 )
 def status(session: Session) -> None:
-    """Print the wanted state, the daemon's heartbeat and every sensor with its last tick.
+    """Print the wanted state, the daemon and every sensor.
 
     Ends with 1 when automation is wanted and the daemon or a sensor does not run as it should.
     """

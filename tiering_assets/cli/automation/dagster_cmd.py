@@ -54,7 +54,7 @@ def rebuild(
         ),
     ] = False,
 ) -> None:
-    """Restore partitions, materializations and check evaluations from the bucket's records.
+    """Restore Dagster's view from the bucket's records.
 
     For the instance in DAGSTER_HOME, after it was lost: what it has already stays, so that a second
     run adds nothing. Ledgers released long ago and ledgers that were never tried get no partition.
@@ -98,7 +98,7 @@ def prune(
     ],
     consent: Annotated[Consent, CONSENT],
 ) -> None:
-    """Delete old runs from the instance in DAGSTER_HOME, which keeps them for ever otherwise.
+    """Delete old runs from the instance in DAGSTER_HOME.
 
     A run that told the newest event of a live partition or of a roll-up stays, however old, and so
     do runs of a batch that is not old as a whole. Touches neither the cluster nor the bucket.

@@ -52,7 +52,7 @@ CONSENT = consent_options(
     reads_only=ALWAYS,
 )
 def plan(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
-    """Say what a copy would do: what is eligible, its blocks, bytes and requests."""
+    """Say what a copy would do: blocks, bytes, requests."""
     with session.stack() as stack:
         found = _plans(stack, chosen)
         read_range = stack.settings.offload.read_range_bytes
@@ -178,7 +178,7 @@ def offload(
     ] = False,
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
-    """Copy ledgers to the bucket and verify every byte; with --execute publish them, too.
+    """Copy ledgers and verify every byte; --execute publishes.
 
     Publishing has brokers read the copies. The bookie copies stay until `ledger release`. Safe to
     repeat: what is done is not done again, and what was interrupted is finished. A ledger that
@@ -235,7 +235,7 @@ def verify(
     ] = False,
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
-    """Read every byte of certified objects back and compare it with the certificate.
+    """Read copies back and compare with their certificates.
 
     What differs twice in a row is recorded as damaged, which keeps the bookie copy; nothing else is
     written. Ends with 1 if anything differs; an outage is an error with its own code.

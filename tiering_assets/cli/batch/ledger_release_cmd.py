@@ -80,7 +80,7 @@ def release(
         ),
     ] = False,
 ) -> None:
-    """Delete the bookie copies of published ledgers, or say which would go and why not.
+    """Delete the bookie copies of published ledgers.
 
     With --plan nothing is changed; the gate asks brokers about the topics all the same, and one may
     load them for it.

@@ -17,6 +17,7 @@ from tiering_assets.cli.batch.offload_output import (
 )
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.completion import topics_like
 from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.grammar.selected import managed_ledgers
 from tiering_assets.cli.shared.exit_codes import FINDINGS
@@ -44,7 +45,9 @@ CONSENT = consent_options(
 OneTopic = Annotated[
     str | None,
     typer.Argument(
-        metavar="TOPIC", help="tenant/namespace/topic or persistent://…; one partition by its name."
+        metavar="TOPIC",
+        autocompletion=topics_like,
+        help="tenant/namespace/topic or persistent://…; one partition by its name.",
     ),
 ]
 
@@ -102,7 +105,9 @@ def offload(
     consent: Annotated[Consent, CONSENT],
     runner: RunnerOption = Runner.LOCAL,
 ) -> None:
-    """Offload all of a topic before a position, or all but its newest bytes.
+    """Offload a topic up to a position; --execute publishes.
+
+    All of it before a position, or all but its newest bytes.
 
     The broker's offloadPrefix: the same ledgers, oldest first, never the open one, whatever the
     thresholds say. They are copied and verified, and with --execute published. A ledger that waits

@@ -9,6 +9,7 @@ import typer
 
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.completion import topics_like
 from tiering_assets.cli.grammar.selected import managed_ledgers
 from tiering_assets.cli.shared.output import (
     human_bytes,
@@ -28,6 +29,7 @@ AnyTopic = Annotated[
     str,
     typer.Argument(
         metavar="TOPIC",
+        autocompletion=topics_like,
         help="tenant/namespace/topic or persistent://…; a partitioned topic means all partitions.",
     ),
 ]
@@ -43,7 +45,7 @@ AnyTopic = Annotated[
     reads_only=ALWAYS,
 )
 def offload_status(session: Session, *, topic: AnyTopic) -> None:
-    """Print how far a topic is offloaded: first un-offloaded position, ledgers, bytes, reasons.
+    """Print how far a topic is offloaded, and what waits.
 
     The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
     forgets nothing. Loads no topic; its own policy is asked where a broker owns its bundle.

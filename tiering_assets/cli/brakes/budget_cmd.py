@@ -62,7 +62,7 @@ TopicRequests = Annotated[str | None, _option("--topic-requests", "Requests for 
     reads_only=ALWAYS,
 )
 def show_budget(session: Session) -> None:
-    """Show every budget, where it comes from, and what one task gets of it."""
+    """Show every budget, and what one task gets of it."""
     from tiering_assets.look.brakes.budget import read_wanted
 
     with session.stack() as stack:
@@ -90,9 +90,10 @@ def set_budget(
     topic_requests: TopicRequests = None,
     author: Author = None,
 ) -> None:
-    """Change budgets for everything that runs, within 10 s and without a restart.
+    """Change budgets of all that runs, within 10 s.
 
-    Budgets that are not named stay as they are. docs/budgets.md says how they are split.
+    Needs no restart. Budgets that are not named stay as they are. docs/budgets.md says how they are
+    split.
     """
     from tiering_assets.look.brakes import budget
 

@@ -48,7 +48,7 @@ def set_hold(
     chosen: Annotated[Chosen, CHOSEN],
     author: Author = None,
 ) -> None:
-    """Forbid the release of ledgers, of topics, of namespaces, or of everything: the kill switch.
+    """Forbid releases: of ledgers, topics, namespaces, or all.
 
     Binds what tierkeeper deletes, from now on and in runs that have begun. What else can still
     delete a topic's data is printed with it. A partitioned topic is held with all its partitions,

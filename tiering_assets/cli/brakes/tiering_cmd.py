@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="tiering",
-    help="Pause tiering and go on: no new copies; what is tiered stays readable.",
+    help="Pause tiering: no new copies, no publications.",
     no_args_is_help=True,
 )
 
@@ -51,7 +51,7 @@ def pause_tiering(
     ] = False,
     author: Author = None,
 ) -> None:
-    """Make no new copies and publish none: of topics, of namespaces, or of everything.
+    """Make no new copies and publish none, for now.
 
     Runs that have begun obey it at their next ledger and before they publish. What is published
     stays readable, is scrubbed and healed, and is released when it is due: `hold set` stops that.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="expired-copy",
-    help="Published copies whose ledgers retention or a deletion took; brokers left them.",
+    help="Copies whose ledgers retention or a deletion took.",
     no_args_is_help=True,
 )
 
@@ -32,7 +32,7 @@ app = typer.Typer(
     reads_only=ALWAYS,
 )
 def list_copies(session: Session) -> None:
-    """List copies whose ledgers were trimmed, or deleted with their topic, and which may go.
+    """List copies whose ledgers are gone, and which may go.
 
     Brokers delete such objects themselves; these are those that they left. docs/retention.md says
     what must hold.
@@ -57,7 +57,7 @@ def list_copies(session: Session) -> None:
     ),
 )
 def delete_copies(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
-    """Delete copies whose ledgers are gone, by a plan that was approved.
+    """Delete copies whose ledgers are gone, by plan.
 
     A plan may be carried out an hour after it was recorded, and proves each copy again. Records
     stay. Ends with 1 when something could not be deleted.

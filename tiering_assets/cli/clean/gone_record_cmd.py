@@ -32,7 +32,7 @@ app = typer.Typer(
     reads_only=ALWAYS,
 )
 def list_records(session: Session) -> None:
-    """List ledgers that were trimmed, or deleted with their topic, and whose records may go."""
+    """List ledgers that are gone, and whose records may go."""
     from tiering_assets.retention.forget import find_gone
 
     with session.stack() as stack:
@@ -53,7 +53,7 @@ def list_records(session: Session) -> None:
     ),
 )
 def delete_records(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
-    """Delete the records of ledgers that are gone, by a plan that was approved.
+    """Delete records of ledgers that are gone, by plan.
 
     Only where no object, upload or locked version of the ledger is left, and its newest record is
     older than release.records_kept_s. A plan may be carried out an hour after it was recorded, and

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="orphan",
-    help="What abandoned attempts left in the bucket, ours and brokers', and whose the rest is.",
+    help="What abandoned attempts left in the bucket.",
     no_args_is_help=True,
 )
 
@@ -35,7 +35,7 @@ CONSENT = consent_options(does="Delete the objects and uploads that the plan lis
     reads_only=ALWAYS,
 )
 def list_orphans(session: Session) -> None:
-    """List what every attempt has in the bucket, and why it stays or may go. Changes nothing."""
+    """List what attempts left, and why it stays or may go."""
     from tiering_assets.clean.clean_up import clean_up
 
     with session.stack() as stack:

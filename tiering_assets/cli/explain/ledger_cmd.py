@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.completion import ledgers_like
+from tiering_assets.cli.grammar.known_names import remember_names
 from tiering_assets.cli.grammar.selected import names_of
 from tiering_assets.cli.grammar.selection import AskTopics, Chosen, ledger_selection
 from tiering_assets.cli.shared.output import print_document, print_line, print_table
@@ -55,6 +57,7 @@ def list_ledgers(
             for v in survey(stack, names_of(stack, chosen))
             if (not state or v.state in state) and (not only or v.ledger_id in only)
         ]
+    remember_names((v.topic for v in views), (v.ledger_id for v in views))
     if session.as_json:
         print_document("ledger-list", {"ledgers": views})
         return
@@ -93,10 +96,12 @@ def _row(view: LedgerView) -> tuple[object, ...]:
 def show(
     session: Session,
     *,
-    ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ledger_id: Annotated[
+        int, typer.Argument(metavar="ID", min=0, help="Ledger id.", autocompletion=ledgers_like)
+    ],
     ask_topics: AskTopics = False,
 ) -> None:
-    """Show all that is known of one ledger: state, evidence, and why it is not further.
+    """Show all that is known of one ledger.
 
     Both metadata trees, offload context, claim, hold, every attempt with its chain of records, and
     what publication or release would decide now; that is asked only where a broker owns the topic's
@@ -122,14 +127,17 @@ def show(
 def why(
     session: Session,
     *,
-    ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ledger_id: Annotated[
+        int, typer.Argument(metavar="ID", min=0, help="Ledger id.", autocompletion=ledgers_like)
+    ],
     ask_topics: AskTopics = False,
 ) -> None:
-    """Say in one line why a ledger is not yet where policy wants it, and in another what to do.
+    """Say why a ledger is not where policy wants it.
 
-    Exactly one reason from the closed list of docs/states.md, as `topic backlog` counts it, with
-    its rule, error or missing evidence. Loads no topic: its topic's own policy and the release gate
-    are asked only where a broker owns the topic's bundle.
+    One line says why, another what to do. Exactly one reason from the closed list of
+    docs/states.md, as `topic backlog` counts it, with its rule, error or missing evidence. Loads no
+    topic: its topic's own policy and the release gate are asked only where a broker owns the
+    topic's bundle.
     """
     from tiering_assets.explain.backlog import explain_ledger
     from tiering_assets.explain.next_steps import next_step

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="metrics",
-    help="Copy lag, delete lag and other figures of all topics, for Prometheus.",
+    help="Lag and other figures of all topics, for Prometheus.",
     no_args_is_help=True,
 )
 
@@ -39,11 +39,12 @@ Every = Annotated[float, typer.Option("--every", min=1, help="Seconds from surve
 def serve(
     session: Session, *, port: Port = 9464, host: Host = "127.0.0.1", every: Every = 60.0
 ) -> None:
-    """Serve the figures on http://HOST:PORT/metrics until SIGTERM or Ctrl-C.
+    """Serve the figures on http://HOST:PORT/metrics.
 
-    Surveys all topics every so often; reads only and loads no topic. When a survey fails, the old
-    figures stay, tierkeeper_survey_success is 0 and tierkeeper_survey_age_seconds grows.
-    docs/metrics.md lists the metrics, and the alert rules and the dashboard that use them.
+    Ends with SIGTERM or Ctrl-C. Surveys all topics every so often; reads only and loads no topic.
+    When a survey fails, the old figures stay, tierkeeper_survey_success is 0 and
+    tierkeeper_survey_age_seconds grows. docs/metrics.md lists the metrics, and the alert rules and
+    the dashboard that use them.
     """
     import time
 
@@ -72,7 +73,7 @@ def serve(
     reads_only=ALWAYS,
 )
 def print_metrics(session: Session) -> None:
-    """Survey all topics once and print the figures in Prometheus' text format.
+    """Survey all topics once, and print the figures.
 
     With --json: one document with figures per topic, per namespace and in total, and what has come
     of the objectives. Reads only and loads no topic.

@@ -46,7 +46,7 @@ _COLUMNS = (
 def backlog(
     session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
 ) -> None:
-    """Count ledgers and bytes by reason, with the time since the oldest of them was closed.
+    """Count ledgers and bytes by reason, with ages.
 
     Every ledger has exactly one reason, so the counts add up; docs/states.md lists them in their
     order. Loads no topic. Topics that are named are counted one by one, and their own policies are

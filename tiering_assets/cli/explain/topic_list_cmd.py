@@ -8,6 +8,7 @@ import typer
 
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.known_names import remember_names
 from tiering_assets.cli.grammar.selected import names_of
 from tiering_assets.cli.grammar.selection import Chosen, topic_selection
 from tiering_assets.cli.shared.exit_codes import FINDINGS
@@ -54,6 +55,7 @@ def list_topics(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
 
     with session.stack() as stack:
         topics = list(read_topics(stack, names_of(stack, chosen)))
+    remember_names(one.topic for one in topics)
     unread = [one for one in topics if one.counts is None]
     if session.as_json:
         print_document("topic-list", {"topics": [_document(one) for one in topics]})

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tiering_assets.cli.grammar.completion import ledgers_like, namespaces_like, topics_like
 from tiering_assets.cli.grammar.id_file import read_ids
 from tiering_assets.cli.grammar.option_group import OptionGroup
 from tiering_assets.cli.shared.session import Session
@@ -118,7 +119,10 @@ def _option(kind: Any, *names: str, **more: Any) -> Any:
 
 _LEDGER_OPTIONS: dict[str, tuple[Any, Any]] = {
     "ledger_ids": (
-        Annotated[list[int] | None, typer.Argument(metavar="ID", min=0, help="Ledger ids.")],
+        Annotated[
+            list[int] | None,
+            typer.Argument(metavar="ID", min=0, help="Ledger ids.", autocompletion=ledgers_like),
+        ],
         None,
     ),
     "ids_file": (
@@ -134,14 +138,21 @@ _LEDGER_OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 _TOPIC_ARGUMENTS: dict[str, tuple[Any, Any]] = {
     "named": (
-        Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help=_TOPIC_HELP)],
+        Annotated[
+            list[str] | None,
+            typer.Argument(metavar="TOPIC", help=_TOPIC_HELP, autocompletion=topics_like),
+        ],
         None,
     ),
 }
 _TOPIC_OPTIONS: dict[str, tuple[Any, Any]] = {
     "topics": (
         _option(
-            list[str] | None, "--topic", metavar="TOPIC", help=f"{_TOPIC_HELP} May be repeated."
+            list[str] | None,
+            "--topic",
+            metavar="TOPIC",
+            help=f"{_TOPIC_HELP} May be repeated.",
+            autocompletion=topics_like,
         ),
         None,
     ),
@@ -151,6 +162,7 @@ _TOPIC_OPTIONS: dict[str, tuple[Any, Any]] = {
             "--namespace",
             metavar="TENANT/NAMESPACE",
             help="All topics of a namespace. May be repeated.",
+            autocompletion=namespaces_like,
         ),
         None,
     ),

@@ -36,7 +36,7 @@ def show(
         bool, typer.Option("--changed", help="Leave out what is at its default.")
     ] = False,
 ) -> None:
-    """Print all settings with their values and origins; secrets are masked.
+    """Print all settings with values and origins.
 
     Flags (--set) beat the environment, the environment beats the file, the file beats the default.
     """

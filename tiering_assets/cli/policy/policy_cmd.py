@@ -42,7 +42,7 @@ CHOSEN = topic_selection()
 def show(
     session: Session, *, chosen: Annotated[Chosen, NAMED], ask_topics: AskTopics = False
 ) -> None:
-    """Print each field of a topic's policy with its value and the level it comes from.
+    """Print each field of a policy, and its level.
 
     Topic beats namespace beats broker beats tiering.toml, field by field. Without a broker the
     namespace is read from the metadata store, the topic level is unknown, and nothing is published
@@ -74,10 +74,11 @@ def show(
 def check(
     session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
 ) -> None:
-    """Check the policies of all topics: what cannot be is refused with both values.
+    """Check policies; name what cannot be.
 
-    Ends with 1 when a topic is refused or cannot be read. Notes change nothing. Loads no topic:
-    topics' own levels are asked only where a broker owns their bundle.
+    What cannot be is refused, with both values. Ends with 1 when a topic is refused or cannot be
+    read. Notes change nothing. Loads no topic: topics' own levels are asked only where a broker
+    owns their bundle.
     """
     from tiering_assets.explain.next_steps import step_of_rule
     from tiering_assets.policy.policies import check_policies, user_topics

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def expiry(
     session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
 ) -> None:
-    """Say what retention and TTL let go of, when the next ledger is due, and who keeps the rest.
+    """Say what retention and TTL let go of, and when.
 
     From metadata alone, by the broker's own rule. Topics that are named have their own policies
     asked, too, where a broker owns their bundles; of the others the namespace's retention counts,

@@ -53,7 +53,7 @@ def load_overdue(
     topics_max: Max = TOPICS_MAX,
     timeout: Timeout = 60.0,
 ) -> None:
-    """Ask brokers to load idle topics whose retention is overdue, and see that they trimmed them.
+    """Have brokers trim idle topics that are overdue.
 
     Only brokers trim, and only topics that they have loaded. Never loaded are topics that their
     broker would delete as inactive, and those with an overdue ledger that is held or being copied.

@@ -9,6 +9,7 @@ import typer
 
 from tiering_assets.cli.explain.ledger_cmd import app
 from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.completion import ledgers_like
 from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.shared.output import print_document, print_line
@@ -29,12 +30,14 @@ CONSENT = consent_options(does="Quarantine the copy, so that the next scrub make
 def give_up(
     session: Session,
     *,
-    ledger_id: Annotated[int, typer.Argument(metavar="ID", min=0, help="Ledger id.")],
+    ledger_id: Annotated[
+        int, typer.Argument(metavar="ID", min=0, help="Ledger id.", autocompletion=ledgers_like)
+    ],
     reason: Reason,
     consent: Annotated[Consent, CONSENT],
     author: Author = None,
 ) -> None:
-    """Quarantine a published copy, so that the next scrub puts a new one in its place.
+    """Quarantine a published copy; a scrub makes a new one.
 
     For a copy whose records can never pass the release gate, such as dates that contradict each
     other. Readers keep the old copy until then. Refused once the bookie copy is gone or marked.

@@ -64,7 +64,7 @@ def run_scrub(
         Runner, typer.Option("--runner", help="Where blocks are read and copied.")
     ] = Runner.LOCAL,
 ) -> None:
-    """Look at published and released ledgers that are due, within the budgets of [scrub].
+    """Look at copies that are due; --execute heals.
 
     What is broken is put on record, which keeps its bookie copy. With --execute a new copy takes
     its place while bookies have the ledger; where they do not, the lost entries are printed. A run
@@ -97,7 +97,7 @@ def run_scrub(
     reads_only=ALWAYS,
 )
 def status(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
-    """Print when each published or released ledger was last verified, the oldest first.
+    """Print when each copy was last verified.
 
     Ends with 1 if one of them is known to be broken.
     """
