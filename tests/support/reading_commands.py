@@ -18,6 +18,7 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("auto", "status"): ("",),
     ("broker", "list"): ("",),
     ("budget", "show"): ("",),
+    ("config", "check"): ("",),
     ("config", "show"): ("",),
     ("dagster", "prune"): ("--older-than 1d",),
     ("dagster", "rebuild"): ("--dry-run",),

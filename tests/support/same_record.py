@@ -52,6 +52,7 @@ STORIES: Mapping[str, tuple[str, ...]] = {
         "audit verify --all --deep",
         "broker list",
         "budget show",
+        "config check",
         "config show",
         "hold list",
         "ledger list",

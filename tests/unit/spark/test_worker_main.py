@@ -94,7 +94,7 @@ def test_rows_come_task_by_task_with_failures_among_them(environment):
 
 
 def test_settings_that_a_worker_cannot_use_are_a_row_of_every_task(environment):
-    environment.setenv("TIERKEEPER_STORE_ENDPOINT", "no url")
+    environment.setenv("TIERKEEPER_BOOKIES_PASSWORD_FILE", "not-mounted")
     with ExitStack() as stack:
         bookies = SimBookies(stack)
         ledgers = [SimLedger.store(bookies, n, [b"x"], block_bytes=4096) for n in (5, 6)]
