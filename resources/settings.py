@@ -7,6 +7,7 @@ docs/settings.md print; `secret` fields are masked everywhere.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import field, fields
 
 from pydantic.dataclasses import dataclass
@@ -87,7 +88,7 @@ class BrokerSettings:
     timeout_s: float = setting(30.0, "wait for an admin answer", kinds.TIMEOUT)
     memory_s: float = setting(
         7 * 86400.0,
-        "seconds since a broker was last registered in which it is asked all the same whether it "
+        "time since a broker was last registered in which it is asked all the same whether it "
         "serves a topic; one that then does not answer is asked until it does, or is said to be gone",
         kinds.AGE,
     )
@@ -118,7 +119,7 @@ class OffloadSettings:
     task_bytes: int = setting(256 * MIB, "work packed into one task", kinds.SIZE.upto(1024 * GIB))
     claim_ttl_s: float = setting(
         600.0,
-        "seconds a claim on a ledger lives without renewal",
+        "how long a claim on a ledger lives without renewal",
         kinds.DURATION.upto(7 * DAY, "a run that died holds its ledgers so long"),
     )
 
@@ -200,7 +201,7 @@ class AutoSettings:
     )
     tick_budget_s: float = setting(
         35.0,
-        "seconds of one tick; what is left is looked at by the next. Dagster ends one at 60",
+        "length of one tick; what is left is looked at by the next. Dagster ends one after 1 min",
         kinds.DURATION.upto(kinds.MINUTE, "Dagster ends a tick after a minute"),
     )
     batch_ledgers_max: int = setting(
@@ -216,12 +217,12 @@ class AutoSettings:
     )
     retry_first_s: float = setting(
         60.0,
-        "seconds until a ledger that a run did not bring further is taken up again, doubled "
+        "time until a ledger that a run did not bring further is taken up again, doubled "
         "with each run",
         kinds.DURATION.upto(30 * DAY),
     )
     retry_max_s: float = setting(
-        3600.0, "most seconds until it is taken up again", kinds.DURATION.upto(365 * DAY)
+        3600.0, "most time until it is taken up again", kinds.DURATION.upto(365 * DAY)
     )
     discover_every_s: float = setting(
         900.0, "time between two counts of the backlog", kinds.DURATION.upto(30 * DAY)
@@ -236,7 +237,7 @@ class AutoSettings:
     )
     retire_after_s: float = setting(
         7 * 24 * 3600.0,
-        "seconds after its release for which a ledger keeps its partition",
+        "time after its release for which a ledger keeps its partition",
         kinds.AGE,
     )
     webhook_url: str = setting(
@@ -253,12 +254,12 @@ class ObjectiveSettings:
     )
     copy_lag_age_s_max: float = setting(
         0.0,
-        "seconds since the oldest ledger in copy lag was closed; 0 is no objective",
+        "time since the oldest ledger in copy lag was closed; 0 is no objective",
         kinds.AGE_OR_0,
     )
     delete_lag_age_s_max: float = setting(
         0.0,
-        "seconds for which the oldest bookie copy is overdue for release; 0 is no objective",
+        "time for which the oldest bookie copy is overdue for release; 0 is no objective",
         kinds.AGE_OR_0,
     )
     stuck_max: int = setting(
@@ -269,7 +270,7 @@ class ObjectiveSettings:
     )
     fresh_s: float = setting(
         2 * 3600.0,
-        "seconds without a new tiering_backlog after which Dagster calls it stale",
+        "time without a new tiering_backlog after which Dagster calls it stale",
         kinds.DURATION.upto(kinds.TEN_YEARS, "Dagster looks that often", least=60),
     )
 
@@ -319,9 +320,9 @@ class MetricsSettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All sections. `instance` names the records' prefix; empty means BookKeeper's INSTANCEID."""
+    """All sections. Each is checked when it is made, so that nothing is left to check here."""
 
     metadata: MetadataSettings = field(default_factory=MetadataSettings)
     bookies: BookieSettings = field(default_factory=BookieSettings)

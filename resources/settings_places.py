@@ -1,10 +1,10 @@
 """Where settings lie: names of variables, the settings file, and credentials in files of their own.
 
 Owns: the settings file is --config, else TIERKEEPER_CONFIG, else ./tierkeeper.toml where that
-exists. A credential may lie in a file of its own, named by its variable with _FILE behind it, as
-containers mount secrets; the variable itself beats it, for that is how local Spark workers inherit
-what was read. Workers read their credentials here and no other setting, so that their image needs
-no library for it. No message quotes a file.
+exists. A credential may lie in a file of its own, named by its variable with _FILE behind it. The
+variable itself beats it, for that is how local Spark workers inherit what was read. Workers read
+their credentials here and no other setting, so that their image needs no library for it. No
+message quotes a file.
 """
 
 from __future__ import annotations

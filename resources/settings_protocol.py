@@ -95,12 +95,12 @@ class ReleaseSettings:
     )
     withdrawal_window_s: float = setting(
         0.0,
-        "seconds a ledger is shown as due before it may go, so that people can hold it",
+        "time for which a ledger is shown as due before it may go, so that people can hold it",
         kinds.AGE_OR_0,
     )
     plan_valid_s: float = setting(
         24 * 3600.0,
-        "seconds for which a written plan may be executed",
+        "time for which a written plan may be executed",
         kinds.DURATION.upto(30 * DAY, "a plan approves what was so when it was made"),
     )
     check_to_delete_max_s: float = setting(
@@ -116,7 +116,7 @@ class ReleaseSettings:
     )
     records_kept_s: float = setting(
         30 * 24 * 3600.0,
-        "seconds that records stay after the newest of a ledger that is gone, objects and all",
+        "time for which records stay after the newest of a ledger that is gone, objects and all",
         kinds.AGE,
     )
     reread_without_key: bool = setting(
@@ -141,6 +141,6 @@ class EvidenceSettings:
     )
     canary_age_max_s: float = setting(
         7 * 24 * 3600.0,
-        "seconds for which a namespace's canary proves that its brokers read our objects",
+        "time for which a namespace's canary proves that its brokers read our objects",
         kinds.DURATION.upto(365 * DAY, "brokers and buckets are configured anew"),
     )

@@ -2,7 +2,7 @@
 
 Owns: pydantic-settings reads and merges the sources, and every problem is found at once. A name
 nobody knows is an error with the nearest known one, for a setting that is silently ignored is worse
-than none. Each value travels with its origin, in a box that no repr opens; the value of a secret,
+than none. Each value travels with its origin, in a box that no repr opens. The value of a secret,
 and of a name we do not know, appears nowhere.
 """
 
