@@ -424,7 +424,7 @@ def test_a_periodic_run_is_asked_for_once_a_period(site, name, job):
     site.instance.delete_run(run.run_id)
     replace_run(site, job, SUCCESS)
     assert "s ago, the next at" in site.tick(name).skip_message
-    site.set(discover_every_s=0, scrub_every_s=0)
+    site.set(discover_every_s=1e-6, scrub_every_s=1e-6)
     assert len(site.tick(name).run_requests) == 1
 
 
