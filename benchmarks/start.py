@@ -76,12 +76,9 @@ _batch_definition()
 """
 WORKER = """
 import pyarrow, pyspark.worker
-import importlib, importlib.util
-import tiering_assets.spark.worker_main, tiering_assets.spark.bootstrap
-room = "resources"  # older trees import it by its folder's name alone
-if importlib.util.find_spec(f"tiering_assets.{room}") is not None:
-    room = f"tiering_assets.{room}"
-importlib.import_module(f"{room}.settings_sources")
+import tiering_assets.spark.bootstrap
+from tiering_assets.spark.worker_main import Settings, plain_settings, worker_settings
+worker_settings(plain_settings(Settings()))
 import tiering_assets.tasks.copy, tiering_assets.tasks.read_back
 """
 

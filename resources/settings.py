@@ -1,41 +1,55 @@
 """Every setting with its unit, default and reason. Pure values; settings_sources.py reads them in.
 
 The name of a setting is `section.field`; in the environment it is TIERKEEPER_SECTION_FIELD, in a
-TOML file it is `field` under `[section]`. A field's `help` metadata is what `config show` and
+TOML file it is `field` under `[section]`. A field's help is what `config show` and
 docs/settings.md print; `secret` fields are masked everywhere.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import dataclasses
+from dataclasses import field, fields
 
-from tiering_assets.resources.settings_protocol import MIB as MIB
+from pydantic.dataclasses import dataclass
+
+from tiering_assets.resources import settings_kinds as kinds
+from tiering_assets.resources.settings_engines import DagsterSettings as DagsterSettings
+from tiering_assets.resources.settings_engines import SparkSettings as SparkSettings
+from tiering_assets.resources.settings_kinds import CONFIG, DAY, GIB, MIB, setting
 from tiering_assets.resources.settings_protocol import DisturbSettings as DisturbSettings
 from tiering_assets.resources.settings_protocol import EvidenceSettings as EvidenceSettings
 from tiering_assets.resources.settings_protocol import PublishSettings as PublishSettings
 from tiering_assets.resources.settings_protocol import ReleaseSettings as ReleaseSettings
-from tiering_assets.resources.settings_protocol import setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class MetadataSettings:
     store: str = setting(
         "zk:127.0.0.1:2181",
         "store of Pulsar's metadata, its configuration and BookKeeper's metadata, "
         "zk:host:port[,host:port][/chroot]; others are refused",
+        kinds.ZOOKEEPER,
     )
     ledgers_root: str = setting("/ledgers", "root of BookKeeper's metadata")
-    session_timeout_s: float = setting(10.0, "ZooKeeper session timeout in seconds")
-    connect_timeout_s: float = setting(10.0, "seconds to wait for the first connection")
+    session_timeout_s: float = setting(10.0, "ZooKeeper session timeout", kinds.TIMEOUT)
+    connect_timeout_s: float = setting(10.0, "wait for the first connection", kinds.TIMEOUT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class BookieSettings:
-    connect_timeout_s: float = setting(5.0, "seconds to wait for a TCP connection to a bookie")
-    request_timeout_s: float = setting(15.0, "seconds to wait for one answer of a bookie")
-    batch_bytes_max: int = setting(4 * MIB, "largest batch asked of a bookie; it caps at 5 MiB")
-    batches_in_flight: int = setting(2, "batches asked ahead: the second buffer")
-    window: int = setting(200, "single reads in flight where batch reads cannot be used")
+    connect_timeout_s: float = setting(5.0, "wait for a TCP connection to a bookie", kinds.TIMEOUT)
+    request_timeout_s: float = setting(15.0, "wait for one answer of a bookie", kinds.TIMEOUT)
+    batch_bytes_max: int = setting(
+        4 * MIB,
+        "largest batch asked of a bookie; it caps at 5 MiB",
+        kinds.SIZE.upto(5 * MIB, "bookies refuse larger frames"),
+    )
+    batches_in_flight: int = setting(
+        2, "batches asked ahead: the second buffer", kinds.COUNT.upto(64, "each is a buffer")
+    )
+    window: int = setting(
+        200, "single reads in flight where batch reads cannot be used", kinds.COUNT.upto(100_000)
+    )
     password: str = setting("", "ledger password (broker's managedLedgerPassword)", secret=True)
     address_map: str = setting(
         "",
@@ -44,30 +58,39 @@ class BookieSettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class StoreSettings:
-    endpoint: str = setting("", "S3 endpoint URL; empty means the provider's own")
+    endpoint: str = setting(
+        "", "S3 endpoint URL; empty means the provider's own", kinds.URL_OR_NONE
+    )
     region: str = setting("us-east-1", "region; must equal the broker's")
     bucket: str = setting("", "bucket; must equal the broker's")
     access_key: str = setting(
         "", "access key; empty means the default credential chain", secret=True
     )
     secret_key: str = setting("", "secret key", secret=True)
-    connect_timeout_s: float = setting(5.0, "seconds to wait for a connection")
-    read_timeout_s: float = setting(20.0, "seconds to wait for an answer, or its next bytes")
-    attempts_max: int = setting(5, "tries of one request, the first included")
-    connections_max: int = setting(16, "size of the connection pool of one process")
+    connect_timeout_s: float = setting(5.0, "wait for a connection", kinds.TIMEOUT)
+    read_timeout_s: float = setting(20.0, "wait for an answer, or its next bytes", kinds.TIMEOUT)
+    attempts_max: int = setting(
+        5, "tries of one request, the first included", kinds.COUNT.upto(100)
+    )
+    connections_max: int = setting(
+        16, "size of the connection pool of one process", kinds.COUNT.upto(10_000)
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class BrokerSettings:
-    admin_url: str = setting("http://127.0.0.1:8080", "base URL of the broker's admin API")
+    admin_url: str = setting(
+        "http://127.0.0.1:8080", "base URL of the broker's admin API", kinds.URL
+    )
     token: str = setting("", "bearer token for the admin API", secret=True)
-    timeout_s: float = setting(30.0, "seconds to wait for an admin answer")
+    timeout_s: float = setting(30.0, "wait for an admin answer", kinds.TIMEOUT)
     memory_s: float = setting(
         7 * 86400.0,
-        "seconds since a broker was last registered in which it is asked all the same whether it "
+        "time since a broker was last registered in which it is asked all the same whether it "
         "serves a topic; one that then does not answer is asked until it does, or is said to be gone",
+        kinds.AGE,
     )
     ask_each: bool = setting(
         True,
@@ -76,18 +99,32 @@ class BrokerSettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class OffloadSettings:
     driver: str = setting("aws-s3", "offload driver name the brokers are configured with")
     block_bytes: int = setting(
-        64 * MIB, "block size; 5 MiB at least (S3 part minimum); equals the broker's for same bytes"
+        64 * MIB,
+        "block size; 5 MiB at least (S3 part minimum); equals the broker's for same bytes",
+        kinds.SIZE.upto(
+            2 * GIB - 1,
+            "S3 refuses smaller parts, and the format has 31 bits for a length",
+            least=5 * MIB,
+        ),
     )
-    read_range_bytes: int = setting(8 * MIB, "bytes per ranged GET when reading back")
-    task_bytes: int = setting(256 * MIB, "work packed into one task")
-    claim_ttl_s: float = setting(600.0, "seconds a claim on a ledger lives without renewal")
+    read_range_bytes: int = setting(
+        8 * MIB,
+        "bytes per ranged GET when reading back",
+        kinds.SIZE.upto(GIB, "it is held in memory"),
+    )
+    task_bytes: int = setting(256 * MIB, "work packed into one task", kinds.SIZE.upto(1024 * GIB))
+    claim_ttl_s: float = setting(
+        600.0,
+        "how long a claim on a ledger lives without renewal",
+        kinds.DURATION.upto(7 * DAY, "a run that died holds its ledgers so long"),
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class SignSettings:
     private_key_file: str = setting(
         "", "PEM file with the Ed25519 key that signs certificates; only where ledgers are verified"
@@ -99,7 +136,7 @@ class SignSettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class VerifySettings:
     second_replica: str = setting(
         "off",
@@ -108,7 +145,7 @@ class VerifySettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class QualitySettings:
     suites: str = setting(
         "",
@@ -117,21 +154,27 @@ class QualitySettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class ScrubSettings:
-    requests_max: int = setting(20_000, "requests to the store that one scrub run may make")
+    requests_max: int = setting(
+        20_000, "requests to the store that one scrub run may make", kinds.COUNT.upto(kinds.MANY)
+    )
     bytes_max: int = setting(
-        64 * 1024 * MIB, "bytes of data objects that one scrub run may read; one block at least"
+        64 * 1024 * MIB,
+        "bytes of data objects that one scrub run may read; one block at least",
+        kinds.PAYLOAD,
     )
     shallow_every_s: float = setting(
-        24 * 3600.0, "seconds between two looks at both objects of a published or released ledger"
+        24 * 3600.0,
+        "time between two looks at both objects of a published or released ledger",
+        kinds.AGE,
     )
     deep_every_s: float = setting(
-        30 * 24 * 3600.0, "seconds between two readings of every byte of such a ledger"
+        30 * 24 * 3600.0, "time between two readings of every byte of such a ledger", kinds.AGE
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class PolicySettings:
     file: str = setting(
         "", "TOML file with our own policies; empty means ./tiering.toml where that exists"
@@ -148,155 +191,138 @@ class PolicySettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class AutoSettings:
     enabled: bool = setting(
         False, "whether the sensors ask for runs; `tierkeeper auto on` and `auto off` write it"
     )
-    interval_s: float = setting(30.0, "seconds between two ticks of a sensor")
-    tick_budget_s: float = setting(
-        35.0, "seconds of one tick; what is left is looked at by the next. Dagster ends one at 60"
+    interval_s: float = setting(
+        30.0, "time between two ticks of a sensor", kinds.DURATION.upto(DAY)
     )
-    batch_ledgers_max: int = setting(100, "ledgers of one run")
+    tick_budget_s: float = setting(
+        35.0,
+        "length of one tick; what is left is looked at by the next. Dagster ends one after 1 min",
+        kinds.DURATION.upto(kinds.MINUTE, "Dagster ends a tick after a minute"),
+    )
+    batch_ledgers_max: int = setting(
+        100, "ledgers of one run", kinds.COUNT.upto(100_000, "a run's configuration lists them")
+    )
     batch_bytes_max: int = setting(
-        16 * 1024 * MIB, "bytes of the ledgers of one run; one ledger at least"
+        16 * 1024 * MIB, "bytes of the ledgers of one run; one ledger at least", kinds.PAYLOAD
     )
     runs_unfinished_max: int = setting(
-        10, "runs of one job, queued or started, at which its sensor waits"
+        10,
+        "runs of one job, queued or started, at which its sensor waits",
+        kinds.COUNT.upto(10_000),
     )
     retry_first_s: float = setting(
         60.0,
-        "seconds until a ledger that a run did not bring further is taken up again, doubled "
+        "time until a ledger that a run did not bring further is taken up again, doubled "
         "with each run",
+        kinds.DURATION.upto(30 * DAY),
     )
-    retry_max_s: float = setting(3600.0, "most seconds until it is taken up again")
-    discover_every_s: float = setting(900.0, "seconds between two counts of the backlog")
-    scrub_every_s: float = setting(3600.0, "seconds between two scrub runs")
+    retry_max_s: float = setting(
+        3600.0, "most time until it is taken up again", kinds.DURATION.upto(365 * DAY)
+    )
+    discover_every_s: float = setting(
+        900.0, "time between two counts of the backlog", kinds.DURATION.upto(30 * DAY)
+    )
+    scrub_every_s: float = setting(
+        3600.0, "time between two scrub runs", kinds.DURATION.upto(365 * DAY)
+    )
     open_after_s: float = setting(
-        5 * 3600.0, "an open ledger older than this is reported as stuck; brokers roll over at 4 h"
+        5 * 3600.0,
+        "an open ledger older than this is reported as stuck; brokers roll over at 4 h",
+        kinds.AGE,
     )
     retire_after_s: float = setting(
-        7 * 24 * 3600.0, "seconds after its release for which a ledger keeps its partition"
+        7 * 24 * 3600.0,
+        "time after its release for which a ledger keeps its partition",
+        kinds.AGE,
     )
     webhook_url: str = setting(
         "", "URL that failed runs and stuck ledgers are posted to as JSON", secret=True
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class ObjectiveSettings:
     copy_lag_bytes_max: int = setting(
-        0, "bytes of all topics that policy wants tiered and that are not; 0 is no objective"
+        0,
+        "bytes of all topics that policy wants tiered and that are not; 0 is no objective",
+        kinds.PAYLOAD_OR_0,
     )
     copy_lag_age_s_max: float = setting(
-        0.0, "seconds since the oldest ledger in copy lag was closed; 0 is no objective"
+        0.0,
+        "time since the oldest ledger in copy lag was closed; 0 is no objective",
+        kinds.AGE_OR_0,
     )
     delete_lag_age_s_max: float = setting(
-        0.0, "seconds for which the oldest bookie copy is overdue for release; 0 is no objective"
+        0.0,
+        "time for which the oldest bookie copy is overdue for release; 0 is no objective",
+        kinds.AGE_OR_0,
     )
     stuck_max: int = setting(
-        0, "ledgers that wait for a person (docs/metrics.md); 0 is no objective"
+        0, "ledgers that wait for a person (docs/metrics.md); 0 is no objective", kinds.COUNT_OR_0
     )
-    warn_at: float = setting(0.8, "share of an objective from which on it is a warning")
+    warn_at: float = setting(
+        0.8, "share of an objective from which on it is a warning", kinds.NUMBER.upto(1)
+    )
     fresh_s: float = setting(
-        2 * 3600.0, "seconds without a new tiering_backlog after which Dagster calls it stale"
+        2 * 3600.0,
+        "time without a new tiering_backlog after which Dagster calls it stale",
+        kinds.DURATION.upto(kinds.TEN_YEARS, "Dagster looks that often", least=60),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class BudgetSettings:
     upload_bytes_per_s: int = setting(
-        0, "bytes per second sent to the store, in any 10 s; 0 is no bound (docs/budgets.md)"
+        0,
+        "bytes per second sent to the store, in any 10 s; 0 is no bound (docs/budgets.md)",
+        kinds.RATE_OR_0,
     )
     bookie_read_bytes_per_s: int = setting(
-        0, "bytes per second read from bookies, in any 10 s; 0 is no bound"
+        0, "bytes per second read from bookies, in any 10 s; 0 is no bound", kinds.RATE_OR_0
     )
     store_requests_per_s: int = setting(
-        0, "requests per second to the store, in any 10 s; 0 is no bound"
+        0, "requests per second to the store, in any 10 s; 0 is no bound", kinds.REQUESTS_OR_0
     )
-    topic_upload_bytes_per_s: int = setting(0, "the same bound of uploads for each topic")
+    topic_upload_bytes_per_s: int = setting(
+        0, "the same bound of uploads for each topic", kinds.RATE_OR_0
+    )
     topic_bookie_read_bytes_per_s: int = setting(
-        0, "the same bound of reads from bookies for each topic"
+        0, "the same bound of reads from bookies for each topic", kinds.RATE_OR_0
     )
-    topic_store_requests_per_s: int = setting(0, "the same bound of requests for each topic")
+    topic_store_requests_per_s: int = setting(
+        0, "the same bound of requests for each topic", kinds.REQUESTS_OR_0
+    )
     runs_max: int = setting(
         5,
         "runs, ticks of sensors and commands at once, between which budgets are split; one more "
         "than Dagster's max_concurrent_runs at least",
+        kinds.COUNT.upto(10_000),
     )
     bookie_answer_bytes_max: int = setting(
         5_253_120,
         "largest answer of a bookie (its nettyMaxFrameSizeBytes); taken from the budget for each "
         "read until its answer is there, larger ones are refused under a budget",
+        kinds.SIZE.upto(GIB),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class MetricsSettings:
     topics_max: int = setting(
         0,
         "topics with figures of their own in `tierkeeper metrics`, those with most lag; 0 is none",
+        kinds.COUNT.upto(1_000_000, "each topic is a time series", zero=True),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkSettings:
-    master: str = setting(
-        "local[2,4]",
-        "Spark master: local[cores,failures], spark://host:port or sc://host:port (docs/spark.md)",
-    )
-    code: str = setting(
-        "installed", "where workers have our code from: installed (their image) or ship (a zip)"
-    )
-    archive: str = setting(
-        "",
-        "tar.gz or zip of Python packages that is sent to workers whose image lacks them; empty "
-        "is none",
-    )
-    cores: int = setting(
-        2, "tasks at once on a remote master: what we take of spark://, what sc:// has"
-    )
-    python: str = setting(
-        "",
-        "Python of the workers of spark://; empty is python3 on their PATH. A server of sc:// has "
-        "a setting of its own",
-    )
-    executor_memory: str = setting("1g", "heap of an executor of spark://; payload is outside it")
-    start_timeout_s: float = setting(
-        120.0, "wait this long for the first executor of spark://, which may stand in a queue"
-    )
-    driver_host: str = setting(
-        "", "address where workers of spark:// reach this process; empty is Spark's choice"
-    )
-    driver_memory: str = setting("1g", "heap of the driver JVM; payload never passes through it")
-    app_name: str = setting("tierkeeper", "application name")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DagsterSettings:
-    cluster: str = setting(
-        "pulsar", "name in asset keys and in the partition set: letters, digits and underscores"
-    )
-    first_of_instance: bool = setting(
-        True,
-        "false where the Dagster instance already has another cluster: sensors and pools carry the "
-        "cluster's name then",
-    )
-    runner: str = setting("spark", "where blocks are copied and read back: spark or local")
-    partitions_max: int = setting(
-        5000, "live ledger partitions; ledgers beyond it are counted in the backlog only"
-    )
-    owner: str = setting(
-        "", "owner of every asset in the UI: team:NAME or an e-mail address; empty means none"
-    )
-    docs_url: str = setting(
-        "", "where docs/ is served, for the links in the UI; empty means its place in the checkout"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All sections. `instance` names the records' prefix; empty means BookKeeper's INSTANCEID."""
+    """All sections. Each is checked when it is made, so that nothing is left to check here."""
 
     metadata: MetadataSettings = field(default_factory=MetadataSettings)
     bookies: BookieSettings = field(default_factory=BookieSettings)
@@ -321,3 +347,8 @@ class Settings:
 
 
 SECTIONS = tuple(f.name for f in fields(Settings))
+KNOWN = {
+    name: kind
+    for one in fields(Settings)
+    for name, kind in kinds.told_by_name(one.name, one.default_factory).items()
+}

@@ -16,19 +16,15 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from tiering_assets.resources.errors import SettingsError
-from tiering_assets.resources.settings_sources import (
-    CONFIG_VARIABLE,
+from tiering_assets.resources.settings_places import (
     DEFAULT_FILE,
-    ENV_PREFIX,
-    load_settings,
+    settings_path,
+    variable_of,
+    why_unreadable,
 )
+from tiering_assets.resources.settings_sources import load_settings
 
 _NEW_FILE_MODE = 0o600  # it may hold secrets one day
-
-
-def settings_path(environ: Mapping[str, str], file: Path | None) -> Path:
-    """The file that is read: --config, else TIERKEEPER_CONFIG, else ./tierkeeper.toml."""
-    return file or Path(environ.get(CONFIG_VARIABLE) or DEFAULT_FILE)
 
 
 def write_switch(
@@ -40,15 +36,13 @@ def write_switch(
         SettingsError: the environment sets it, or the file is no settings file or cannot be
             written.
     """
-    variable = ENV_PREFIX + name.replace(".", "_").upper()
+    variable = variable_of(name)
     if variable in environ:
         raise SettingsError(
             f"{name} is set by {variable}={environ[variable]}, which beats the file: change it there"
         )
-    path = settings_path(environ, file)
-    load_settings(
-        environ=environ, file=path if path.exists() else None
-    )  # wrong before: say so first
+    path = settings_path(environ, file) or Path(DEFAULT_FILE)
+    load_settings(environ=environ, file=path if path.exists() else None)  # wrong before: say so
     section, _dot, field = name.partition(".")
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -58,11 +52,11 @@ def write_switch(
             return path
         table[field] = value
         _replace(path, tomlkit.dumps(document))
-    except (TOMLKitError, UnicodeDecodeError) as error:
-        raise SettingsError(f"settings file {path}: {error}") from None
-    except OSError as error:
-        raise SettingsError(f"settings file {path}: {error.strerror}") from error
-    return path
+    except (TOMLKitError, OSError) as error:
+        why = why_unreadable(error)
+    else:
+        return path
+    raise SettingsError(f"settings file {path}: {why}")
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,48 +1,74 @@
 """Where settings come from: flags over environment over TOML file over default, with each origin.
 
-Owns: the only reading of TIERKEEPER_* variables and of the settings file. A name nobody knows is an
-error with the nearest known one, for a setting that is silently ignored is worse than none. An
-error names setting, origin, value and what was expected; the value of a secret, and of a name we do
-not know, appears nowhere.
-
-The file is --config, else TIERKEEPER_CONFIG, else ./tierkeeper.toml where that exists. A credential
-may also lie in a file of its own, named by its variable with _FILE behind it, as containers mount
-secrets; the variable itself beats it, for that is how local Spark workers inherit what was read.
+Owns: pydantic-settings reads and merges the sources, and every problem is found at once. A name
+nobody knows is an error with the nearest known one, for a setting that is silently ignored is worse
+than none. Each value travels with its origin, in a box that no repr opens. The value of a secret,
+and of a name we do not know, appears nowhere.
 """
 
 from __future__ import annotations
 
 import difflib
-import math
+import operator
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError, create_model
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from tiering_assets.resources.bookkeeper.address_map import AddressMap
 from tiering_assets.resources.errors import SettingsError
-from tiering_assets.resources.settings import SECTIONS, Settings, StoreSettings
-from tiering_assets.resources.settings_bounds import BOUNDS
+from tiering_assets.resources.settings import KNOWN, SECTIONS, Settings, StoreSettings
+from tiering_assets.resources.settings_kinds import Given
+from tiering_assets.resources.settings_places import (
+    CONFIG_VARIABLE,
+    DEFAULT_FILE,
+    ENV_PREFIX,
+    FILE_SUFFIX,
+    mounted,
+    settings_path,
+    variable_of,
+    why_unreadable,
+)
 
-ENV_PREFIX = "TIERKEEPER_"
-CONFIG_VARIABLE = "TIERKEEPER_CONFIG"
-# Not settings: which file to read, and where fault tests end the process (ground/effects.py).
-_OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TIERKEEPER_CRASH_AT"})
-DEFAULT_FILE = "tierkeeper.toml"
 DEFAULT_ORIGIN = "default"
-FILE_SUFFIX = "_FILE"
-MASK = "***"
+# Not settings: which file to read, and where fault tests end the process (ground/effects.py).
+_OTHER_VARIABLES = {CONFIG_VARIABLE, "TIERKEEPER_CRASH_AT"}
+_VARIABLES = {variable_of(name): name for name in KNOWN}
+_MOUNTS = {variable_of(name) + FILE_SUFFIX: name for name, one in KNOWN.items() if one.secret}
+_SOURCES: ContextVar[tuple[PydanticBaseSettingsSource, ...]] = ContextVar("settings_sources")
 
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-_EXPECTED = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-}
+
+class _Sections(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        hide_input_in_errors=True,
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *_usual: Any, **_more: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return _SOURCES.get()
+
+
+_CLASSES: Any = {one.name: one.default_factory for one in fields(Settings)}
+_FIELDS: Any = {name: (kind, Field(default_factory=kind)) for name, kind in _CLASSES.items()}
+_SECTIONS: Any = create_model("_SECTIONS", __base__=_Sections, **_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +90,46 @@ class SettingRow:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    name: str
-    field: Field[Any]
+def read_settings(
+    flags: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> tuple[LoadedSettings | None, list[str]]:
+    """Read all sources; the settings, or a line for each problem.
 
-    @property
-    def variable(self) -> str:
-        return ENV_PREFIX + self.name.replace(".", "_").upper()
-
-    @property
-    def secret(self) -> bool:
-        return bool(self.field.metadata["secret"])
-
-    @property
-    def type(self) -> str:
-        return str(self.field.type)
-
-
-def _known_settings() -> dict[str, _Known]:
-    plain = Settings()
-    return {
-        f"{section}.{field.name}": _Known(f"{section}.{field.name}", field)
-        for section in SECTIONS
-        for field in fields(getattr(plain, section))
+    `flags` are by `section.field`; `file` is --config.
+    """
+    environ = os.environ if environ is None else environ
+    path = settings_path(environ, file)
+    problems: list[str] = [*_unknown_variables(environ)]
+    variables = EnvSettingsSource(_SECTIONS)
+    variables.env_vars = {k.lower(): v for k, v in environ.items() if k in _VARIABLES}
+    layers = [
+        _boxed(_nested(flags or {}), lambda _: "flag"),
+        _boxed(variables(), lambda name: f"environment {variable_of(name)}"),
+        _boxed(_nested(_mounts(environ, problems)), lambda name: _mount_origin(name, environ)),
+        _boxed(_table(path, problems), lambda _: f"file {path}"),
+    ]
+    before = _SOURCES.set(tuple(InitSettingsSource(_SECTIONS, layer) for layer in layers))
+    given = {
+        f"{section}.{key}": one
+        for layer in reversed(layers)
+        for section, table in layer.items()
+        if section in SECTIONS
+        for key, one in table.items()
     }
-
-
-_KNOWN = _known_settings()
-_VARIABLES = {known.variable: known for known in _KNOWN.values()}
-_FILE_VARIABLES = {known.variable + FILE_SUFFIX: known for known in _KNOWN.values() if known.secret}
+    found: Any = None
+    try:
+        found = _SECTIONS()
+    except ValidationError as error:
+        problems += [_told(one) for one in error.errors(include_url=False)]
+    finally:
+        _SOURCES.reset(before)
+    problems += _broken_together(given)
+    if problems:
+        return None, problems
+    origins = dict.fromkeys(KNOWN, DEFAULT_ORIGIN) | {n: one.origin for n, one in given.items()}
+    return LoadedSettings(Settings(**{n: getattr(found, n) for n in SECTIONS}), origins), []
 
 
 def load_settings(
@@ -101,32 +137,15 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
 ) -> LoadedSettings:
-    """Read all sources and check the result. `flags` are by `section.field`; `file` is --config.
+    """Read all sources and check the result.
 
     Raises:
-        SettingsError: an unknown name, a value of another type, or one that breaks a rule.
+        SettingsError: an unknown name, a value of another kind, or one that breaks a rule.
     """
-    environ = os.environ if environ is None else environ
-    values: dict[str, Any] = {}
-    origins = dict.fromkeys(_KNOWN, DEFAULT_ORIGIN)
-    path = _file_path(environ, file)
-    layers = [] if path is None else [_from_file(path)]
-    layers += [_from_environment(environ), _from_flags(flags or {})]
-    for layer in layers:
-        for known, raw, origin in layer:
-            values[known.name] = _converted(known, raw, origin)
-            origins[known.name] = origin
-    settings = Settings()
-    for section in SECTIONS:
-        changes = {
-            name.partition(".")[2]: value
-            for name, value in values.items()
-            if name.startswith(f"{section}.")
-        }
-        changed: Any = replace(getattr(settings, section), **changes)
-        settings = replace(settings, **{section: changed})
-    loaded = LoadedSettings(settings, origins)
-    _check(loaded)
+    loaded, problems = read_settings(flags, environ, file)
+    if loaded is None:
+        more = f" ({len(problems)} problems: see `tierkeeper config check`)" if problems[1:] else ""
+        raise SettingsError(problems[0] + more)
     return loaded
 
 
@@ -135,7 +154,7 @@ def require_store(settings: Settings) -> StoreSettings:
     if not settings.store.bucket:
         raise SettingsError(
             "store.bucket is not set: name the bucket the brokers offload to "
-            f"({_KNOWN['store.bucket'].variable}, or bucket under [store] in {DEFAULT_FILE})"
+            f"({variable_of('store.bucket')}, or bucket under [store] in {DEFAULT_FILE})"
         )
     return settings.store
 
@@ -144,184 +163,97 @@ def describe(loaded: LoadedSettings) -> tuple[SettingRow, ...]:
     """Every setting in the order of settings.py."""
     return tuple(
         SettingRow(
-            name=known.name,
-            value=_shown(known, _value(loaded.settings, known)),
-            origin=loaded.origins[known.name],
-            default=_shown(known, known.field.default),
-            help=known.field.metadata["help"],
+            name=name,
+            value=one.shown(operator.attrgetter(name)(loaded.settings)),
+            origin=loaded.origins[name],
+            default=one.shown(one.default),
+            help=one.help,
         )
-        for known in _KNOWN.values()
+        for name, one in KNOWN.items()
     )
 
 
-_Raw = tuple[_Known, object, str]
-
-
-def _file_path(environ: Mapping[str, str], file: Path | None) -> Path | None:
-    if file is not None:
-        return file
-    if environ.get(CONFIG_VARIABLE):
-        return Path(environ[CONFIG_VARIABLE])
-    default = Path(DEFAULT_FILE)
-    return default if default.is_file() else None
-
-
-def _from_file(path: Path) -> list[_Raw]:
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"settings file {path}: {error.strerror}") from error
-    except UnicodeDecodeError:  # its text would quote the file's bytes
-        raise SettingsError(f"settings file {path}: not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        place = str(error).rpartition("(")[2].rstrip(")")  # the rest may quote the file
-        raise SettingsError(f"settings file {path}: not TOML ({place})") from None
-    found: list[_Raw] = []
-    for section, table in tables.items():
-        if section not in SECTIONS:
-            raise _unknown(f"section [{section}]", path, section, SECTIONS)
-        if not isinstance(table, dict):
-            raise SettingsError(f"settings file {path}: {section} must be a table: [{section}]")
-        for field, raw in table.items():
-            name = f"{section}.{field}"
-            if name not in _KNOWN:
-                raise _unknown(f"setting {name}", path, name, _KNOWN)
-            found.append((_KNOWN[name], raw, f"file {path}"))
+def _nested(values: Mapping[str, object]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        section, _, key = name.partition(".")
+        found.setdefault(section, {})[key] = value
     return found
 
 
-def _from_environment(environ: Mapping[str, str]) -> list[_Raw]:
-    found: list[_Raw] = []
-    for variable, raw in environ.items():
-        if not variable.startswith(ENV_PREFIX) or variable in _OTHER_VARIABLES:
-            continue
-        if variable in _VARIABLES:
-            found.append((_VARIABLES[variable], raw, f"environment {variable}"))
-        elif variable in _FILE_VARIABLES:
-            known = _FILE_VARIABLES[variable]
-            if known.variable not in environ:
-                found.append((known, _mounted(variable, raw), f"file {raw} ({variable})"))
-        else:
-            names = (*_VARIABLES, *_FILE_VARIABLES, CONFIG_VARIABLE)
-            raise _unknown(f"variable {variable}", "the environment", variable, names)
+def _boxed(found: dict[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
+    """What a source has, each value with where it is."""
+    return {
+        section: {key: Given(one, origin(f"{section}.{key}")) for key, one in table.items()}
+        if section in SECTIONS
+        else Given(table, origin(section))
+        for section, table in found.items()
+    }
+
+
+def _mounts(environ: Mapping[str, str], problems: list[str]) -> dict[str, str]:
+    """By setting, credentials in files of their own, but where the variable itself is set."""
+    found = {}
+    for variable, name in _MOUNTS.items():
+        if variable in environ and variable_of(name) not in environ:
+            try:
+                found[name] = mounted(variable, environ[variable])
+            except SettingsError as error:
+                problems.append(str(error))
     return found
 
 
-def _mounted(variable: str, path: str) -> str:
-    """The credential that lies in a file; line ends at its end are the editor's."""
+def _mount_origin(name: str, environ: Mapping[str, str]) -> str:
+    variable = variable_of(name) + FILE_SUFFIX
+    return f"file {environ[variable]} ({variable})"
+
+
+def _table(path: Path | None, problems: list[str]) -> dict[str, Any]:
+    if path is None:
+        return {}
     try:
-        text = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise SettingsError(f"{variable}: {path}: {error.strerror}") from error
-    except UnicodeDecodeError:  # its text would quote the file's bytes
-        raise SettingsError(f"{variable}: {path}: not UTF-8") from None
-    if not text:
-        raise SettingsError(f"{variable}: {path} is empty: is the secret mounted?")
-    return text
+        path.open("rb").close()  # the library passes over a file that is not there
+        found = TomlConfigSettingsSource(_SECTIONS, toml_file=path)()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(f"settings file {path}: {why_unreadable(error)}")
+        return {}
+    plain = [name for name, table in found.items() if name in SECTIONS and type(table) is not dict]
+    problems += [f"{name} (file {path}): must be a table: [{name}]" for name in plain]
+    return {name: table for name, table in found.items() if name not in plain}
 
 
-def _from_flags(flags: Mapping[str, str]) -> list[_Raw]:
-    for name in flags:
-        if name not in _KNOWN:
-            raise _unknown(f"setting {name}", "a flag", name, _KNOWN)
-    return [(_KNOWN[name], raw, "flag") for name, raw in flags.items()]
+def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    known = (*_VARIABLES, *_MOUNTS, CONFIG_VARIABLE)
+    for variable in environ:
+        if variable.startswith(ENV_PREFIX) and variable not in {*known, *_OTHER_VARIABLES}:
+            yield _unknown(f"variable {variable}", "environment", variable, known)
 
 
-def _unknown(what: str, where: object, name: str, known: Iterable[str]) -> SettingsError:
+def _unknown(what: str, origin: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return SettingsError(f"unknown {what} in {where}{hint}")
+    return f"unknown {what} ({origin})" + (f"; did you mean {near[0]}?" if near else "")
 
 
-def _converted(known: _Known, raw: object, origin: str) -> object:
-    value = _from_text(known.type, raw) if isinstance(raw, str) else _from_toml(known.type, raw)
-    if value is None:
-        shown = MASK if known.secret else repr(raw)
-        raise SettingsError(f"{known.name} ({origin}): {shown} is not {_EXPECTED[known.type]}")
-    return value
+def _told(error: Any) -> str:
+    """A line for one error of pydantic; the value that it was about is still in its box."""
+    (section, *_), name, given = error["loc"], ".".join(error["loc"]), error["input"]
+    if section not in SECTIONS:
+        return _unknown(f"section [{section}]", given.origin, section, SECTIONS)
+    if name not in KNOWN:
+        return _unknown(f"setting {name}", given.origin, name, KNOWN)
+    return f"{name} ({given.origin}): {error['msg']}"
 
 
-def _from_text(kind: str, text: str) -> object | None:
-    """The value, or None where the text is not of that kind."""
-    if kind == "str":
-        return text
-    plain = text.strip().lower()
-    if kind == "bool":
-        return True if plain in _TRUE else False if plain in _FALSE else None
-    try:
-        number = int(plain) if kind == "int" else float(plain)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _from_toml(kind: str, raw: object) -> object | None:
-    match kind, raw:
-        case "bool", bool():
-            return raw
-        case _, bool():
-            return None
-        case "int", int():
-            return raw
-        case "float", int() | float():
-            return float(raw) if math.isfinite(raw) else None
-        case _:
-            return None
-
-
-def _value(settings: Settings, known: _Known) -> object:
-    section, _, field = known.name.partition(".")
-    return getattr(getattr(settings, section), field)
-
-
-def _shown(known: _Known, value: object) -> str:
-    if known.secret:
-        return MASK if value else ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _check(loaded: LoadedSettings) -> None:
-    """Rules that hold whatever command runs."""
-    settings = loaded.settings
-    for known in _KNOWN.values():
-        value = _value(settings, known)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        rule = BOUNDS[known.name].broken_by(value)
-        if rule is not None:
-            raise _broken(loaded, known.name, rule)
-    scheme, found, rest = settings.metadata.store.partition(":")
-    if scheme != "zk" or not found or not rest:
-        raise _broken(
-            loaded,
-            "metadata.store",
-            "only ZooKeeper is supported, as zk:host:port[,host:port][/chroot]",
-        )
-    if bool(settings.store.access_key) != bool(settings.store.secret_key):
-        missing = "secret_key" if settings.store.access_key else "access_key"
-        raise SettingsError(f"store.{missing} is not set: set both keys, or neither")
-    AddressMap.parse(settings.bookies.address_map)
-    _check_url(loaded, "store.endpoint", may_be_empty=True)
-    _check_url(loaded, "broker.admin_url", may_be_empty=False)
-
-
-def _check_url(loaded: LoadedSettings, name: str, *, may_be_empty: bool) -> None:
-    url = str(_value(loaded.settings, _KNOWN[name]))
-    if not url and may_be_empty:
-        return
-    origin = loaded.origins[name]
-    if "@" in url:  # not shown: it may hold a password
-        raise SettingsError(f"{name} ({origin}): must not hold credentials, nor any '@'")
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
-        raise _broken(loaded, name, "must be a URL like http://host:port")
-
-
-def _broken(loaded: LoadedSettings, name: str, rule: str) -> SettingsError:
-    known = _KNOWN[name]
-    value = _shown(known, _value(loaded.settings, known))
-    return SettingsError(f"{name} ({loaded.origins[name]}): {value!r}: {rule}")
+def _broken_together(given: Mapping[str, Given]) -> Iterator[str]:
+    """Rules about more than one setting, and of a room that settings.py does not know."""
+    keys = ("store.access_key", "store.secret_key")
+    missing = [name for name in keys if name not in given or given[name].value == ""]
+    if len(missing) == 1:
+        yield f"{missing[0]} is not set: set both keys, or neither"
+    ways = given.get("bookies.address_map")
+    if ways is not None and isinstance(ways.value, str):
+        try:
+            AddressMap.parse(ways.value)
+        except SettingsError as error:
+            rule = str(error).partition(": ")[2]
+            yield f"bookies.address_map ({ways.origin}): {rule}"

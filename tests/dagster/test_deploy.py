@@ -18,7 +18,8 @@ import yaml  # type: ignore[import-untyped]
 from dagster._core.instance.config import PoolGranularity
 from sqlalchemy.engine import make_url
 
-from tiering_assets.resources.settings_sources import CONFIG_VARIABLE, load_settings
+from tiering_assets.resources.settings_places import CONFIG_VARIABLE
+from tiering_assets.resources.settings_sources import load_settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

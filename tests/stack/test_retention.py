@@ -166,7 +166,7 @@ def test_what_the_broker_could_not_delete_of_a_trimmed_ledger_goes_by_plan(
     wait_until(lambda: not any(map(store.head, places)), "the broker deleted both objects")
     for key, body in places.items():
         store.put(key, body)
-    release = replace(cluster.steps.settings.release, guard_age_s=0.0)
+    release = replace(cluster.steps.settings.release, guard_age_s=0.001)
     steps = replace(cluster.steps, settings=replace(cluster.steps.settings, release=release))
     sweep(steps, execute=True)
     assert all(map(store.head, places))  # a release was begun from it

@@ -124,7 +124,7 @@ def test_a_clean_fleet_has_no_findings_and_budgets_stop_and_resume(cluster):
 
     run = scrub(with_scrub(cluster, requests_max=7), [ml_name], deep=True)
     assert (len(run.looked), len(run.deferred)) == (1, 1)
-    run = scrub(with_scrub(cluster, shallow_every_s=0), [ml_name])
+    run = scrub(with_scrub(cluster, shallow_every_s=1e-6), [ml_name])
     assert sorted(one.candidate.ledger_id for one in run.looked) == ledger_ids
     assert {one.depth for one in run.looked} == {Depth.SHALLOW}
     assert run.bytes_read == 0
@@ -193,7 +193,7 @@ def test_damage_is_found_quarantined_and_healed_and_the_broker_serves_all(cluste
         certified[name] = published(cluster, spec)
         DAMAGE[name](cluster, certified[name][1])
     names = [name for spec in specs.values() for name in ml_names(spec)]
-    eager = with_scrub(cluster, shallow_every_s=0)
+    eager = with_scrub(cluster, shallow_every_s=1e-6)
     run = scrub(eager, names)
     assert {one.candidate.ledger_id for one in run.broken} == {i for i, _ in certified.values()}
     book = cluster.steps.book
@@ -218,7 +218,8 @@ def _old_objects_stay_an_hour(cluster, certified):
     ledger_id, record = certified["byte-flipped"]
     settings = cluster.steps.settings
     eager = replace(
-        cluster.steps, settings=replace(settings, release=replace(settings.release, guard_age_s=0))
+        cluster.steps,
+        settings=replace(settings, release=replace(settings.release, guard_age_s=0.001)),
     )
 
     def decision(steps):
@@ -263,7 +264,7 @@ def test_a_byte_that_the_store_flips_in_silence_is_found_by_reading(cluster):
                 body[5000 - start] ^= 1
             return bytes(body)
 
-    settings = with_scrub(cluster, shallow_every_s=0).settings
+    settings = with_scrub(cluster, shallow_every_s=1e-6).settings
     runner = LocalRunner(settings, make_worker=lambda: Worker(settings, store=Rotten()))
     steps = replace(cluster.steps, settings=settings, runner=runner, objects=Rotten())
     assert scrub(steps, [ml_name]).broken == []  # nothing shows from outside
@@ -293,7 +294,7 @@ def test_what_is_lost_of_released_ledgers_is_told_by_entry(cluster):
     cluster.steps.objects.delete(gone.data.key)
 
     names = [name for spec in found for name in ml_names(spec)]
-    run = scrub(with_scrub(cluster, shallow_every_s=0), names)
+    run = scrub(with_scrub(cluster, shallow_every_s=1e-6), names)
     lost = {looked.candidate.ledger_id: looked.lost for looked in run.broken}
     assert lost == {one: (EntryRange(11, 11),), all_of_it: (EntryRange(0, 6),)}
     assert run.healed == {}

@@ -47,6 +47,7 @@ HEAVY = [
     "psutil",
     "pyarrow",
     "pydantic",
+    "pydantic_settings",
     "pyspark",
     "requests",
     "scipy",
@@ -155,7 +156,6 @@ def run() -> None:
 def worker() -> None:
     for module in ("spark.bootstrap", "spark.worker_main", "tasks.copy", "tasks.read_back"):
         importlib.import_module(f"tiering_assets.{module}")
-    importlib.import_module("tiering_assets.resources.settings_sources")
 
 
 def in_a_child(act: Callable[[], Any]) -> Any:

@@ -19,6 +19,7 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("broker", "list"): ("",),
     ("budget", "show"): ("",),
     ("completion",): ("bash",),
+    ("config", "check"): ("",),
     ("config", "show"): ("",),
     ("dagster", "prune"): ("--older-than 1d --plan",),
     ("dagster", "rebuild"): ("--plan",),

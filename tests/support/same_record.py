@@ -53,6 +53,7 @@ STORIES: Mapping[str, tuple[str, ...]] = {
         "broker list",
         "budget show",
         "completion bash",
+        "config check",
         "config show",
         "hold list",
         "ledger list",

@@ -21,6 +21,7 @@ from tests.support.sim_evidence import Question
 from tests.support.sim_faults import Fate
 from tests.support.sim_judge import judge, judge_ledgers
 from tests.support.sim_scheduler import Actor
+from tests.support.unchecked import unchecked
 from tiering_assets.batch.release_plan import Written
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
@@ -230,7 +231,7 @@ def settings_of_simulation(**release: Any) -> Settings:
     return replace(
         plain,
         store=replace(plain.store, bucket="sim-bucket"),
-        offload=replace(
+        offload=unchecked(
             plain.offload, block_bytes=400, read_range_bytes=300, task_bytes=900, claim_ttl_s=120.0
         ),
         publish=replace(

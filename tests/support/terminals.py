@@ -30,6 +30,7 @@ DOCS: Final = ROOT / "docs" / "terminals"
 STORY: Final = (
     "doctor",
     "completion bash",
+    "config check",
     "config show --changed",
     "ledger list",
     "topic list",

@@ -18,20 +18,21 @@ from tests.support.process_imports import HEAVY, verbs
 ROOT = Path(__file__).parents[2]
 
 NOTHING = frozenset[str]()
-CODEC = frozenset({"pydantic", "cryptography"})  # records and their signatures
-BUCKET = CODEC | {"boto3", "botocore"}
+SETTINGS = frozenset({"pydantic", "pydantic_settings"})
+WORKER = frozenset({"pydantic", "cryptography", "boto3", "botocore"})  # records, signatures, bucket
+BUCKET = WORKER | SETTINGS
 CLUSTER = BUCKET | {"kazoo", "google.protobuf", "requests"}  # both metadata trees, bookies, brokers
-DAGSTER = frozenset({"dagster", "pydantic"})
-SERVERS = frozenset({"kazoo", "psutil"})  # of a development stack
+DAGSTER = SETTINGS | {"dagster"}
+SERVERS = frozenset({"kazoo", "psutil", "pydantic"})  # of a development stack
 
 ALLOWED = {
     "help": NOTHING,
     "definitions": DAGSTER,  # code server, and each process that Dagster starts beside it
     "sensor tick": DAGSTER | CLUSTER,
     "run": DAGSTER | CLUSTER,
-    "worker": BUCKET,  # never a metadata store or a broker
+    "worker": WORKER,  # never a metadata store or a broker, and of settings only its credentials
     "audit verify": BUCKET | {"google.protobuf"},  # from the bucket alone
-    "auto off": frozenset({"tomlkit"}),
+    "auto off": SETTINGS | {"tomlkit"},
     "auto on": DAGSTER | {"tomlkit"},
     "auto status": DAGSTER,
     "broker gone": CLUSTER,
@@ -39,7 +40,8 @@ ALLOWED = {
     "budget set": CLUSTER,
     "budget show": CLUSTER,
     "completion": NOTHING,
-    "config show": NOTHING,
+    "config check": SETTINGS,
+    "config show": SETTINGS,
     "dagster prune": DAGSTER,
     "dagster rebuild": DAGSTER | CLUSTER | {"sqlalchemy", "alembic"},  # writes Dagster's tables
     "demo": CLUSTER | SERVERS,

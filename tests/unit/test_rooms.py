@@ -65,7 +65,8 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 # Values in, values out.
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
-    RESOURCES: "errors plain_text proto_text settings settings_bounds settings_protocol",
+    RESOURCES: "errors plain_text proto_text quantity settings settings_engines settings_kinds "
+    "settings_protocol",
     "tiering_assets.resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
     "placement stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
-from tiering_assets.resources.settings import MIB
+from tiering_assets.resources.settings_kinds import MIB
 
 # Requests of one look besides ranged reads: both objects, certificate, and our record of the look.
 LOOK_REQUESTS: Final = 6

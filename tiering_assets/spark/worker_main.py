@@ -7,14 +7,16 @@ row, not an exception: an exception would run every task of the partition again.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import Field, fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tiering_assets.resources.garbage import freeze_once
-from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings import KNOWN, Settings
+from tiering_assets.resources.settings_places import own_credentials, variable_of
 from tiering_assets.spark.schemas import rows_to_arrow
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, decode_task, failure_row
 from tiering_assets.tasks.worker import Worker, run_task
@@ -35,35 +37,33 @@ SECTIONS_OF_WORKERS = (
 
 def plain_settings(settings: Settings) -> PlainSettings:
     """Return the settings that travel with a task: what workers use, credentials left out."""
-    return {
-        section: {
-            item.name: getattr(chosen, item.name)
-            for item in fields(chosen)
-            if not _is_credential(section, item)
-        }
-        for section, chosen in _used(settings)
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in _used(settings).items():
+        if not KNOWN[name].secret:
+            section, _, key = name.partition(".")
+            found.setdefault(section, {})[key] = value
+    return found
 
 
 def credentials(settings: Settings) -> dict[str, str]:
     """Return what `plain_settings` leaves out, as the environment variables that workers read."""
     return {
-        f"TIERKEEPER_{section}_{item.name}".upper(): getattr(chosen, item.name)
-        for section, chosen in _used(settings)
-        for item in fields(chosen)
-        if _is_credential(section, item) and getattr(chosen, item.name)
+        variable_of(name): value
+        for name, value in _used(settings).items()
+        if KNOWN[name].secret and value
     }
 
 
 def worker_settings(plain: PlainSettings) -> Settings:
     """Return the driver's settings with this worker's own credentials. Raises SettingsError."""
-    from tiering_assets.resources.settings_sources import load_settings
-
-    own = load_settings().settings
-    changed: dict[str, Any] = {
-        section: replace(chosen, **plain[section]) for section, chosen in _used(own)
-    }
-    return replace(own, **changed)
+    bare = Settings()
+    wanted = [name for name in _used(bare) if KNOWN[name].secret]
+    own = own_credentials(wanted, os.environ)
+    sections: dict[str, Any] = {}
+    for section in SECTIONS_OF_WORKERS:
+        secrets = {n.partition(".")[2]: v for n, v in own.items() if n.startswith(f"{section}.")}
+        sections[section] = type(getattr(bare, section))(**plain[section], **secrets)
+    return Settings(**sections)
 
 
 def run_batches(
@@ -95,10 +95,12 @@ def _unexpected(
     return failure_row(task, block, error, seconds)
 
 
-def _used(settings: Settings) -> list[tuple[str, Any]]:
-    return [(section, getattr(settings, section)) for section in SECTIONS_OF_WORKERS]
-
-
-def _is_credential(section: str, item: Field[Any]) -> bool:
-    # The access key, too: half a key pair from each side would be a riddle.
-    return bool(item.metadata["secret"]) or (section, item.name) == ("store", "access_key")
+def _used(settings: Settings) -> dict[str, Any]:
+    """By `section.field`, what a worker uses. Half a key pair from each side would be a riddle, so
+    the access key is a secret, too.
+    """
+    return {
+        name: attrgetter(name)(settings)
+        for name in KNOWN
+        if name.partition(".")[0] in SECTIONS_OF_WORKERS
+    }

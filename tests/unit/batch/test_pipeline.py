@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
+from tests.support.unchecked import unchecked
 from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy import offload
@@ -137,7 +138,7 @@ def test_a_complete_copy_of_another_layout_is_made_again(scene):
     uid = scene.certify().certificate.record.uid
     unprove(scene, uid)
     settings = scene.world.settings
-    larger = replace(settings.offload, block_bytes=500)
+    larger = unchecked(settings.offload, block_bytes=500)
     scene.world.settings = replace(settings, offload=larger)
     outcome = scene.certify()
     assert outcome.copied

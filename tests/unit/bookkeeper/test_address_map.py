@@ -59,7 +59,7 @@ def test_an_address_beats_its_host_and_nothing_is_rewritten_twice():
 def test_a_piece_that_is_not_understood_is_refused_by_name(text, piece, why):
     with pytest.raises(SettingsError) as caught:
         load_settings({"bookies.address_map": text}, {})
-    assert str(caught.value).startswith(f"bookies.address_map: {piece!r}: ")
+    assert str(caught.value).startswith(f"bookies.address_map (flag): {piece!r}: ")
     assert why in str(caught.value)
 
 

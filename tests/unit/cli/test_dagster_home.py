@@ -40,12 +40,16 @@ def test_without_a_home_nothing_is_done(monkeypatch, capsys, tmp_path, home, sai
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("age", ["30", "5h", "0d", "-1d", "30 d", "1w", "٣d", "999999d"])
+@pytest.mark.parametrize(
+    "age", ["30", "5h", "0d", "-1d", "30 D", "1y", "30MiB", "٣d", "999999d", "1e300d", "nan"]
+)
 def test_an_age_that_is_none_or_too_young_is_refused(age):
     with pytest.raises(SettingsError, match="--older-than"):
         _age(age)
 
 
-@pytest.mark.parametrize(("age", "hours"), [("30d", 720), ("36h", 36), ("1d", 24)])
+@pytest.mark.parametrize(
+    ("age", "hours"), [("30d", 720), ("30 days", 720), ("36h", 36), ("1d", 24), ("2w", 336)]
+)
 def test_an_age_is_days_or_hours(age, hours):
     assert _age(age) == timedelta(hours=hours)

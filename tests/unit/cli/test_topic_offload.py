@@ -179,7 +179,7 @@ def test_wait_outlasts_a_broker_that_is_away_for_a_while(cluster, monkeypatch, c
         (["--before", "2:0", "--keep-bytes", "0"], "before is '2:0' and keep-bytes is 0"),
         (["--before", "2"], "'2' is no position; expected LEDGER:ENTRY"),
         (["--before", "-1:-1"], "'-1:-1' is no position"),
-        (["--keep-bytes", "-1"], "keep-bytes is -1, expected 0 to"),
+        (["--keep-bytes", "-1"], "must not be negative"),
         (["--before", "2:0", "--timeout", "5"], "--timeout says how long to --wait"),
     ],
 )

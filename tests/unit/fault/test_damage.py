@@ -134,7 +134,7 @@ def test_what_a_broker_copied_is_recorded_until_it_is_read_well(monkeypatch):
     scene.world.objects.rot(key, body)
     scene.wait(1)
     shallow = scene.process()
-    rare = replace(shallow.settings.scrub, shallow_every_s=1e-6, deep_every_s=1e9)
+    rare = replace(shallow.settings.scrub, shallow_every_s=1e-6, deep_every_s=3e8)
     scrub(replace(shallow, settings=replace(shallow.settings, scrub=rare)), heal=False)
     assert reason(scene).reason is BacklogReason.DAMAGED  # not every byte was read
     scrub(scene.process(), deep=True, heal=False)

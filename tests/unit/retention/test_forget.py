@@ -165,7 +165,7 @@ def test_an_attempt_that_the_plan_does_not_name_keeps_them(gone, monkeypatch):
     uid = gone.try_again()
     gone.scene.wait(MONTH_S / 31)
     settings = gone.scene.stack.settings
-    long = replace(settings.release, records_kept_s=1.0, plan_valid_s=1e9)
+    long = replace(settings.release, records_kept_s=1.0, plan_valid_s=30 * 86400.0)
     monkeypatch.setattr(
         gone.scene.world, "settings", replace(gone.scene.world.settings, release=long)
     )

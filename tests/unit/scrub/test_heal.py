@@ -11,6 +11,7 @@ from tests.support.copies import BROKERS, OURS, PAYLOADS, Copy
 from tests.support.left_behind import PATH
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_scene import TOPIC
+from tests.support.unchecked import unchecked
 from tiering_assets.batch import pipeline
 from tiering_assets.change import publish
 from tiering_assets.ground.reasons import Reason, Wait
@@ -158,7 +159,7 @@ def leave_complete(broken, **offload):
     world = broken.scene.world
     settings = world.settings
     if offload:
-        world.settings = replace(settings, offload=replace(settings.offload, **offload))
+        world.settings = replace(settings, offload=unchecked(settings.offload, **offload))
     away = {broken.ledger_id: MetadataError("away")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heal if not offload else pipeline, "verify_attempts", lambda *_a: away)
@@ -215,7 +216,7 @@ def certify_another(broken, **offload):
     """A proven attempt of another run, which waits for its publication."""
     world = broken.scene.world
     settings = world.settings
-    world.settings = replace(settings, offload=replace(settings.offload, **offload))
+    world.settings = replace(settings, offload=unchecked(settings.offload, **offload))
     take_out_context(broken)
     uid = broken.scene.certify(broken.ledger_id).certificate.record.uid
     put_context_back(broken)

@@ -42,8 +42,8 @@ class Scrubbed(Copy):
         stack = self.scene.process()
         changed = replace(
             stack.settings.scrub,
-            shallow_every_s=0.1 if Depth.SHALLOW in due else 1e9,
-            deep_every_s=0.2 if Depth.DEEP in due else 1e9,
+            shallow_every_s=0.1 if Depth.SHALLOW in due else 3e8,
+            deep_every_s=0.2 if Depth.DEEP in due else 3e8,
             **settings,
         )
         settled = replace(stack, settings=replace(stack.settings, scrub=changed))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.sim_ledger import SimBookies, SimLedger
+from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import (
     BookieSettings,
     BrokerSettings,
@@ -71,6 +74,39 @@ def test_a_worker_has_the_drivers_settings_and_its_own_credentials(environment):
     assert worker_settings(plain_settings(SETTINGS)) == replace(SETTINGS, broker=BrokerSettings())
 
 
+def test_credentials_may_lie_in_files_of_the_worker(environment, tmp_path):
+    (tmp_path / "mounted").write_text("the-ledger-password\n")
+    (tmp_path / "tierkeeper.toml").write_text(
+        '[store]\naccess_key = "of-file"\nsecret_key = "the-secret-key"\nattempts_max = 99\n'
+    )
+    environment.setenv("TIERKEEPER_BOOKIES_PASSWORD_FILE", "mounted")
+    environment.setenv("TIERKEEPER_STORE_ACCESS_KEY", "the-access-key")
+    assert worker_settings(plain_settings(SETTINGS)) == replace(SETTINGS, broker=BrokerSettings())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[store]\nsecret_key = the-secret-key", "not TOML"), ("[store]\nsecret_key = 7", "***")],
+)
+def test_what_is_wrong_with_them_is_told_without_them(environment, tmp_path, text, said):
+    (tmp_path / "tierkeeper.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        worker_settings(plain_settings(SETTINGS))
+    assert said in str(caught.value)
+    assert "the-secret-key" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_worker_needs_no_library_for_settings():
+    program = (
+        "import sys; sys.modules['pydantic_settings'] = None\n"
+        "from tiering_assets.spark.worker_main import Settings, plain_settings, worker_settings\n"
+        "print(worker_settings(plain_settings(Settings())) == Settings())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def partition(*tasks):
     return iter([pa.RecordBatch.from_pydict({"descriptor": [encode_task(t) for t in tasks]})])
 
@@ -94,7 +130,7 @@ def test_rows_come_task_by_task_with_failures_among_them(environment):
 
 
 def test_settings_that_a_worker_cannot_use_are_a_row_of_every_task(environment):
-    environment.setenv("TIERKEEPER_STORE_ENDPOINT", "no url")
+    environment.setenv("TIERKEEPER_BOOKIES_PASSWORD_FILE", "not-mounted")
     with ExitStack() as stack:
         bookies = SimBookies(stack)
         ledgers = [SimLedger.store(bookies, n, [b"x"], block_bytes=4096) for n in (5, 6)]

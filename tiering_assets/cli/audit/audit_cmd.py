@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.grammar.command import command
+from tiering_assets.cli.grammar.quantities import duration_option
 from tiering_assets.cli.grammar.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
@@ -55,9 +56,7 @@ def verify(
     ] = "",
     in_flight_s: Annotated[
         float,
-        typer.Option(
-            "--in-flight", metavar="SECONDS", min=0, help="A release may be under way so long."
-        ),
+        duration_option("--in-flight", default="1 h", help="A release may be under way so long."),
     ] = 3600.0,
 ) -> None:
     """Check records and objects from the bucket alone.

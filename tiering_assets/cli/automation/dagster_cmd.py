@@ -4,7 +4,6 @@ pruned.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 CONSENT = consent_options(does="Delete the runs that the plan lists.")
 app = typer.Typer(name="dagster", help="What Dagster shows of the ledgers.", no_args_is_help=True)
+
+_OLDEST = timedelta(days=36525)
 
 
 @app.callback()
@@ -94,7 +95,7 @@ def prune(
     session: Session,
     *,
     older_than: Annotated[
-        str, typer.Option("--older-than", metavar="AGE", help="Days or hours: 30d, 36h.")
+        str, typer.Option("--older-than", metavar="AGE", help="A day or more: 30d, 36h, 2 weeks.")
     ],
     consent: Annotated[Consent, CONSENT],
 ) -> None:
@@ -139,11 +140,16 @@ def _print_staying(found: OldRuns) -> None:
 
 def _age(text: str) -> timedelta:
     """`30d` or `36h`; a day at least, because sensors count the tries of the last hours in runs."""
-    match = re.fullmatch(r"(\d{1,5})([dh])", text, re.ASCII)
-    if match is None:
-        raise SettingsError(f"--older-than {text}: expected days or hours, such as 30d or 36h")
-    number = int(match[1])
-    age = timedelta(days=number) if match[2] == "d" else timedelta(hours=number)
+    from tiering_assets.resources.quantity import QuantityError, parse_duration
+
+    try:
+        age = timedelta(seconds=parse_duration(text))
+    except (QuantityError, OverflowError):
+        age = timedelta.max
+    if age > _OLDEST:
+        raise SettingsError(
+            f"--older-than {text}: expected days or hours, such as 30d or 36h, a century at most"
+        ) from None
     if age < timedelta(days=1):
         raise SettingsError(
             f"--older-than {text}: expected a day or more, because sensors count the tries of a "

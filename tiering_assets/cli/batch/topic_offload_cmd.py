@@ -19,6 +19,7 @@ from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import command
 from tiering_assets.cli.grammar.completion import topics_like
 from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.grammar.quantities import duration_option, size_option
 from tiering_assets.cli.grammar.selected import managed_ledgers
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
@@ -59,7 +60,7 @@ OneTopic = Annotated[
         "tierkeeper topic offload public/default/orders --before 1234:0 --execute",
         "tierkeeper topic offload public/default/orders --plan",
         "tierkeeper topic offload --all --plan --json",
-        "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1073741824 --wait "
+        "tierkeeper topic offload public/default/orders-partition-0 --keep-bytes 1GiB --wait "
         "--execute",
     ),
     reads_only="with --plan",
@@ -81,10 +82,9 @@ def offload(
     ] = None,
     keep_bytes: Annotated[
         int | None,
-        typer.Option(
+        size_option(
             "--keep-bytes",
-            metavar="N",
-            help="Offload what is older than the newest N bytes, as `pulsar-admin topics offload`.",
+            help="Offload what is older than the newest bytes, as `pulsar-admin topics offload`.",
         ),
     ] = None,
     wait: Annotated[
@@ -95,12 +95,7 @@ def offload(
     ] = False,
     timeout: Annotated[
         float | None,
-        typer.Option(
-            "--timeout",
-            metavar="SECONDS",
-            min=0,
-            help=f"How long to wait at most with --wait; {TIMEOUT_S:.0f} unless told.",
-        ),
+        duration_option("--timeout", default="1 h", help="How long to wait at most with --wait."),
     ] = None,
     consent: Annotated[Consent, CONSENT],
     runner: RunnerOption = Runner.LOCAL,

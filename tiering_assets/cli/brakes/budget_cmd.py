@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,12 +28,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)?(?:/s)?")
-_UNITS = {"": 1, "B": 1} | {
-    f"{letter}{infix}B": base**power
-    for power, letter in enumerate("KMGT", start=1)
-    for infix, base in (("i", 1024), ("", 1000))
-}
 _SAID = {"none": 0, "settings": None}
 _OTHERS = "`none` for no bound, `settings` for what settings say"
 
@@ -119,14 +112,17 @@ def set_budget(
 
 def parse_rate(option: str, text: str, *, in_bytes: bool) -> int | None:
     """Units per second; None for `settings`. BadParameter names the option and what it may be."""
+    from tiering_assets.resources import quantity
+
     plain = text.strip()
     if plain in _SAID:
         return _SAID[plain]
-    found = _RATE.fullmatch(plain)
-    if found is not None and (in_bytes or found[2] is None):
-        rate = int(float(found[1]) * _UNITS[found[2] or ""])
-        if rate > 0:
-            return rate
+    try:
+        rate = quantity.parse_rate(plain) if in_bytes else int(plain)
+    except ValueError:
+        rate = 0
+    if rate > 0:
+        return rate
     expected = "a rate such as 50MiB/s" if in_bytes else "requests per second such as 200"
     raise UsageError(f"{option} {text}: expected {expected}, none or settings")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.quantities import duration_option
 from tiering_assets.cli.shared.output import print_document
 from tiering_assets.cli.shared.session import Session
 
@@ -25,7 +26,9 @@ app = typer.Typer(
 
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 is any free one.")]
 Host = Annotated[str, typer.Option("--host", help="Address to listen on.")]
-Every = Annotated[float, typer.Option("--every", min=1, help="Seconds from survey to survey.")]
+Every = Annotated[
+    float, duration_option("--every", least=1, default="60 s", help="From survey to survey.")
+]
 
 
 @command(
@@ -33,7 +36,7 @@ Every = Annotated[float, typer.Option("--every", min=1, help="Seconds from surve
     "serve",
     examples=(
         "tierkeeper metrics serve",
-        "tierkeeper metrics serve --host 0.0.0.0 --port 9464 --every 300",
+        "tierkeeper metrics serve --host 0.0.0.0 --port 9464 --every 5m",
     ),
 )
 def serve(

@@ -12,6 +12,7 @@ import typer
 from tiering_assets.cli.explain.topic_cmd import CHOSEN, app
 from tiering_assets.cli.grammar.command import command
 from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.grammar.quantities import duration_option
 from tiering_assets.cli.grammar.selected import names_of
 from tiering_assets.cli.grammar.selection import Chosen
 from tiering_assets.cli.shared.exit_codes import FINDINGS
@@ -30,8 +31,8 @@ Max = Annotated[
 ]
 Timeout = Annotated[
     float,
-    typer.Option(
-        "--timeout", metavar="SECONDS", min=1, help="How long each topic's broker has to trim."
+    duration_option(
+        "--timeout", least=1, default="60 s", help="How long each topic's broker has to trim."
     ),
 ]
 
