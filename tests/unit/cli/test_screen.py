@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.rooms import ROOT
-from tiering_assets.cli.shared.output import print_line, print_table, said_time
+from tiering_assets.cli.shared.output import print_facts, print_line, print_table
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.cli.terminal.screen import Screen, printing_on, screen
 from tiering_assets.cli.terminal.tint import tint_of
@@ -74,13 +74,19 @@ def test_colour_is_for_states_and_findings_and_changes_no_character(capsys):
     assert [text.strip() for text in coloured] == ["broken", "ok", "finding"]
 
 
-def test_a_time_in_a_line_has_its_age_at_a_terminal_alone():
-    when = NOW - timedelta(hours=2)
-    assert said_time(when) == "2026-11-25 13:00:00Z"
+def test_a_time_in_a_line_has_its_age_at_a_terminal_alone(capsys):
+    line = "read 2026-11-25 13:00:00Z, due 2026-11-25 16:00:00Z; no time is 2026-13-99 99:00:00Z"
+    print_line(line)
     with printing_on(Screen(width=80, now=NOW)):
-        assert said_time(when) == "2026-11-25 13:00:00Z (2.0 h ago)"
-        assert said_time(NOW + timedelta(hours=1)) == "2026-11-25 16:00:00Z (in 1.0 h)"
-        assert said_time(None) == "-"
+        print_line(line)
+        print_facts({"hold": line[:25]})
+    piped, aged, fact = capsys.readouterr().out.splitlines()
+    assert piped == line
+    assert aged == (
+        "read 2026-11-25 13:00:00Z (2.0 h ago), due 2026-11-25 16:00:00Z (in 1.0 h); "
+        "no time is 2026-13-99 99:00:00Z"
+    )
+    assert fact == "hold  read 2026-11-25 13:00:00Z (2.0 h ago)"
 
 
 @pytest.mark.parametrize("word", [*LedgerState, *BacklogReason])

@@ -10,11 +10,11 @@ from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
+    human_time,
     print_document,
     print_facts,
     print_line,
     print_table,
-    said_time,
 )
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
@@ -106,7 +106,7 @@ def _print_head(name: str, head: ObjectHead | None) -> None:
     facts = {
         "  size": f"{head.size} bytes ({human_bytes(head.size)})",
         "  ETag": head.etag,
-        "  stored": said_time(head.last_modified),
+        "  stored": human_time(head.last_modified),
         "  version": head.version_id,
         "  expiration": head.expiration,
     }

@@ -12,7 +12,7 @@ from tiering_assets.cli.automation.code_location import loaded_settings
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import print_document, print_line, print_table, said_time
+from tiering_assets.cli.shared.output import human_time, print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 
@@ -171,4 +171,4 @@ def _document(found: AutoStatus) -> dict[str, object]:
 
 
 def _time(moment: datetime | None) -> str:
-    return "never" if moment is None else said_time(moment)
+    return "never" if moment is None else human_time(moment)

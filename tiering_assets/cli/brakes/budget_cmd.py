@@ -10,10 +10,10 @@ from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.shared.authorship import Author, author_or_user
 from tiering_assets.cli.shared.output import (
     human_bytes,
+    human_time,
     print_document,
     print_line,
     print_table,
-    said_time,
 )
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
@@ -146,7 +146,7 @@ def _print(session: Session, name: str, wanted: Wanted) -> None:
     )
     print_line(f"each is split into {wanted.parts} parts: tasks and driver of budget.runs_max runs")
     if wanted.record is not None:
-        print_line(f"set by {wanted.record.author} at {said_time(wanted.record.set_at)}")
+        print_line(f"set by {wanted.record.author} at {human_time(wanted.record.set_at)}")
 
 
 def _shown(line: BudgetLine, rate: float) -> str:

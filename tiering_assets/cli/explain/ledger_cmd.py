@@ -161,5 +161,5 @@ def why(
             },
         )
     else:
-        print_line(f"ledger {ledger_id}: {found.because}")
+        print_line(f"ledger {ledger_id}: {found.because}", lead=found.because.reason.value)
         print_line(f"  next: {step}")

@@ -7,10 +7,10 @@ from typing import Any
 from tiering_assets.cli.shared.output import (
     NOTHING,
     human_bytes,
+    human_time,
     print_facts,
     print_line,
     print_table,
-    said_time,
 )
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.cli.terminal.words import by_finding
@@ -53,7 +53,7 @@ def page_document(report: LedgerReport) -> dict[str, Any]:
 def print_page(report: LedgerReport) -> None:
     topic = report.ml_name if report.view is None else report.view.topic
     state = "in no topic's list" if report.state is None else report.state.value
-    print_line(f"ledger {report.ledger_id}: {state}")
+    print_line(f"ledger {report.ledger_id}: {state}", lead=state)
     for reason in report.reasons:
         first, *more = by_finding(reason)
         print_line(f"  because {first}")
@@ -105,7 +105,7 @@ def _managed_ledger(report: LedgerReport) -> dict[str, object]:
             )
             facts["driver"] = " ".join(f"{k}={v}" for k, v in context.properties.items())
     if report.claim is not None:
-        expires = said_time(report.claim.expires_at)
+        expires = human_time(report.claim.expires_at)
         facts["claimed"] = f"by run {report.claim.run_id} until {expires}"
     if report.hold is not None:
         facts["hold"] = report.hold
@@ -135,7 +135,7 @@ def _print_attempt(attempt: AttemptReport) -> None:
     for link in attempt.chain:
         if isinstance(link.record, Quarantine):
             first, *more = by_finding(f"quarantined: {link.record.reason}")
-            print_line(f"  {first}", lead="  quarantined")
+            print_line(f"  {first}", lead="quarantined")
             for finding in more:
                 print_line(f"    {finding}")
         elif isinstance(link.record, Publication):
@@ -146,5 +146,5 @@ def _head(head: ObjectHead | None) -> str:
     if head is None:
         return "not there"
     version = f", version {head.version_id}" if head.version_id else ""
-    stored = said_time(head.last_modified)
+    stored = human_time(head.last_modified)
     return f"{head.key}, {human_bytes(head.size)}, ETag {head.etag}, stored {stored}{version}"

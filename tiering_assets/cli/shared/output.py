@@ -20,11 +20,11 @@ from uuid import UUID
 from tiering_assets.cli.terminal.screen import screen
 from tiering_assets.cli.terminal.words import (
     NOTHING,
-    age_of,
     human_age,
     human_bytes,
     human_time,
     plain_cell,
+    with_ages,
 )
 from tiering_assets.resources.plain_text import plain
 
@@ -42,7 +42,6 @@ __all__ = [  # commands find all they print with here
     "print_facts",
     "print_line",
     "print_table",
-    "said_time",
     "to_json",
 ]
 
@@ -91,13 +90,16 @@ def print_document(command: str, body: Mapping[str, Any]) -> None:
 
 
 def print_line(text: str = "", *, lead: str = "") -> None:
-    """A line; `lead` is a word that it begins with and that has a colour at a terminal."""
-    if lead and screen().colour:
+    """A line, at a terminal with the age of each time in it. `lead` is its word with a colour."""
+    on, line = screen(), plain(text)
+    if on.width is not None:
+        line = with_ages(line, on.time)
+    if lead and on.colour:
         from tiering_assets.cli.terminal.show import show_line
 
-        show_line(plain(text), lead, screen())
+        show_line(line, lead, on)
     else:
-        sys.stdout.write(plain(text) + "\n")
+        sys.stdout.write(line + "\n")
 
 
 def print_error(error: object) -> None:
@@ -110,14 +112,6 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> 
     from tiering_assets.cli.terminal.show import show_table
 
     show_table(columns, rows, screen())
-
-
-def said_time(when: datetime | None) -> str:
-    """A time inside of a line: at a terminal with its age, which in a pipe would never be right."""
-    on = screen()
-    if when is None or on.width is None:
-        return human_time(when)
-    return f"{human_time(when)} ({age_of(when, on.time)})"
 
 
 def print_facts(facts: Mapping[str, object]) -> None:

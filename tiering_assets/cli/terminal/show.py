@@ -25,6 +25,7 @@ from tiering_assets.cli.terminal.words import (
     human_bytes,
     human_time,
     plain_cell,
+    with_ages,
 )
 
 _SCHEME = "persistent://"
@@ -42,9 +43,9 @@ def show_table(columns: Sequence[Column], rows: Iterable[Row], on: Screen) -> No
 
 
 def show_line(text: str, lead: str, on: Screen) -> None:
-    """One line; `lead`, where it begins so, has the colour of that word."""
-    rest = text.removeprefix(lead)
-    _render([(Piece(text[: len(text) - len(rest)], Role.STATE), Piece(rest))], on)
+    """One line; `lead`, where it stands first, has the colour of that word."""
+    before, word, rest = text.partition(lead)
+    _render([(Piece(before), Piece(word, Role.STATE), Piece(rest))], on)
 
 
 def tell(kind: ValueKind, value: object, now: datetime) -> Cell:
@@ -54,7 +55,7 @@ def tell(kind: ValueKind, value: object, now: datetime) -> Cell:
         return Cell((f"{human_time(value)}  {age}",), age)
     if kind is ValueKind.TOPIC and isinstance(value, str):
         value = value.removeprefix(_SCHEME)
-    return Cell(_lines(kind, value))
+    return Cell(tuple(with_ages(line, now) for line in _lines(kind, value)))
 
 
 def _lines(kind: ValueKind, value: object) -> tuple[str, ...]:

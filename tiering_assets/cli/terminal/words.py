@@ -5,6 +5,7 @@ Owns: what is not known is `-`. Text of others is escaped, so that one line stay
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from enum import Enum
 
@@ -14,6 +15,7 @@ from tiering_assets.resources.plain_text import plain
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _KIBI = 1024
 NOTHING = "-"
+_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
 _CHECKED = ("a check of this attempt failed: ", "quarantined: ")
 
 
@@ -46,6 +48,19 @@ def age_of(when: datetime, now: datetime) -> str:
     """`2.0 h ago`, or `in 2.0 h`."""
     seconds = (now - when).total_seconds()
     return f"{human_age(seconds)} ago" if seconds >= 0 else f"in {human_age(-seconds)}"
+
+
+def with_ages(text: str, now: datetime) -> str:
+    """The text with its age behind each time: they have one form, so one place can see to it."""
+
+    def aged(found: re.Match[str]) -> str:
+        try:
+            when = datetime.fromisoformat(found[0])
+        except ValueError:  # somebody's text that only looks like one
+            return found[0]
+        return f"{found[0]} ({age_of(when, now)})"
+
+    return _MOMENT.sub(aged, text)
 
 
 def by_finding(reason: str) -> list[str]:
