@@ -1,6 +1,7 @@
 """What standard output is decides once how results look: a pipe, a terminal, one without colour."""
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -87,6 +88,16 @@ def test_a_time_in_a_line_has_its_age_at_a_terminal_alone(capsys):
         "no time is 2026-13-99 99:00:00Z"
     )
     assert fact == "hold  read 2026-11-25 13:00:00Z (2.0 h ago)"
+
+
+def test_a_terminal_that_knows_few_characters_breaks_nothing(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    with printing_on(Screen(width=60, now=NOW)):
+        print_table(COLUMNS[:1] + COLUMNS[4:5], [(1, "persistent://t/ns/\u6f22" + "x" * 90)])
+    sys.stdout.flush()
+    assert b"t/ns/?xxx" in written.getvalue()
+    assert b"x?x" in written.getvalue()
 
 
 @pytest.mark.parametrize("word", [*LedgerState, *BacklogReason])

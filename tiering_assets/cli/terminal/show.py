@@ -111,9 +111,15 @@ def _render(lines: Iterable[Line], on: Screen) -> None:
     for line in lines:
         text = Text(end="")  # of pieces, so brackets in a name are no markup
         for piece in line:
-            text.append(piece.text, _style(piece))
+            text.append(_printable(piece.text), _style(piece))
         text.rstrip()
         console.print(text, soft_wrap=True, markup=False, emoji=False)
+
+
+def _printable(text: str) -> str:
+    """As the terminal's encoding has it: not every one knows the mark of a cut, or a name."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def _style(piece: Piece) -> str:
