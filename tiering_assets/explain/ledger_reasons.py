@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tiering_assets.ground.damage_advice import next_step
 from tiering_assets.ground.reasons import NotNow, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.plan import LedgerSight, decide_sight
@@ -24,6 +25,7 @@ from tiering_assets.look.topic.topic_evidence import (
     publish_evidence,
 )
 from tiering_assets.offload_format.keys import data_key
+from tiering_assets.release.gate import CHECK_FAILED
 from tiering_assets.release.preview import plan_release
 from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
 
@@ -93,6 +95,8 @@ def _release(seen: SeenLedger) -> ReasonsAndStep:
     if why_not is not None and view.offloaded_by == "broker" and view.uid is not None:
         key = data_key(view.uid, view.ledger_id)
         return why_not.reasons, f"tierkeeper object verify {key} looks for damage in its copy"
+    if why_not is not None and any(one.startswith(CHECK_FAILED) for one in why_not.reasons):
+        return why_not.reasons, next_step(view.ml_name)
     if why_not is not None:
         return why_not.reasons, "wait, or lift the reasons"
     return ("every condition of the release gate is met",), (

@@ -21,6 +21,7 @@ from tiering_assets.records.models import ObjectFacts
 from tiering_assets.resources.metastore.offload_context import OffloadContext
 from tiering_assets.resources.object_store.store import ObjectHead
 
+CHECK_FAILED = "a check of this attempt failed"
 CLOCKS_APART = timedelta(minutes=10)  # a large plan may take so long between its two looks
 
 
@@ -119,7 +120,7 @@ def _certificate(copy: CopyFacts, uid: UUID) -> list[str]:
         reasons.append("the chain of records behind the certificate is broken")
     reasons.extend(copy.certificate_faults)
     if copy.quarantine is not None:
-        reasons.append(f"a check of this attempt failed: {copy.quarantine}")
+        reasons.append(f"{CHECK_FAILED}: {copy.quarantine}")
     return reasons
 
 

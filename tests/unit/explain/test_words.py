@@ -4,9 +4,12 @@ import pytest
 
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.explain.ledger_report import report_ledger
+from tiering_assets.ground.damage_advice import next_step
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.plan import plan_ledger
+from tiering_assets.offload_format.keys import data_key
 from tiering_assets.resources.errors import RefusedError
+from tiering_assets.verify.verify_again import verify_again
 
 
 @pytest.fixture
@@ -51,3 +54,17 @@ def test_a_deleted_topics_release_is_refused_and_no_retry(scene):
         scene.release()
     assert refused.value.retryable is False
     assert "tierkeeper expired-copy list" in str(refused.value)
+
+
+def test_a_published_copys_next_step_is_what_moves_it(scene):
+    scene.publish()
+    assert report_ledger(scene.process(), 0).next_step == "wait, or lift the reasons"
+    scene.past_the_lag()
+    assert report_ledger(scene.process(), 0).next_step == "tierkeeper ledger release 0 --execute"
+    key = data_key(scene.context().uid, 0)
+    body, _metadata = scene.world.objects.peek(key)
+    scene.world.objects.rot(key, body[:-1] + bytes([body[-1] ^ 1]))
+    [found] = verify_again(scene.process(), [0], source=False, found_by="ledger verify").values()
+    assert not isinstance(found, Exception)
+    assert found.findings
+    assert report_ledger(scene.process(), 0).next_step == next_step(TOPIC)
