@@ -16,7 +16,6 @@ from pathlib import Path
 from tiering_assets.automation.choices import count_closed
 from tiering_assets.batch.release_batch import ReleaseOutcome, ReleaseResults, release_batch
 from tiering_assets.ground.effects import reach
-from tiering_assets.ground.moments import moment
 from tiering_assets.ground.plan_checks import (
     approved_body,
     body_of,
@@ -235,7 +234,7 @@ def _planned(stack: Stack, item: ReleasePlanItem) -> PlannedRelease:
         uid=certificate.record.uid,
         certificate=stack.book.prefix + certificate.key,
         certificate_sha256=certificate.sha256,
-        allowed_by=f"release.deletion_lag_s = {lag:g}, counted from {moment(published_at)}",
+        allowed_by=f"release.deletion_lag_s = {lag:g}, counted from {published_at:%Y-%m-%dT%H:%M:%SZ}",
     )
 
 
