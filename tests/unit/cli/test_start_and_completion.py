@@ -150,3 +150,20 @@ def test_the_largest_file_costs_less_than_half_a_second_of_cpu(cache):
     found, spent = tab("ledger", "list", "--topic", "tenant-7/")
     assert len(found) == 200
     assert spent < 0.5
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["completion", "bash"], ["config", "show"]])
+def test_a_reader_that_leaves_is_no_error(words, tmp_path):
+    """As behind `| head -1`: the pipe is closed before all is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, *words],
+        cwd=tmp_path,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")

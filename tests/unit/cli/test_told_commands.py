@@ -62,7 +62,10 @@ def lines():
     for pattern in UNITS:
         for path in [*(ROOT / "deploy").rglob(pattern), *ROOT.glob(pattern)]:
             if path.suffix != ".md":
-                found |= {match[1] for match in STARTED.finditer(path.read_text())}
+                text = path.read_text()
+                found |= {match[1] for match in STARTED.finditer(text)}
+                lists = re.findall(r"command: \[tierkeeper, ([^\]]*)\]", text)
+                found |= {one.replace(",", "").replace('"', "") for one in lists}
     return sorted({re.sub(r"\{[a-z_]+\}", "1", " ".join(line.split())) for line in found})
 
 
@@ -82,6 +85,7 @@ def command_of(words):
 def test_many_are_found():
     assert len(LINES) > 50
     assert "scrub run --topic 1 --execute" in LINES
+    assert "metrics serve --host 0.0.0.0 --port 9464" in LINES  # of a service
 
 
 @pytest.mark.parametrize("line", LINES)
