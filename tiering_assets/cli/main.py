@@ -141,11 +141,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     session = Session()
     args = list(sys.argv[1:] if arguments is None else arguments)
     root = typer.main.get_command(app)
-    if not args:
-        for line in start_page(root):
-            print_line(line)
-        return DONE
     try:
+        if not args:
+            return _print_start_page(root)
         with root.make_context("tierkeeper", args, obj=session) as context:
             root.invoke(context)
     except TierkeeperError as error:
@@ -168,6 +166,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return DONE  # whoever read our output has seen enough
         traceback.print_exc()
         return UNEXPECTED
+    return DONE
+
+
+def _print_start_page(root: Any) -> int:
+    for line in start_page(root):
+        print_line(line)
+    sys.stdout.flush()  # where nobody reads, it fails here and not when the process leaves
     return DONE
 
 
