@@ -143,7 +143,7 @@ def test_a_plan_is_written_refused_once_edited_and_carried_out_with_what_waits(
     due, behind = topic
     file, edited = tmp_path / "plan.json", tmp_path / "edited.json"
     told = tierkeeper("ledger", "release", due.ledger_id, behind, "--plan-file", file, **DUE).stdout
-    assert f"nothing was done, --execute {file} does it" in told
+    assert f"nothing was done, `--approved {file} --execute` does it" in told
     body = json.loads(file.read_text())
     assert [item["ledger_id"] for item in body["release"]] == [due.ledger_id]
     assert [item["ledger_id"] for item in body["not_released"]] == [behind]

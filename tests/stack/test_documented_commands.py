@@ -16,6 +16,7 @@ import typer
 
 from tests.support.documented import ROOT, documented, mentioned
 from tests.support.tiered_cluster import tiered_cluster
+from tiering_assets.batch.release_plan import make_plan, write_plan
 from tiering_assets.cli.main import app, run
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.resources.devstack.stack import DevStack
@@ -82,6 +83,8 @@ def scene(tmp_path_factory):
         cluster.offload([first, second])
         uid = cluster.context_uid(specs[0], first)
         (folder / "tiering.toml").write_text("[default]\noffloadTimeInMinutes = 60\n")
+        (folder / "settings.toml").write_text("[metrics]\ntopics_max = 1\n")
+        write_plan(make_plan(cluster.steps, {}), folder / "approved.json")
         home = folder / "home"
         home.mkdir()
         (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
@@ -98,6 +101,8 @@ def scene(tmp_path_factory):
                 (r"orders-partition-0", "orders"),
                 (r"\bshop/eu\b", "public/default"),
                 (r"/etc/tiering.toml", str(folder / "tiering.toml")),
+                (r"/etc/tierkeeper/tierkeeper.toml", str(folder / "settings.toml")),
+                (r"(?<=--approved )plan.json", str(folder / "approved.json")),
                 (r"(?<=object scan )\S+", cluster.steps.settings.store.bucket),
             ],
         }

@@ -118,12 +118,14 @@ def test_standard_output_of_a_test_is_a_pipe_and_one_module_asks():
 
 
 def test_people_read_times_in_one_form():
-    """Keys, and what is compared to the microsecond, are in forms of their own."""
+    """Keys, records, and what is compared to the microsecond, are in forms of their own."""
     forms = {
         path.relative_to(ROOT).as_posix(): re.findall(r":(%[^}]+)}", path.read_text())
         for path in (ROOT / "tiering_assets").rglob("*.py")
     }
     assert {path: found for path, found in forms.items() if found} == {
+        "tiering_assets/batch/release_plan.py": ["%Y-%m-%dT%H:%M:%SZ"],  # words of a record
+        "tiering_assets/cli/terminal/progress.py": ["%H:%M:%SZ"],  # of what happens now
         "tiering_assets/ground/moments.py": ["%Y-%m-%d %H:%M:%S"],
         "tiering_assets/records/keys.py": ["%Y-%m-%dT%H"],
     }

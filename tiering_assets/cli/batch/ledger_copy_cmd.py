@@ -91,6 +91,8 @@ def _print_plans(session: Session, document: str, found: Planned, read_range: in
                 print_line(f"ledger {ledger_id} waits: {one}")
             elif not isinstance(one, TierkeeperError):
                 _print_plan(one, read_range)
+        copies = sum(not isinstance(one, Wait | TierkeeperError) for one in found.values())
+        print_line(f"{copies} of {len(found)} ledgers would be copied; nothing was done")
     leave_with(session, {i: one for i, one in found.items() if isinstance(one, TierkeeperError)})
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.screen import error_screen
 from tiering_assets.resources.plain_text import plain
 
 if TYPE_CHECKING:
@@ -84,7 +85,12 @@ class Session:
             event = getattr(line, "event", {})
             line = json.dumps({"level": "progress", "message": line, **event}, ensure_ascii=False)
         else:
-            line = plain(line)
+            line, on = plain(line), error_screen()
+            if on.colour:
+                from tiering_assets.cli.terminal.progress import show_progress
+
+                show_progress(line, on)
+                return
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 

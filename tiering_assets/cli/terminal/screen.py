@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TextIO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,14 @@ def somebody_answers() -> bool:
     return all(one is not None and one.isatty() for one in streams)
 
 
-def _found() -> Screen:
-    if not sys.stdout.isatty():
+def error_screen() -> Screen:
+    """The same of standard error, where progress goes."""
+    given = _given.get()
+    return _found(sys.stderr) if given is None else given
+
+
+def _found(stream: TextIO | None = None) -> Screen:
+    if not (stream or sys.stdout).isatty():
         return Screen()
     dumb = os.environ.get("TERM", "") in ("", "dumb")
     colour = not dumb and not os.environ.get("NO_COLOR")
