@@ -8,7 +8,7 @@ store said so; a store that cannot be asked raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
@@ -92,6 +92,12 @@ class LedgerDirectory:
             stat=node.stat,
             data=node.data,
         )
+
+    def existing(self, ledger_ids: Iterable[int]) -> set[int]:
+        """Those of these ledgers that have a node, by reads that overlap."""
+        ids = [*ledger_ids]
+        nodes = self._store.get_many(self.path(one) for one in ids)
+        return {one for one, node in zip(ids, nodes, strict=True) if node is not None}
 
     def list_ledger_ids(self) -> list[int]:
         """Ids of all ledgers, ascending; one that goes meanwhile may be missing."""

@@ -84,6 +84,7 @@ def test_all_ledgers_are_listed(cluster, ledgers):
     for other in ("idgen/ID-0000000009", "underreplication/ledgers", "cookies/bk1:3181", "00/0001"):
         cluster.put(f"/ledgers/{other}", b"")
     assert ledgers.list_ledger_ids() == ids
+    assert ledgers.existing([*ids, max(ids) + 1]) == {*ids}
 
 
 def test_a_flat_layout_is_listed(cluster, ledgers):

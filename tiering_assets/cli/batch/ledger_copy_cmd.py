@@ -18,7 +18,7 @@ from tiering_assets.cli.batch.offload_output import (
 from tiering_assets.cli.explain.ledger_cmd import app
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.consent import Consent, consent_options
-from tiering_assets.cli.grammar.selected import by_topic, names_of
+from tiering_assets.cli.grammar.selected import names_of, require_known
 from tiering_assets.cli.grammar.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_bytes, print_document, print_line, print_table
@@ -214,7 +214,7 @@ def _wanted(stack: Stack, chosen: Chosen) -> list[int]:
     from tiering_assets.automation.choices import sealed_ledgers
 
     if chosen.ledger_ids:
-        by_topic(stack, chosen.ledger_ids)
+        require_known(stack, chosen.ledger_ids)
         return list(chosen.ledger_ids)
     return sealed_ledgers(stack, names_of(stack, chosen))
 

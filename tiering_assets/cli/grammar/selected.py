@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from tiering_assets.cli.grammar.selection import Chosen
 from tiering_assets.cli.shared.usage import UsageError
 
+_NAMED_MAX = 20  # of ids that are unknown; a file of another cluster has thousands
+
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
     from tiering_assets.look.brakes.scopes import Scope
@@ -51,23 +53,40 @@ def managed_ledgers(stack: Stack, topic: str) -> list[str]:
     return _partitions_in_order(_named(stack, [topic], []))
 
 
+def require_known(stack: Stack, ledger_ids: Sequence[int]) -> None:
+    """LedgerNotFoundError for an id that neither BookKeeper nor a record names.
+
+    One read a ledger, which overlap, and a listing for each that BookKeeper does not have.
+    """
+    from tiering_assets.look.ledger.resume import attempts_of
+
+    absent = sorted({*ledger_ids} - stack.ledgers.existing(ledger_ids))
+    _refuse_unknown([one for one in absent if not attempts_of(stack, one)])
+
+
 def by_topic(stack: Stack, ledger_ids: Sequence[int]) -> dict[str, list[int]]:
     """Ledgers grouped by their managed ledger. LedgerNotFoundError for one that nobody knows."""
     from tiering_assets.look.ledger.survey import ml_names_of
-    from tiering_assets.resources.errors import LedgerNotFoundError
 
     names = ml_names_of(stack, ledger_ids)
-    unknown = sorted(set(ledger_ids) - set(names))
-    if unknown:
-        raise LedgerNotFoundError(
-            f"ledger{'s' if len(unknown) > 1 else ''} {', '.join(map(str, unknown))}: no topic and "
-            f"no record of this cluster names {'them' if len(unknown) > 1 else 'it'}; "
-            f"`tierkeeper ledger list` prints those that exist"
-        )
+    _refuse_unknown(sorted(set(ledger_ids) - set(names)))
     groups: dict[str, list[int]] = {}
     for ledger_id in sorted(set(ledger_ids)):
         groups.setdefault(names[ledger_id], []).append(ledger_id)
     return groups
+
+
+def _refuse_unknown(unknown: Sequence[int]) -> None:
+    from tiering_assets.resources.errors import LedgerNotFoundError
+
+    if unknown:
+        many = len(unknown) > 1
+        raise LedgerNotFoundError(
+            f"ledger{'s' if many else ''} {', '.join(map(str, unknown[:_NAMED_MAX]))}"
+            f"{f' and {len(unknown) - _NAMED_MAX} more' if len(unknown) > _NAMED_MAX else ''}: "
+            f"no topic and no record of this cluster names {'them' if many else 'it'}; "
+            f"`tierkeeper ledger list` prints those that exist"
+        )
 
 
 def _named(stack: Stack, topics: Iterable[str], namespaces: Iterable[str]) -> list[str]:
