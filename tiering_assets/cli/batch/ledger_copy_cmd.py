@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,46 +55,48 @@ CONSENT = consent_options(
 def plan(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
     """Say what a copy would do: blocks, bytes, requests."""
     with session.stack() as stack:
-        found = _plans(stack, chosen)
-        read_range = stack.settings.offload.read_range_bytes
-    _print_plans(session, "ledger-plan", found, read_range)
+        _print_plans(session, stack, chosen)
 
 
-Planned = dict[int, "LedgerPlan | Wait | TierkeeperError"]
+def _print_plans(session: Session, stack: Stack, chosen: Chosen) -> None:
+    """Each as soon as it is made: a fleet has more of them than memory has room for."""
+    from tiering_assets.ground.reasons import Wait
+
+    read_range = stack.settings.offload.read_range_bytes
+    documents: list[dict[str, Any]] = []
+    errors: dict[int, TierkeeperError] = {}
+    ledgers = copies = 0
+    for ledger_id, one in _plans(stack, chosen):
+        ledgers += 1
+        copies += not isinstance(one, Wait | TierkeeperError)
+        if isinstance(one, TierkeeperError):
+            errors[ledger_id] = one
+        if session.as_json:
+            documents.append(_plan_document(ledger_id, one, read_range))
+        elif isinstance(one, Wait):
+            print_line(f"ledger {ledger_id} waits: {one}")
+        elif not isinstance(one, TierkeeperError):
+            _print_plan(one, read_range)
+    if session.as_json:
+        print_document("ledger-plan", {"ledgers": documents})
+    else:
+        print_line(f"{copies} of {ledgers} ledgers would be copied; nothing was done")
+    leave_with(session, errors)
 
 
-def _plans(stack: Stack, chosen: Chosen) -> Planned:
+def _plans(
+    stack: Stack, chosen: Chosen
+) -> Iterator[tuple[int, LedgerPlan | Wait | TierkeeperError]]:
     from tiering_assets.look.ledger.plan import plan_ledger
     from tiering_assets.look.ledger.survey import ml_names_of
 
-    found: Planned = {}
     for ledger_id in _wanted(stack, chosen):
         try:
             name = ml_names_of(stack, [ledger_id]).get(ledger_id)
             planned = plan_ledger(stack, ledger_id, ml_name=name)
-            found[ledger_id] = _missing(ledger_id, planned) or planned
+            yield ledger_id, _missing(ledger_id, planned) or planned
         except TierkeeperError as error:
-            found[ledger_id] = error
-    return found
-
-
-def _print_plans(session: Session, document: str, found: Planned, read_range: int) -> None:
-    from tiering_assets.ground.reasons import Wait
-
-    if session.as_json:
-        print_document(
-            document,
-            {"ledgers": [_plan_document(i, one, read_range) for i, one in found.items()]},
-        )
-    else:
-        for ledger_id, one in found.items():
-            if isinstance(one, Wait):
-                print_line(f"ledger {ledger_id} waits: {one}")
-            elif not isinstance(one, TierkeeperError):
-                _print_plan(one, read_range)
-        copies = sum(not isinstance(one, Wait | TierkeeperError) for one in found.values())
-        print_line(f"{copies} of {len(found)} ledgers would be copied; nothing was done")
-    leave_with(session, {i: one for i, one in found.items() if isinstance(one, TierkeeperError)})
+            yield ledger_id, error
 
 
 def _plan_document(
@@ -193,8 +196,7 @@ def offload(
 
     with session.stack(Runner.LOCAL if consent.plans_only else runner) as stack:
         if consent.plans_only:
-            read_range = stack.settings.offload.read_range_bytes
-            _print_plans(session, "ledger-plan", _plans(stack, chosen), read_range)
+            _print_plans(session, stack, chosen)
             return
         wanted = _wanted(stack, chosen)
         session.progress(f"{len(wanted)} ledgers to offload")
