@@ -58,9 +58,15 @@ def reading_commands() -> dict[Words, str]:
     """When each command reads only, in its own words; "" is always."""
     return {
         words: found.callback.reads_only
-        for words, found in _commands(typer.main.get_command(cli.app), ())
+        for words, found in all_commands().items()
         if hasattr(found.callback, "reads_only")
     }
+
+
+@cache
+def all_commands() -> dict[Words, Any]:
+    """Every command of the command line by its words, as typer built it."""
+    return dict(_commands(typer.main.get_command(cli.app), ()))
 
 
 def _commands(group: Any, words: Words) -> Iterator[tuple[Words, Any]]:

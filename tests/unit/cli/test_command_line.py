@@ -9,11 +9,10 @@ import sys
 import threading
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import tiering_assets.resources.errors as errors
-from tests.support.reading_commands import TOUR, reading_commands
+from tests.support.reading_commands import TOUR, all_commands, reading_commands
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.shared.exit_codes import exit_codes, worst
 from tiering_assets.resources import ending
@@ -33,17 +32,7 @@ CLASSES = [
 ]
 
 
-def commands(group=None, words=()):
-    """(words, command) of every command, from what typer built."""
-    group = group or typer.main.get_command(cli.app)
-    for name, found in group.commands.items():
-        if hasattr(found, "commands"):
-            yield from commands(found, (*words, name))
-        else:
-            yield (*words, name), found
-
-
-COMMANDS = dict(commands())
+COMMANDS = all_commands()
 
 
 def test_the_nouns_and_verbs_are_those_promised():

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
+from tests.support.reading_commands import all_commands
 from tests.support.trimmed_cluster import TOPIC, TrimmedCluster
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.grammar.consent import ConsentMode, decide
@@ -42,16 +42,7 @@ HALF = {"ledger offload", "topic offload", "scrub run"}
 PLAN_ONLY = {"dagster rebuild"}
 
 
-def commands(group=None, words=()):
-    group = group or typer.main.get_command(cli.app)
-    for name, found in group.commands.items():
-        if hasattr(found, "commands"):
-            yield from commands(found, (*words, name))
-        else:
-            yield " ".join((*words, name)), found
-
-
-COMMANDS = dict(commands())
+COMMANDS = {" ".join(words): found for words, found in all_commands().items()}
 
 
 def options_of(command):

@@ -1,8 +1,8 @@
 """Durations and sizes as options: one form everywhere, and a refusal that says what is expected."""
 
 import pytest
-import typer
 
+from tests.support.reading_commands import all_commands
 from tiering_assets.cli import main as cli
 
 # Every option that is so many seconds or bytes, as it is called.
@@ -21,19 +21,10 @@ NEEDS = {
 }
 
 
-def commands(group=None, words=()):
-    group = group or typer.main.get_command(cli.app)
-    for name, found in group.commands.items():
-        if hasattr(found, "commands"):
-            yield from commands(found, (*words, name))
-        else:
-            yield (*words, name), found
-
-
 def test_every_option_of_seconds_or_bytes_is_one_of_these():
     found = {
         (words, option.opts[0])
-        for words, command in commands()
+        for words, command in all_commands().items()
         for option in command.params
         if option.metavar in ("DURATION", "SIZE", "AGE", "SECONDS", "BYTES", "N")
         and option.opts[0] != "--max"

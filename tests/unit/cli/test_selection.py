@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
+from tests.support.reading_commands import all_commands
 from tests.support.trimmed_cluster import TrimmedCluster
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.grammar.id_file import read_ids
@@ -31,16 +31,7 @@ WHOLE = {
 }  # fmt: skip
 
 
-def commands(group=None, words=()):
-    group = group or typer.main.get_command(cli.app)
-    for name, found in group.commands.items():
-        if hasattr(found, "commands"):
-            yield from commands(found, (*words, name))
-        else:
-            yield " ".join((*words, name)), found
-
-
-COMMANDS = dict(commands())
+COMMANDS = {" ".join(words): found for words, found in all_commands().items()}
 SELECTING = {
     "audit verify", "hold lift", "hold set", "ledger list", "ledger offload", "ledger plan",
     "ledger release", "ledger verify", "policy check", "policy show", "scrub run", "scrub status",
