@@ -146,7 +146,7 @@ def test_an_idle_topic_is_loaded_and_trimmed_and_one_that_keeps_is_left(cluster,
 
 def test_afterwards_it_is_told_who_keeps_the_rest(shell, idle):
     overdue, kept, _before, _copy = idle
-    found = shell.document("topic", "expiry", overdue.topic, kept.topic, "--plan")
+    found = shell.document("topic", "expiry", overdue.topic, kept.topic)
     first, second = sorted(found["topics"], key=lambda one: one["topic"], reverse=True)
     assert first["topic"].endswith("/overdue")
     assert first["overdue"] == []
