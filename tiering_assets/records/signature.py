@@ -92,6 +92,10 @@ class PublicKeys:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        return tuple(sorted(self._keys))
+
     def problem(self, body: Mapping[str, Any]) -> str | None:
         """Why a record counts as unsigned, or None. Always None where no key is configured."""
         if not self._keys:

@@ -9,10 +9,16 @@ import typer
 
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
-from tiering_assets.cli.shared.output import human_bytes, print_document, print_line
+from tiering_assets.cli.shared.output import (
+    human_bytes,
+    print_document,
+    print_line,
+    print_table,
+)
 from tiering_assets.cli.shared.selection import Chosen, ledger_selection
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.audit.audit_findings import AuditReport
@@ -131,6 +137,7 @@ def _record(
 def _print(report: AuditReport) -> None:
     from tiering_assets.ground.damage_advice import next_step
 
+    _print_topics(report)
     for finding in report.findings:
         print_line(f"finding: {finding}", lead="finding")
     if report.recorded:
@@ -143,3 +150,29 @@ def _print(report: AuditReport) -> None:
         f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts{gone}, "
         f"{report.records} records, {report.objects} objects{read}: {said}"
     )
+
+
+def _print_topics(report: AuditReport) -> None:
+    read = (Column("BYTES READ", ValueKind.SIZE),) if report.deep else ()
+    columns = (
+        Column("TOPIC", ValueKind.TOPIC),
+        Column("LEDGERS", ValueKind.NUMBER),
+        Column("ATTEMPTS", ValueKind.NUMBER),
+        Column("RECORDS", ValueKind.NUMBER),
+        Column("OBJECTS", ValueKind.NUMBER),
+        *read,
+        Column("FINDINGS", ValueKind.NUMBER),
+    )
+    rows = (
+        (
+            one.topic,
+            one.ledgers,
+            one.attempts,
+            one.records,
+            one.objects,
+            *((one.bytes_read,) if read else ()),
+            one.findings,
+        )
+        for one in report.topics
+    )
+    print_table(columns, rows)
