@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tiering_assets.audit.audit_sights import ObjectSeen, RecordSeen
+from tiering_assets.audit.audit_sights import ObjectSeen, PublicationSeen, RecordSeen
 from tiering_assets.audit.chain_audit import AttemptHistory
 from tiering_assets.audit.record_audit import ReadRecord
 from tiering_assets.audit.topic_figures import UNKNOWN
@@ -43,6 +43,11 @@ def object_seen(key: str, head: ObjectHead | None) -> ObjectSeen:
     if head is None:
         return ObjectSeen(key=key)
     return ObjectSeen(key=key, size=head.size, etag=head.etag, version_id=head.version_id)
+
+
+def publication_seen(read: ReadRecord) -> PublicationSeen:
+    topic = topic_of(read.record.ml_name)
+    return PublicationSeen(key=read.key, sha256=read.sha256, topic=topic, stored_at=read.stored_at)
 
 
 def signer_of(body: Mapping[str, object]) -> str | None:

@@ -19,13 +19,13 @@ from uuid import UUID
 
 from tiering_assets.audit.attempt_sight import (
     object_seen,
+    publication_seen,
     records_seen,
     signer_of,
-    topic_of,
     topic_seen,
 )
 from tiering_assets.audit.audit_findings import About, AuditReport, FindingKind
-from tiering_assets.audit.audit_sights import AttemptSeen, ObjectSeen, PublicationSeen, Sights
+from tiering_assets.audit.audit_sights import AttemptSeen, ObjectSeen, Sights
 from tiering_assets.audit.chain_audit import AttemptHistory, judge_history, judge_ledger
 from tiering_assets.audit.deep_reader import DeepReader
 from tiering_assets.audit.object_audit import judge_head
@@ -142,7 +142,9 @@ class _Run:
         self._in_flight = timedelta(seconds=in_flight_s)
         self._share_max = settings.release.fleet_share_max
         self._narrate = narrate
-        self._sights = Sights(began_at=objects.server_time(), key_ids=self._keys.key_ids)
+        self._sights = Sights(
+            bucket=objects.bucket, began_at=objects.server_time(), key_ids=self._keys.key_ids
+        )
         self._report = AuditReport(instance=instance, deep=deep, sights=self._sights)
         range_bytes = settings.offload.read_range_bytes
         self._reader = DeepReader(
@@ -223,10 +225,7 @@ class _Run:
             attempts.setdefault(place.about.uid, []).append(summary)
 
     def _remember(self, read: ReadRecord) -> None:
-        seen = PublicationSeen(
-            key=read.key, sha256=read.sha256, topic=topic_of(read.record.ml_name)
-        )
-        self._sights.publications.append(seen)
+        self._sights.publications.append(publication_seen(read))
         for entry in read.record.ledgers:
             self._published.setdefault((entry.ledger_id, entry.uid), []).append((read, entry))
 

@@ -52,6 +52,7 @@ class PublicationSeen:
     key: str
     sha256: str
     topic: str
+    stored_at: datetime
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +62,7 @@ class Sights:
     `forgotten` maps attempts whose records may be gone to the plans that say so.
     """
 
+    bucket: str
     began_at: datetime
     key_ids: tuple[str, ...] = ()
     attempts: list[AttemptSeen] = field(default_factory=list)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.audit.audit_report import check_file, kind_of_new_file, print_written
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
@@ -22,6 +24,7 @@ from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.audit.audit_findings import AuditReport
+    from tiering_assets.audit.report.new_report import NewReport
 
 app = typer.Typer(
     name="audit",
@@ -30,7 +33,8 @@ app = typer.Typer(
 )
 
 
-CHOSEN = ledger_selection()
+CHOSEN = ledger_selection(or_report=True)
+IN_FLIGHT_S = 3600.0
 
 
 @command(
@@ -41,6 +45,8 @@ CHOSEN = ledger_selection()
         "tierkeeper audit verify 12345 12346 --deep",
         "tierkeeper audit verify --topic public/default/orders",
         "tierkeeper audit verify --all --deep --instance 0d1c0a7e-6f4f-4b3b-9d55-1f1a7a0b7c11 --json",
+        "tierkeeper audit verify --all --deep --report audit-2026.html",
+        "tierkeeper audit verify --check-report audit-2026.html",
     ),
     reads_only="where it finds no damage",
 )
@@ -60,11 +66,22 @@ def verify(
         ),
     ] = "",
     in_flight_s: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--in-flight", metavar="SECONDS", min=0, help="A release may be under way so long."
+            "--in-flight",
+            metavar="SECONDS",
+            min=0,
+            help=f"A release may be under way so long.  [default: {IN_FLIGHT_S}]",
         ),
-    ] = 3600.0,
+    ] = None,
+    report_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write a report for others to a new file, which ends with .html or .md.",
+        ),
+    ] = None,
 ) -> None:
     """Check every record's chain and every certified object, without cluster, broker or Dagster.
 
@@ -72,8 +89,20 @@ def verify(
     Ends with 1 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
     explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps
     its bookie copy, if the credentials may write; nothing else is written.
+
+    A report has its facts and their SHA-256, and is signed where sign.private_key_file is set.
+    --check-report finds whatever was edited in one, and each fact that is not so any more. What a
+    record accounts for, such as a trim, is told as gone since. It changes nothing.
     """
+    if chosen.by_report is not None:
+        _refuse_beside_a_report(report_file, in_flight_s)
+        if not check_file(session, chosen.by_report, instance=instance, deep=deep):
+            raise typer.Exit(FINDINGS)
+        return
+    kind = None if report_file is None else kind_of_new_file(report_file)
+    in_flight = IN_FLIGHT_S if in_flight_s is None else in_flight_s
     from tiering_assets.audit.audit import audit_bucket
+    from tiering_assets.ground.signing import load_signer
 
     def audit(some: Iterable[int] | None, of: str) -> AuditReport:
         return audit_bucket(
@@ -81,13 +110,14 @@ def verify(
             ledger_ids=some,
             instance=of,
             deep=deep,
-            in_flight_s=in_flight_s,
+            in_flight_s=in_flight,
             narrate=session.progress,
         )
 
-    wanted: Iterable[int] | None = chosen.ledger_ids or None
+    signer = None if report_file is None else load_signer(session.settings)
+    wanted = chosen.ledger_ids or None
     if chosen.topics or chosen.namespaces:
-        wanted = _of_topics(session, chosen, instance)
+        wanted = tuple(_of_topics(session, chosen, instance))
         if not wanted:
             raise UsageError(
                 "no record of the bucket names a ledger of these topics; "
@@ -96,13 +126,35 @@ def verify(
     report = audit(wanted, instance)
     if report.findings:
         report.recorded = _record(session, report, lambda some: audit(some, report.instance))
+    written: NewReport | None = None
+    if report_file is not None and kind is not None:
+        from tiering_assets.audit.report.facts import AskedFor
+        from tiering_assets.audit.report.new_report import write_report
+
+        asked = AskedFor(
+            everything=wanted is None,
+            ledger_ids=wanted or (),
+            topics=chosen.topics,
+            namespaces=chosen.namespaces,
+        )
+        written = write_report(
+            report_file, kind, report, asked, in_flight_s=in_flight, signer=signer
+        )
     if session.as_json:
         result = "findings" if report.findings else "ok"
-        print_document("audit-verify", {"result": result, "report": report})
+        print_document("audit-verify", {"result": result, "report": report, "written": written})
     else:
         _print(report)
+        if written is not None:
+            print_written(written)
     if report.findings:
         raise typer.Exit(FINDINGS)
+
+
+def _refuse_beside_a_report(report_file: Path | None, in_flight_s: float | None) -> None:
+    for option, given in (("--report", report_file), ("--in-flight", in_flight_s)):
+        if given is not None:
+            raise UsageError(f"{option} does not go with --check-report")
 
 
 def _of_topics(session: Session, chosen: Chosen, instance: str) -> list[int]:
