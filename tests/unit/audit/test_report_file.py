@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from hashlib import sha256
 from html.parser import HTMLParser
 
@@ -221,3 +222,19 @@ def test_a_report_of_an_earlier_day_is_told_alike_today(name):
     found = read_report((GOLDEN / name).read_bytes(), name=name)
     assert len(found.facts.ledgers) == 3 + len(HOSTILE)
     assert found.seal.signed_by is not None
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_the_commands_of_the_page_give_its_digest(name, tmp_path):
+    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    ending = name.removeprefix("report")
+    [command] = re.findall(rf"^sed .* audit\{ending} .* > facts\.json$", page, re.MULTILINE)
+    (tmp_path / f"audit{ending}").write_bytes((GOLDEN / name).read_bytes())
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        ["sha256sum", "facts.json"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    kind = ReportKind(ending)
+    digest, _body = facts_digest((GOLDEN / name).read_text(encoding="utf-8"), kind)
+    assert done.stdout.split()[0] == digest
+    assert read_report((GOLDEN / name).read_bytes(), name=name).seal.facts_sha256 == digest

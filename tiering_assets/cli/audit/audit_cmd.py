@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tiering_assets.cli.audit.audit_report import check_file, kind_of_new_file, print_written
+from tiering_assets.cli.audit.audit_report import check_file, new_report, print_written
 from tiering_assets.cli.shared.command import command
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
@@ -24,7 +24,6 @@ from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.audit.audit_findings import AuditReport
-    from tiering_assets.audit.report.new_report import NewReport
 
 app = typer.Typer(
     name="audit",
@@ -99,10 +98,9 @@ def verify(
         if not check_file(session, chosen.by_report, instance=instance, deep=deep):
             raise typer.Exit(FINDINGS)
         return
-    kind = None if report_file is None else kind_of_new_file(report_file)
+    target = None if report_file is None else new_report(session, report_file)
     in_flight = IN_FLIGHT_S if in_flight_s is None else in_flight_s
     from tiering_assets.audit.audit import audit_bucket
-    from tiering_assets.ground.signing import load_signer
 
     def audit(some: Iterable[int] | None, of: str) -> AuditReport:
         return audit_bucket(
@@ -114,7 +112,6 @@ def verify(
             narrate=session.progress,
         )
 
-    signer = None if report_file is None else load_signer(session.settings)
     wanted = chosen.ledger_ids or None
     if chosen.topics or chosen.namespaces:
         wanted = tuple(_of_topics(session, chosen, instance))
@@ -126,20 +123,9 @@ def verify(
     report = audit(wanted, instance)
     if report.findings:
         report.recorded = _record(session, report, lambda some: audit(some, report.instance))
-    written: NewReport | None = None
-    if report_file is not None and kind is not None:
-        from tiering_assets.audit.report.facts import AskedFor
-        from tiering_assets.audit.report.new_report import write_report
-
-        asked = AskedFor(
-            everything=wanted is None,
-            ledger_ids=wanted or (),
-            topics=chosen.topics,
-            namespaces=chosen.namespaces,
-        )
-        written = write_report(
-            report_file, kind, report, asked, in_flight_s=in_flight, signer=signer
-        )
+    written = None
+    if target is not None:
+        written = target.write(report, chosen, wanted, in_flight_s=in_flight)
     if session.as_json:
         result = "findings" if report.findings else "ok"
         print_document("audit-verify", {"result": result, "report": report, "written": written})

@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tiering_assets.cli.shared.output import human_bytes, human_time, print_document, print_line
+from tiering_assets.cli.shared.selection import Chosen
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:
+    from tiering_assets.audit.audit_findings import AuditReport
     from tiering_assets.audit.report.check_report import ReportCheck
     from tiering_assets.audit.report.new_report import NewReport
     from tiering_assets.audit.report.report_file import ReportKind
+    from tiering_assets.records.signature import Signer
 
 
-def kind_of_new_file(path: Path) -> ReportKind:
+@dataclass(frozen=True, slots=True)
+class ReportTarget:
+    """A new file, and the key that signs; known before anything is read."""
+
+    path: Path
+    kind: ReportKind
+    signer: Signer | None
+
+    def write(
+        self,
+        report: AuditReport,
+        chosen: Chosen,
+        ledger_ids: tuple[int, ...] | None,
+        *,
+        in_flight_s: float,
+    ) -> NewReport:
+        """`ledger_ids` are those that were chosen in whatever way; None of everything."""
+        from tiering_assets.audit.report.facts import AskedFor
+        from tiering_assets.audit.report.new_report import write_report
+
+        asked = AskedFor(
+            everything=ledger_ids is None,
+            ledger_ids=ledger_ids or (),
+            topics=chosen.topics,
+            namespaces=chosen.namespaces,
+        )
+        return write_report(
+            self.path, self.kind, report, asked, in_flight_s=in_flight_s, signer=self.signer
+        )
+
+
+def new_report(session: Session, path: Path) -> ReportTarget:
     """Usage error unless a report may be written there."""
     from tiering_assets.audit.report.report_file import ReportKind
+    from tiering_assets.ground.signing import load_signer
 
     endings = [kind.value for kind in ReportKind]
     if path.suffix not in endings:
@@ -26,7 +62,7 @@ def kind_of_new_file(path: Path) -> ReportKind:
         raise UsageError(f"--report {path}: it is there already, and a report is a new file")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--report {path}: there is no folder {path.absolute().parent}")
-    return ReportKind(path.suffix)
+    return ReportTarget(path, ReportKind(path.suffix), load_signer(session.settings))
 
 
 def read_file(path: Path) -> bytes:
@@ -38,11 +74,11 @@ def read_file(path: Path) -> bytes:
 
 def check_file(session: Session, path: Path, *, instance: str, deep: bool) -> bool:
     """Check a report and print what came out; whether all is equal."""
-    body = read_file(path)
     from tiering_assets.audit.report.check_report import check_report
     from tiering_assets.resources.object_store.s3 import S3ObjectStore
     from tiering_assets.resources.settings_sources import require_store
 
+    body = read_file(path)
     checked = check_report(
         S3ObjectStore(require_store(session.settings)),
         session.settings,
