@@ -74,7 +74,10 @@ PURE = {
     "tiering_assets.resources.object_store": "multipart records s3_errors storage_class store",
     "tiering_assets.resources.pulsar": "activity offload_policies policy_levels retention topic",
     "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
-    "tiering_assets.audit": "audit_findings chain_audit object_audit object_damage record_audit",
+    "tiering_assets.audit": "attempt_sight audit_findings audit_sights chain_audit object_audit "
+    "object_damage record_audit topic_figures",
+    "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
+    "markdown_page page page_parts report_file seal",
     "tiering_assets.automation": "stuck_rules",
     "tiering_assets.batch": "offload_estimate_rules offload_prefix_rules offload_status_rules "
     "request_count",

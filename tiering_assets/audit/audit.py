@@ -17,19 +17,27 @@ from datetime import timedelta
 from itertools import chain
 from uuid import UUID
 
-from tiering_assets.audit.audit_findings import About, AuditFinding, AuditReport, FindingKind
+from tiering_assets.audit.attempt_sight import (
+    object_seen,
+    publication_seen,
+    records_seen,
+    signer_of,
+    topic_seen,
+)
+from tiering_assets.audit.audit_findings import About, AuditReport, FindingKind
+from tiering_assets.audit.audit_sights import AttemptSeen, ObjectSeen, Sights
 from tiering_assets.audit.chain_audit import AttemptHistory, judge_history, judge_ledger
-from tiering_assets.audit.object_audit import BlockAudit, judge_head, judge_index
+from tiering_assets.audit.deep_reader import DeepReader
+from tiering_assets.audit.object_audit import judge_head
 from tiering_assets.audit.record_audit import FOLDERS, ReadRecord, judge_record, parse_place
+from tiering_assets.audit.topic_figures import figures_by_topic
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.look.ledger.verification import inconsistencies
-from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.key_kinds import is_record_key, what_a_stray_may_be
 from tiering_assets.records.models import (
     Attempt,
-    BlockFacts,
     Certificate,
     Outcome,
     Publication,
@@ -40,7 +48,6 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.sweep_models import Removal
 from tiering_assets.resources.errors import ObjectStoreError, RefusedError
-from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.object_store.records import RECORD_BYTES_MAX
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
@@ -132,14 +139,20 @@ class _Run:
         self._objects, self._prefix = objects, f"{ROOT}{instance}/"
         self._keys = load_public_keys(settings)
         self._skew = timedelta(seconds=settings.publish.clock_skew_max_s)
-        self._range = settings.offload.read_range_bytes
         self._in_flight = timedelta(seconds=in_flight_s)
         self._share_max = settings.release.fleet_share_max
         self._narrate = narrate
-        self._report = AuditReport(instance=instance, deep=deep)
+        self._sights = Sights(
+            bucket=objects.bucket, began_at=objects.server_time(), key_ids=self._keys.key_ids
+        )
+        self._report = AuditReport(instance=instance, deep=deep, sights=self._sights)
+        range_bytes = settings.offload.read_range_bytes
+        self._reader = DeepReader(
+            objects, self._report, range_bytes=range_bytes, narrate=self._narrate_progress
+        )
         self._published: dict[tuple[int, UUID], list[tuple[ReadRecord, PublishedLedger]]] = {}
         self._topics: set[str] = set()
-        self._forgotten: set[tuple[int, UUID]] = set()
+        self._forgotten = self._sights.forgotten
         self._started = self._told = time.monotonic()
 
     def all(self) -> AuditReport:
@@ -177,8 +190,9 @@ class _Run:
     def _read_forget_plans(self) -> None:
         for summary in self._list(keys.FORGET_PLANS):
             read = self._read(summary)
-            for ledger in () if read is None else read.record.ledgers:
-                self._forgotten.update((ledger.ledger_id, uid) for uid in ledger.uids)
+            if read is not None:
+                for ledger in read.record.ledgers:
+                    self._forgotten.update(((ledger.ledger_id, u), read.key) for u in ledger.uids)
 
     def _read_failures(self, prefix: str) -> None:
         """Each is judged by itself: it proves nothing, so no chain has it."""
@@ -211,12 +225,12 @@ class _Run:
             attempts.setdefault(place.about.uid, []).append(summary)
 
     def _remember(self, read: ReadRecord) -> None:
+        self._sights.publications.append(publication_seen(read))
         for entry in read.record.ledgers:
             self._published.setdefault((entry.ledger_id, entry.uid), []).append((read, entry))
 
     def _audit(self, found: dict[int, Attempts], *, whole: bool) -> AuditReport:
         report = self._report
-        store_now = self._objects.server_time()
         for ledger_id, uid in self._published:  # published, and all of its own records gone
             if whole or ledger_id in found:
                 found.setdefault(ledger_id, {}).setdefault(uid, [])
@@ -226,24 +240,48 @@ class _Run:
                 if (ledger_id, uid) in self._forgotten:
                     continue
                 history = self._history(ledger_id, uid, summaries)
-                report.attempts += 1
-                report.findings += judge_history(
-                    history,
-                    store_now=store_now,
-                    in_flight=self._in_flight,
-                    public_keys=self._keys,
-                )
+                self._sights.attempts.append(self._judge(history, uid))
                 if history.certificate is not None:
                     certificates.append(history.certificate)
-                if history.certificate is not None and history.objects_expected:
-                    missed = history.why_missed(self._share_max)
-                    report.removed += missed is None
-                    self._look_at_objects(history.certificate.record, missed)
             report.findings += judge_ledger(certificates)
             report.ledgers += 1
             self._narrate_progress(f"{number} of {len(found)} ledgers")
+        report.topics = figures_by_topic(
+            self._sights.attempts,
+            self._sights.publications,
+            report.findings,
+            ledgers=report.ledgers,
+        )
         report.seconds = round(time.monotonic() - self._started, 3)
         return report
+
+    def _judge(self, history: AttemptHistory, uid: UUID) -> AttemptSeen:
+        report, found = self._report, history.certificate
+        report.attempts += 1
+        report.findings += judge_history(
+            history,
+            store_now=self._sights.began_at,
+            in_flight=self._in_flight,
+            public_keys=self._keys,
+        )
+        missed: str | None = ""
+        objects: tuple[ObjectSeen, ...] = ()
+        read_before = report.bytes_read
+        if found is not None and history.objects_expected:
+            missed = history.why_missed(self._share_max)
+            report.removed += missed is None
+            objects = self._look_at_objects(found.record, missed)
+        signed = found is not None and bool(self._keys) and self._keys.problem(found.body) is None
+        return AttemptSeen(
+            ledger_id=history.ledger_id,
+            uid=uid,
+            topic=topic_seen(history),
+            records=records_seen(history),
+            objects=objects,
+            bytes_read=report.bytes_read - read_before,
+            removal=None if missed is not None or not history.removal else history.removal.key,
+            signed_by=signer_of(found.body) if found is not None and signed else None,
+        )
 
     def _history(self, ledger_id: int, uid: UUID, summaries: list[ObjectSummary]) -> AttemptHistory:
         reads: dict[type, ReadRecord] = {}
@@ -307,7 +345,9 @@ class _Run:
         self._report.findings += findings
         return read
 
-    def _look_at_objects(self, certificate: Certificate, missed: str | None) -> None:
+    def _look_at_objects(
+        self, certificate: Certificate, missed: str | None
+    ) -> tuple[ObjectSeen, ...]:
         about = About(certificate.ledger.ledger_id, certificate.uid)
         heads: dict[str, ObjectHead] = {}
         for facts in (certificate.data, certificate.index):
@@ -320,45 +360,17 @@ class _Run:
             self._report.findings += judge_head(certificate, facts, head, missed=missed)
             if head is not None:
                 heads[facts.key] = head
+        seen = tuple(
+            object_seen(facts.key, heads.get(facts.key))
+            for facts in (certificate.data, certificate.index)
+        )
         if not self._report.deep or inconsistencies(certificate):
-            return
+            return seen
         try:
-            if certificate.index.key in heads:
-                self._read_index(certificate)
-            if certificate.data.key in heads:
-                self._read_data(certificate, heads[certificate.data.key])
+            self._reader.read(certificate, heads)
         except ObjectStoreError as error:
             self._say(about, FindingKind.UNREADABLE, certificate.data.key, "bytes", error)
-
-    def _read_index(self, certificate: Certificate) -> None:
-        stored = self._objects.get(certificate.index.key, bytes_max=INDEX_BYTES_MAX)
-        if stored is not None:
-            self._report.bytes_read += len(stored.body)
-            self._report.findings += judge_index(certificate, stored.body)
-
-    def _read_data(self, certificate: Certificate, head: ObjectHead) -> None:
-        """Every byte that is there, by ranges; blocks that all fit make the whole's digest fit."""
-        for block in certificate.blocks:
-            self._report.findings += self._read_block(certificate, block, head)
-
-    @no_collection()
-    def _read_block(
-        self, certificate: Certificate, block: BlockFacts, head: ObjectHead
-    ) -> list[AuditFinding]:
-        audit = BlockAudit(certificate, block)
-        end = min(block.offset + block.block_length, head.size)
-        for start in range(block.offset, end, self._range):
-            length = min(self._range, end - start)
-            audit.feed(
-                self._objects.get_range(
-                    head.key, start=start, length=length, version_id=head.version_id
-                )
-            )
-            self._report.bytes_read += length
-            self._narrate_progress(
-                f"{head.key}: block {block.part_number} of {len(certificate.blocks)}"
-            )
-        return audit.finish()
+        return seen
 
     def _say(
         self, about: About, kind: FindingKind, key: str, expected: object, found: object

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
+from tiering_assets.audit.audit_sights import Sights
+from tiering_assets.audit.topic_figures import TopicFigures
+
 
 class FindingKind(StrEnum):
     RECORD_DAMAGED = "record_damaged"
@@ -96,11 +99,13 @@ class AuditReport:
 
     `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged.
     `removed` are those whose ledgers are on record as gone: their objects may be missing.
-    `recorded` are copies that are on record as damaged by now.
+    `recorded` are copies that are on record as damaged by now. `topics` counts it all by topic, and
+    `sights` has what the counts are of.
     """
 
     instance: str
     deep: bool
+    sights: Sights = field(repr=False)
     ledgers: int = 0
     attempts: int = 0
     forgotten: int = 0
@@ -110,4 +115,5 @@ class AuditReport:
     bytes_read: int = 0
     seconds: float = 0.0
     recorded: int = 0
+    topics: list[TopicFigures] = field(default_factory=list)
     findings: list[AuditFinding] = field(default_factory=list)

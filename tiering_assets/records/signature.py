@@ -19,6 +19,8 @@ from typing import Any, Final
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
 )
@@ -53,7 +55,7 @@ def digest_problem(body: Mapping[str, Any]) -> str | None:
 class Signer:
     """A private key. Its repr shows no part of it."""
 
-    __slots__ = ("_key", "key_id")
+    __slots__ = ("_key", "key_id", "public_pem")
 
     def __init__(self, pem: bytes) -> None:
         """Raises FormatError for anything but an unencrypted Ed25519 private key in PEM."""
@@ -64,7 +66,9 @@ class Signer:
         if not isinstance(key, Ed25519PrivateKey):
             raise FormatError("not an Ed25519 key")
         self._key = key
-        self.key_id = _key_id(key.public_key())
+        public = key.public_key()
+        self.key_id = _key_id(public)
+        self.public_pem = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
     def sign(self, body: Mapping[str, Any]) -> dict[str, str]:
         """The `signature` field of a record."""
@@ -91,6 +95,10 @@ class PublicKeys:
 
     def __bool__(self) -> bool:
         return bool(self._keys)
+
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        return tuple(sorted(self._keys))
 
     def problem(self, body: Mapping[str, Any]) -> str | None:
         """Why a record counts as unsigned, or None. Always None where no key is configured."""

@@ -134,7 +134,7 @@ def test_digests_are_whole_at_each_width():
     digest = "41caa591b86e30118e763748b25bdad53ca54a971b0a323cadab488d7c35d431"
     for name in SCREENS:
         shown = [ESCAPES.sub("", one.out) for one in told(name)[0]]
-        found = [out for out in shown if "SHA-256" in out]
+        found = [out for out in shown if "SHA-256" in out and "of its facts" not in out]
         assert len(found) > 2
         assert all(digest in out for out in found)
 

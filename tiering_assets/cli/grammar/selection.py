@@ -34,32 +34,42 @@ AskTopics = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """One of the four is given; with none of them it means everything."""
+    """One of the five is given; with none of them it means everything."""
 
     ledger_ids: tuple[int, ...] = ()
     topics: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
+    by_report: Path | None = None
 
     @property
     def everything(self) -> bool:
-        return not (self.ledger_ids or self.topics or self.namespaces)
+        return not (self.ledger_ids or self.topics or self.namespaces or self.by_report)
 
 
-def ledger_selection(*, optional: bool = False) -> OptionGroup:
+def ledger_selection(*, optional: bool = False, or_report: bool = False) -> OptionGroup:
     """ID..., --ids, --topic, --namespace, and --all where a selection has to be made.
 
     `optional` is for what reads all without one, or chooses by an option of its own as well.
+    `or_report`: --check-report takes the place of a selection.
     """
     options = {**_LEDGER_OPTIONS, **_TOPIC_OPTIONS}
     if not optional:
         options |= _ALL
+    if or_report:
+        options |= _REPORT
 
     def make(_session: Session, **given: Any) -> Chosen:
         taken = {"ID": given["ledger_ids"], "--ids": given["ids_file"], **_taken(given)}
+        if or_report:
+            taken["--check-report"] = given["check_report"]
         (_require_at_most_one if optional else require_one_choice)(**taken)
         from_file = given["ids_file"]
         ids = given["ledger_ids"] or ([] if from_file is None else read_ids(from_file, sys.stdin))
-        return Chosen(ledger_ids=tuple(sorted(set(ids))), **_topics_of(given))
+        return Chosen(
+            ledger_ids=tuple(sorted(set(ids))),
+            by_report=given.get("check_report"),
+            **_topics_of(given),
+        )
 
     return OptionGroup(options, make)
 
@@ -169,4 +179,15 @@ _TOPIC_OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 _ALL: dict[str, tuple[Any, Any]] = {
     "everything": (_option(bool, "--all", help="Everything."), False),
+}
+_REPORT: dict[str, tuple[Any, Any]] = {
+    "check_report": (
+        _option(
+            Path | None,
+            "--check-report",
+            metavar="FILE",
+            help="Check a report that --report wrote, and compare its facts with the bucket.",
+        ),
+        None,
+    ),
 }
