@@ -109,7 +109,7 @@ def _kind_of(body: bytes, name: str) -> ReportKind:
     for kind, form in _FORMS.items():
         if body.startswith(form.begin.encode()):
             return kind
-    raise FormatError(f"{name} is no report that `tierkeeper audit verify --report` wrote")
+    raise FormatError(f"{name} is no report of an audit")
 
 
 def _block(text: str, begin: str, end: str, name: str) -> str:
