@@ -28,6 +28,8 @@ _VERBS = {
     *("set", "use", "read", "write", "run", "wait", "ask", "look", "keep", "let", "gave", "lost"),
 }
 _SUBJECTS = {"it", "that", "who", "which", "this", "each", "one", "nobody", "nothing", "everything"}
+_PEOPLE = {"we", "they", "you"}
+_ARTICLES = {"a", "an", "the", "no", "its", "each", "every", "our", "that"}
 _JOINTS = {"and", "or", "but", "so", "then"}
 _BREAK = re.compile(r"[;:()]|\s[-\u2013\u2014]+\s|\u2014")
 
@@ -53,8 +55,9 @@ def _denials(clause: str) -> list[str]:
     """The negatives of a clause, without those that repeat the one before in a list."""
     found: list[str] = []
     before = ""
-    for word in re.findall(r"[A-Za-z'-]+|,", clause):
-        word = word.lower()
+    for word in (
+        word for token in tokens(clause) for word in [*words(token), *("," * token.endswith(","))]
+    ):
         if _is_negative(word) and not (before in {*_JOINTS, ","} and found[-1:] == [word]):
             found.append(word)
         before = word
@@ -82,14 +85,18 @@ def clauses(text: str) -> list[str]:
 
 
 def _has_verb(piece: str) -> bool:
-    said = words(piece)
-    pairs = zip(["and", *said], said, strict=False)
-    return any(
+    said = ["", "and", *words(piece)]  # it may begin with its verb
+    return any(map(_is_verb, said, said[1:], said[2:]))
+
+
+def _is_verb(first: str, second: str, word: str) -> bool:
+    """As far as it and the two words before it tell."""
+    return (
         word in _VERBS
         or word.endswith("n't")
         or (word.endswith("ed") and len(word) > 4)
-        or (word.endswith("s") and (before in _SUBJECTS or before in _JOINTS))
-        for before, word in pairs
+        or (word.endswith("s") and (second in {*_SUBJECTS, *_JOINTS} or first in _ARTICLES))
+        or second in _PEOPLE
     )
 
 
