@@ -70,6 +70,7 @@ def test_code_is_one_word_and_no_word_of_the_language():
     text = "run `tierkeeper xyzzy --execute` on s3_key/xyzzy2 or zk1:2181, --xyzzy and readLac 8"
     assert words(text) == ["run", "on", "or", "and"]
     assert len(tokens(text)) == 10
+    assert tokens("new options: `--all`, `--topic`, `ledger why`.") == ["new", "options:", "X."]
 
 
 def test_literals_of_the_product_are_sentences_and_most_docstrings_are_not():
@@ -112,6 +113,7 @@ def test_every_kind_of_text_is_found():
     for part, place in (
         ("help", "tierkeeper ledger offload"),
         ("help", "tierkeeper ledger offload:--plan"),
+        ("help", "exit code 26"),
         ("code", "tiering_assets/release/gate.py"),
         ("code", "resources/settings.py"),
         ("code", "tiering_assets/defs/batch/release_assets.py"),

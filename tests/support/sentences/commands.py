@@ -1,4 +1,6 @@
-"""The sentences of every `--help`: of commands, groups, arguments and options."""
+"""The sentences of every `--help`: of commands, groups, arguments and options; and what each exit
+code means, which stands beside them in docs/cli.md.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,15 @@ import typer
 
 from tests.support.sentences.text import Sentence, sentences_of
 from tiering_assets.cli import main as cli
+from tiering_assets.cli.shared.exit_codes import exit_codes
 
 PART = "help"
 
 
 def of_commands() -> Iterator[Sentence]:
     yield from dict.fromkeys(_of(typer.main.get_command(cli.app), "tierkeeper"))
+    for row in exit_codes():
+        yield from sentences_of(PART, f"exit code {row.code}", row.meaning)
 
 
 def _of(found: Any, place: str) -> Iterator[Sentence]:

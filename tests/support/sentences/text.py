@@ -16,6 +16,7 @@ _EDGES = "*\"'()[]{}<>.,;:!?…"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z']*(-[A-Za-z']+)*")
 _CAMEL = re.compile(r"[a-z][A-Z]|^[A-Z][a-z]+[A-Z]")
 CODE = "X"  # stands for inline code and for a value
+_CODES = re.compile(r"\bX(?:, X\b)+")
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 _VALUES = re.compile(r"[Xx]+s?")
 
@@ -43,8 +44,10 @@ def sentences_of(part: str, place: str, text: str) -> Iterator[Sentence]:
 
 
 def tokens(text: str) -> list[str]:
-    """What counts as a word of a sentence, inline code as one; dashes and signs do not count."""
-    bare = _CODE.sub(CODE, text)
+    """What counts as a word of a sentence: inline code is one, and so is a list of it. Dashes and
+    signs do not count.
+    """
+    bare = _CODES.sub(CODE, _CODE.sub(CODE, text))
     return [token for token in bare.split() if any(map(str.isalnum, token))]
 
 
