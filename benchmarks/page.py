@@ -55,8 +55,8 @@ def _figures(results: Results) -> str:
     lines = [
         f"Measured {results['measured_at'][:10]}: {machine['cores']} cores ({machine['cpu']}), "
         f"{machine['memory_gb']} GB, {machine['system']}; load {machine['load_before'][0]} before, "
-        f"{machine['load_after'][0]} after. {settings['rounds']} rounds after one of warm-up, blocks "
-        f"of {settings['block_mib']} MiB, {settings['seconds_taken']} s in all; topics of "
+        f"{machine['load_after'][0]} after. It ran {settings['rounds']} rounds after one of warm-up, "
+        f"blocks of {settings['block_mib']} MiB, {settings['seconds_taken']} s in all. Topics had "
         f"{_messages(settings['messages'])} messages. Versions: {versions}.",
         "",
     ]

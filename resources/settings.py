@@ -88,8 +88,9 @@ class BrokerSettings:
     timeout_s: float = setting(30.0, "wait for an admin answer", kinds.TIMEOUT)
     memory_s: float = setting(
         7 * 86400.0,
-        "time since a broker was last registered in which it is asked all the same whether it "
-        "serves a topic; one that then does not answer is asked until it does, or is said to be gone",
+        "how long a broker that is no longer registered is still asked whether it serves a "
+        "topic. If it does not answer then, it is asked until it does, or until it is "
+        "declared gone",
         kinds.AGE,
     )
     ask_each: bool = setting(
@@ -131,8 +132,8 @@ class SignSettings:
     )
     public_key_files: str = setting(
         "",
-        "PEM files with public keys, separated by commas; where set, release and audit accept no "
-        "certificate without a good signature by one of them",
+        "PEM files with public keys, separated by commas; where set, release and audit "
+        "accept only certificates that one of these keys has signed",
     )
 
 
@@ -149,8 +150,9 @@ class VerifySettings:
 class QualitySettings:
     suites: str = setting(
         "",
-        "JSON files of Great Expectations suites over the columns of docs/quality.md, separated by "
-        "commas; a ledger that fails one is held, and none lets a ledger go",
+        "JSON files of Great Expectations suites over the columns of docs/quality.md, "
+        "separated by commas. A ledger that fails one is held; a suite can only hold a "
+        "ledger, never release it",
     )
 
 
@@ -305,8 +307,9 @@ class BudgetSettings:
     )
     bookie_answer_bytes_max: int = setting(
         5_253_120,
-        "largest answer of a bookie (its nettyMaxFrameSizeBytes); taken from the budget for each "
-        "read until its answer is there, larger ones are refused under a budget",
+        "largest answer of a bookie (its nettyMaxFrameSizeBytes). Each read takes this much "
+        "from the budget until its answer is there; under a budget, larger answers are "
+        "refused",
         kinds.SIZE.upto(GIB),
     )
 

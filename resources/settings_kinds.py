@@ -116,7 +116,7 @@ def _no_url(value: str) -> str | None:
     except ValueError:
         sound = False
     if "@" in value:
-        return "must not hold credentials, nor any '@'"
+        return "must hold neither credentials nor '@'"
     return None if sound else "must be a URL like http://host:port"
 
 
@@ -141,7 +141,7 @@ SIZE: Final = SettingKind(quantity.SIZE_EXPECTED, quantity.parse_size, quantity.
 RATE: Final = SettingKind(quantity.RATE_EXPECTED, quantity.parse_rate, quantity.rate_text)
 
 EVIDENCE: Final = "what was seen longer ago is no evidence for a delete"
-TIMEOUT: Final = DURATION.upto(HOUR, "a timeout; nobody would wait longer")
+TIMEOUT: Final = DURATION.upto(HOUR, "a timeout; a longer wait is of no use")
 AGE: Final = DURATION.upto(TEN_YEARS, "ten years")
 AGE_OR_0: Final = DURATION.upto(TEN_YEARS, "ten years", zero=True)
 COUNT_OR_0: Final = COUNT.upto(MANY, zero=True)

@@ -62,8 +62,9 @@ class DisturbSettings:
     )
     bookies_enough: int = setting(
         0,
-        "writable bookies that do to reload any topic where the brokers' bookie placement cannot be "
-        "computed (regions, racks enforced, isolation groups); 0 lets such topics wait",
+        "how many writable bookies are enough to reload a topic whose bookie placement "
+        "cannot be computed (regions, racks enforced, isolation groups). With 0 such topics "
+        "wait",
         kinds.COUNT.upto(100_000, zero=True),
     )
     per_topic_hour_max: int = setting(12, "reloads of one topic in any hour", kinds.COUNT_OR_0)

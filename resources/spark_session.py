@@ -64,7 +64,7 @@ def spark_session(
 
     Raises:
         SettingsError: a master that is refused.
-        PrerequisiteError: Java is missing, too old or does not start; nobody listens where the
+        PrerequisiteError: Java is missing, too old or does not start; no server listens where the
             master should be, it gives us no executor, or this process has a session elsewhere.
     """
     master = parse_master(settings)
@@ -131,7 +131,7 @@ def _reach(master: Master) -> None:
         socket.create_connection((master.host, master.port), timeout=_REACH_S).close()
     except OSError as error:
         raise PrerequisiteError(
-            f"spark.master is {master.url}: nobody listens there ({error}); start the server or"
+            f"spark.master is {master.url}: no server listens there ({error}); start the server or"
             " correct the setting"
         ) from error
 
@@ -181,10 +181,10 @@ def _wait_for_executor(session: SparkSession, settings: SparkSettings) -> None:
     while context.getExecutorMemoryStatus().size() < 2:  # the driver itself is one
         if time.monotonic() > deadline:
             raise PrerequisiteError(
-                f"spark.master is {settings.master}: it gave us no executor within"
-                f" {settings.start_timeout_s:g} s (spark.start_timeout_s); its page tells whether it"
-                f" has workers, and with a free core and {settings.executor_memory} free"
-                f" (spark.executor_memory)"
+                f"spark.master is {settings.master}: it gave us no executor within "
+                f"{settings.start_timeout_s:g} s (spark.start_timeout_s). Look at its page: it needs "
+                f"a worker with a free core and {settings.executor_memory} free "
+                "(spark.executor_memory)"
             )
         time.sleep(_EXECUTOR_POLL_S)
 

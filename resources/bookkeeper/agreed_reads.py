@@ -105,7 +105,7 @@ def _agreed(
             raise IntegrityError(
                 f"ledger {metadata.ledger_id} entry {entry_id}: its digest type is DUMMY and its "
                 f"replicas differ: {one} gave {len(first.payload)} bytes, {other} "
-                f"{len(entry.payload)}; nobody can tell which is right"
+                f"{len(entry.payload)}; which one is right is unknown"
             )
     return entry_id, first.payload, first.cumulative_length
 

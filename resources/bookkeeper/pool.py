@@ -143,5 +143,7 @@ class BookiePool:
             return self._addresses(bookie_id)
         found = self._addresses.get(bookie_id)
         if found is None:
-            raise BookieUnreachableError(f"bookie {bookie_id}: not registered, no address known")
+            raise BookieUnreachableError(
+                f"bookie {bookie_id}: not registered, its address is unknown"
+            )
         return found

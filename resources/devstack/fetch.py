@@ -110,9 +110,9 @@ def require_pinned(path: Path, artifact: Artifact) -> None:
             digest.update(piece)
     if (size, digest.hexdigest()) != (artifact.size_bytes, artifact.sha512):
         raise PrerequisiteError(
-            f"{artifact.file_name} is not the pinned archive: expected {artifact.size_bytes} bytes"
-            f" with SHA-512 {artifact.sha512[:16]}…, got {size} bytes with"
-            f" {digest.hexdigest()[:16]}…; try again, and if it stays so do not run it"
+            f"{artifact.file_name} is not the pinned archive: expected {artifact.size_bytes} "
+            f"bytes with SHA-512 {artifact.sha512[:16]}…, got {size} bytes with "
+            f"{digest.hexdigest()[:16]}…. Try again; if it stays so, do not run it"
         )
 
 

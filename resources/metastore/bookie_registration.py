@@ -37,7 +37,9 @@ def decode_registration(bookie_id: str, data: bytes) -> BookieRegistration:
     if not data:
         rpc = address_in_id(bookie_id)
         if rpc is None:
-            raise FormatError(f"bookie {bookie_id}: registers no address and its id is not one")
+            raise FormatError(
+                f"bookie {bookie_id} registers no address, and its id is of another form"
+            )
         return BookieRegistration(bookie_id=bookie_id, rpc=rpc, http=None)
     message = BookieServiceInfoFormat()
     try:

@@ -164,8 +164,9 @@ def remove_contexts(ml: ManagedLedger, uids: Mapping[int, uuid.UUID]) -> Managed
         context = _required_context(info, ledger_id, uid)
         if context.bookkeeper_deleted:
             raise RefusedError(
-                f"ledger {ledger_id}: context {uid} is marked bookkeeperDeleted; without it the "
-                "ledger could not be read. Unmark it first if the bookie copy still exists"
+                f"ledger {ledger_id}: context {uid} is marked bookkeeperDeleted, and only this "
+                "context makes the ledger readable. If the bookie copy still exists, take the mark "
+                "away first"
             )
         info.ClearField("offloadContext")
     return ml.with_message(message)

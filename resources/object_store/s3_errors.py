@@ -99,7 +99,7 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
     if code == "InvalidObjectState":
         return ObjectArchivedError(
             f"{request.place}: {request.what} was refused because the object is in an archive "
-            "class: restore it to a class that reads answer, and take the lifecycle rule away"
+            "class. Restore it to a class that answers reads, and take the lifecycle rule away"
         )
     if code in WRONG_PLACE_CODES:
         return ObjectStoreError(

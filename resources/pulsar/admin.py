@@ -167,7 +167,9 @@ class HttpBrokerAdmin:
             return {urlsplit(self._settings.admin_url).netloc: self.runtime_config()}
         brokers = self.list_brokers()
         if not brokers:
-            raise BrokerError("the broker that answers lists no live broker, not even itself")
+            raise BrokerError(
+                "the broker that answers lists no live broker: it leaves out even itself"
+            )
         return {broker: self._config_of(broker) for broker in brokers}
 
     def _config_of(self, broker: str) -> Mapping[str, str]:

@@ -156,7 +156,7 @@ _CLUSTER = (
         (f"{_TWO}::test_a_released_topic_is_read_whichever_broker_serves_it_bookkeeper_first",),
     ),
     Row(
-        "a broker without our offload driver, in a namespace that does not name it either",
+        "a broker and a namespace that both lack our offload driver",
         REFUSED,
         (
             f"{_TWO}::test_a_broker_that_skips_or_cannot_read_is_named_and_nothing_is_published",

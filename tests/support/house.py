@@ -110,8 +110,8 @@ def page(walked: Walked) -> str:
     lines = [
         "# One ledger's way",
         "",
-        "`python -m tests.support.house --walk` follows one ledger through the code, on simulated servers, and writes this page:",
-        "each module of ours whose code runs, where it is entered first.",
+        "`python -m tests.support.house --walk` follows one ledger through the code, on simulated servers, and writes this page.",
+        "It lists each module of ours whose code runs, where it is entered first.",
     ]
     for phase, names in walked:
         lines += ["", f"## {phase}", "", "| module | idea |", "|---|---|"]

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.ground.reasons import Reason
 from tiering_assets.resources import errors
 from tiering_assets.resources.errors import TierkeeperError
@@ -54,6 +55,7 @@ def test_every_exit_code_named_is_one_of_ours():
         for kind in vars(errors).values()
         if isinstance(kind, type) and issubclass(kind, TierkeeperError)
     }
+    codes |= {FINDINGS}
     named = {int(code) for row in rows() for code in re.findall(r"exit (\d+)", row["ends"])}
     assert named
     assert named <= codes

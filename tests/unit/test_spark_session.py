@@ -61,7 +61,7 @@ def test_remote_masters_say_where_they_are_and_settings_their_cores():
 @pytest.mark.parametrize("scheme", ["spark", "sc"])
 def test_a_master_where_nobody_listens_is_told_at_once(scheme, closed_port):
     with (
-        pytest.raises(PrerequisiteError, match=f"127.0.0.1:{closed_port}: nobody listens there"),
+        pytest.raises(PrerequisiteError, match=f"127.0.0.1:{closed_port}: no server listens there"),
         spark_session(SparkSettings(master=f"{scheme}://127.0.0.1:{closed_port}")),
     ):
         pass

@@ -77,7 +77,7 @@ def open_too_long(
     if age < limit and not expired:
         return None
     if loaded is False:
-        why = "no broker has the topic loaded, so nobody closes it; load or terminate the topic"
+        why = "no broker has the topic loaded, so it stays open; load or terminate the topic"
     elif rollover is None:
         why = "the broker did not tell its rollover settings"
     elif age.total_seconds() >= rollover.max_s:

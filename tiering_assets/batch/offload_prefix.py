@@ -93,8 +93,8 @@ def plan_prefix(stack: Stack, ml_name: str, until: Until, *, ask_broker: bool = 
         open_bytes = _open_bytes(stack, topic, found.ledgers, ask_broker=ask_broker)
         if open_bytes is None:
             notes = (
-                "the open ledger's size is not known without loading the topic and counts as 0: "
-                "up to its size more is kept",
+                "only a broker that has it loaded knows the open ledger's size; here it counts as "
+                "0, so up to its size more is kept",
             )
         before = keep_newest(found.ledgers, until, open_bytes=open_bytes or 0)
     else:

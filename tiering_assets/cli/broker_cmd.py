@@ -32,8 +32,8 @@ Broker = Annotated[str, typer.Argument(metavar="HOST:PORT", help="As `broker lis
 def list_brokers(session: Session) -> None:
     """List brokers that are registered, or were lately.
 
-    While one that is neither registered nor answering is not said to be gone, no topic counts as
-    not loaded, so idle topics are unloaded, too.
+    A broker may be unregistered and silent. Until it is declared gone, every topic counts as
+    loaded, so idle topics are unloaded, too.
     """
     from tiering_assets.look.topic.broker_list import list_brokers as read_brokers
 
@@ -106,10 +106,10 @@ def _print_permits(session: Session, broker: str, consent: Consent) -> None:
     if session.as_json:
         print_document("broker-gone", {"executed": False, "broker": broker})
         return
-    print_line(f"broker {broker} does not answer and is not registered")
+    print_line(f"broker {broker} does not answer, and it is not registered")
     print_line(
-        f"permits that topics count as not loaded without its answer, so that idle ones are "
-        f"published without an unload{consent.nothing_done}"
+        "lets topics count as not loaded while it is silent; idle topics are then "
+        f"published with no unload{consent.nothing_done}"
     )
 
 

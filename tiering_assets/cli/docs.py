@@ -69,7 +69,7 @@ def settings_page() -> str:
         f"the environment beats\nthe file (`--config FILE`, else `{ENV_PREFIX}CONFIG`, else "
         f"`./{DEFAULT_FILE}`: `field = value` under `[section]`), and the\nfile beats the default. "
         "`tierkeeper config show` prints every value and where it came from; secrets are masked.\n"
-        "A name that nobody knows is an error. A credential may lie in a file of its own, as containers "
+        "An unknown name is an error. A credential may lie in a file of its own, as containers "
         "mount secrets:\nits path is in the variable with `_FILE` behind it, as in "
         f"`{ENV_PREFIX}STORE_SECRET_KEY_FILE`; the variable itself beats it.\n",
         "A duration is written as `200ms`, `30s`, `10m`, `4h` or `7d`, a size as `64MiB` (1024) or `100MB` "

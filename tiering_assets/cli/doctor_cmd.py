@@ -65,8 +65,8 @@ def doctor(
 ) -> None:
     """Check machine, servers, bucket and offload policies.
 
-    Every failure says what lifts it, to the exact pulsar-admin line. Nothing is written without
-    --prove, and no topic is loaded without --topic. Ends with 1 if anything failed.
+    Every failure says what lifts it, to the exact pulsar-admin line. Only --prove
+    writes something, and only --topic loads a topic. Ends with 1 if anything failed.
     """
     if workers:
         if topic:

@@ -158,8 +158,8 @@ def _check(
     unfinished = sum(is_ours(cluster, run) for run in runs)
     if unfinished and not force:
         raise RefusedError(
-            f"{unfinished} runs of this cluster are unfinished in this Dagster instance: wait for them or "
-            "terminate them, or use --force when nothing runs them any more"
+            f"{unfinished} runs of this cluster are unfinished in this Dagster instance. Wait for "
+            "them or terminate them; if none of them is running any more, use --force"
         )
 
 

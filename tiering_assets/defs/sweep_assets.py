@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 _DESCRIPTION = (
-    "Uploads and objects of attempts that nothing refers to, ours and those that brokers did "
-    "not finish. Watch waiting_bytes: it grows when nobody sweeps. foreign_* is never touched."
+    "Uploads and objects of attempts that nothing refers to, ours and those that brokers "
+    "did not finish. Watch waiting_bytes: it grows when nobody sweeps. Sweeps leave "
+    "foreign_* alone."
 )
 
 

@@ -35,8 +35,8 @@ def check_away(stack: Stack) -> Iterator[Finding]:
         else:
             yield fail(
                 f"broker {one.name}",
-                f"{seen}, and does not answer: no topic counts as not loaded, so idle ones are "
-                f"unloaded, too",
+                f"{seen}, and does not answer: while this lasts every topic counts as loaded, so idle "
+                "ones are unloaded, too",
                 f"start it; if its process has ended: tierkeeper broker gone {one.name} --reason … --execute",
             )
     if not away:

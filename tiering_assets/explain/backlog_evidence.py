@@ -50,7 +50,7 @@ from tiering_assets.resources.errors import FormatError, TierkeeperError
 READS_MAX = 10_000
 _UNPROVEN = {LedgerState.SEALED, LedgerState.COPIED}
 _UNPUBLISHED = {*_UNPROVEN, LedgerState.VERIFIED}
-_DIED = "its run ended without certificate and recorded no error"
+_DIED = "its run ended without a certificate, and it recorded no error"
 
 
 AskGate = Callable[[], NotNow[str] | None]

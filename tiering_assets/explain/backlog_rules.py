@@ -211,7 +211,7 @@ RULES: Final = (
     ),
     Rule(
         R.EXCLUDED,
-        "not selected, by the rule named: no threshold, not loaded, zero length",
+        "left out by the rule named: no threshold, topic unloaded, zero length",
         _when(_UNPROVEN, _not_selected),
     ),
     Rule(R.BELOW_THRESHOLD, "neither threshold is reached", _when(_UNPROVEN, _below)),

@@ -127,8 +127,8 @@ def _released(seen: SeenLedger) -> ReasonsAndStep:
 
 def _unsafe(seen: SeenLedger) -> ReasonsAndStep:
     return (
-        f"{seen.view.topic} lists it without a complete offload context and BookKeeper has no such "
-        f"ledger: its messages cannot be read from anywhere",
+        f"{seen.view.topic} lists it without a complete offload context, and BookKeeper does "
+        "not have the ledger: its messages cannot be read from anywhere",
     ), "restore the ledger's metadata node, or its bookies, from a backup; do not touch the topic"
 
 

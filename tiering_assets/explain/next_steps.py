@@ -62,7 +62,7 @@ STEPS: Final = (
     NextStep(R.EXCLUDED, "set policy.zero_length_ledgers = true", "zero length"),
     NextStep(R.EXCLUDED, "set policy.unloaded_topics = true", "is not loaded"),
     NextStep(R.EXCLUDED, f"{_WAIT}: brokers drop it when they next load its topic", "no entries"),
-    NextStep(R.EXCLUDED, f"{_WAIT}: tierkeeper leaves it alone for ever", "never touched"),
+    NextStep(R.EXCLUDED, f"{_WAIT}: tierkeeper always leaves it alone", "never touched"),
     NextStep(
         R.EXCLUDED,
         "`tierkeeper ledger show {ledger}` names the topic that it belongs to",

@@ -39,7 +39,7 @@ def encode_record(record: Record) -> dict[str, Any]:
     if problem is not None:
         raise ValueError(f"record {record.kind}: {problem}")
     if again != record:
-        raise ValueError(f"record {record.kind}: JSON cannot hold it without changing it")
+        raise ValueError(f"record {record.kind}: JSON cannot hold it unchanged")
     return {"schema": record.kind, **body}
 
 

@@ -62,7 +62,7 @@ class Signer:
         try:
             key = load_pem_private_key(pem, password=None)
         except (ValueError, TypeError, UnsupportedAlgorithm):  # their text may quote the key
-            raise FormatError("not an unencrypted private key in PEM") from None
+            raise FormatError("not a private key in PEM form, or one with a password") from None
         if not isinstance(key, Ed25519PrivateKey):
             raise FormatError("not an Ed25519 key")
         self._key = key

@@ -79,8 +79,8 @@ def decide_release(
 
 def _of_a_broker(uid: UUID) -> str:
     return (
-        f"a broker's own offloader made the copy {uid}, or all records of it are gone: nothing proves "
-        f"it, so we delete nothing for it; the broker does, after its own deletion lag"
+        f"a broker's own offloader made the copy {uid}, or all records of it are gone: it has "
+        "no proof, so we delete nothing for it. The broker deletes after its own deletion lag"
     )
 
 
@@ -146,7 +146,7 @@ def _objects(copy: CopyFacts) -> list[str]:
         *_object("index", None if record is None else record.index, copy.index, copy.index_reads),
     ]
     if not copy.index_agrees:
-        reasons.append("the index object does not decode or does not agree with the certificate")
+        reasons.append("the index object does not decode, or it differs from the certificate")
     return reasons
 
 

@@ -1,4 +1,4 @@
-"""Without a key, nobody vouches for a certificate: read every byte again before its source may go.
+"""An unsigned certificate is only a claim: read every byte again before its source may go.
 
 Runs between the release intent and the first change of the topic, for all due ledgers at once, with
 the tasks and the decoder of the first verification: what the bookies serve now, and then the

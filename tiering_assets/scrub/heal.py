@@ -34,8 +34,9 @@ from tiering_assets.resources.errors import LedgerNotFoundError, TierkeeperError
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 OFFSETS_MOVED = (
-    "the offsets of its entries could not be kept: the topic was reloaded, but a broker that read the "
-    "old object remembers its offsets for half an hour; restart the brokers if reads fail"
+    "the offsets of its entries could not be kept. The topic was reloaded, but a broker "
+    "that read the old object remembers its offsets for half an hour; restart the "
+    "brokers if reads fail"
 )
 
 

@@ -25,9 +25,9 @@ def explain(said: str) -> TierkeeperError:
     """Return the error that Spark's words mean. A PrerequisiteError is not worth a second try."""
     if found := _OTHER_PYTHON.search(said):
         return PrerequisiteError(
-            f"Spark's workers have Python {_version(found[1])}, the driver {_version(found[2])}: run"
-            " both with the same minor version (spark.python names the workers' Python of spark://,"
-            " PYSPARK_PYTHON of its server that of sc://)"
+            f"Spark's workers have Python {_version(found[1])}, the driver {_version(found[2])}. "
+            "Run both with the same minor version: spark.python names the workers' Python of "
+            "spark://, PYSPARK_PYTHON of its server that of sc://"
         )
     if found := _NO_PROGRAM.search(said):
         return PrerequisiteError(

@@ -83,9 +83,9 @@ def limit_of(name: str, rate: int, settings: BudgetSettings, *, parts: int) -> L
     if room * (1 - _REFILL_SHARE_MIN) < step - _NEARLY:
         least = smallest_rate(name, settings, parts=parts)
         raise SettingsError(
-            f"budget {name} = {rate}: split into {parts} parts it is too small for what is sent at "
-            f"once; give at least {least}, or 0 for no bound, or lower budget.runs_max or the cores "
-            f"of spark.master"
+            f"budget {name} = {rate}: split into {parts} parts it is too small for what is sent "
+            f"at once. Give at least {least}, or 0 for no bound, or lower budget.runs_max or the "
+            "cores of spark.master"
         )
     burst = max(step, min(_BURST_S[kind] * part, room / 2))
     return Limit(burst=burst, refill=(room - burst) / WINDOW_S, step=step)

@@ -20,7 +20,7 @@ PROBLEMS = [
     "unknown variable TIERKEEPER_STORE_REGIN (environment); did you mean TIERKEEPER_STORE_REGION?",
     "store.attempts_max (file own.toml): '5s': expected a whole number without a unit, such as 100",
     "unknown setting store.bukket (file own.toml); did you mean store.bucket?",
-    "broker.timeout_s (file own.toml): '2h': must be at most 1 h: a timeout; nobody would wait longer",
+    "broker.timeout_s (file own.toml): '2h': must be at most 1 h: a timeout; a longer wait is of no use",
     "offload.block_bytes (flag): '1 MiB': must be at least 5 MiB: S3 refuses smaller parts, and the "
     "format has 31 bits for a length",
     "unknown section [scrubb] (file own.toml); did you mean scrub?",

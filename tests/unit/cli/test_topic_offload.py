@@ -98,7 +98,7 @@ def test_the_newest_bytes_are_kept_and_a_dry_run_writes_nothing(cluster, capsys,
     assert found["chosen"] == chosen
     assert found["executed"] is False
     assert found["chosen_bytes"] == 10 * len(chosen)
-    assert "the open ledger's size is not known" in found["notes"][0]
+    assert "only a broker that has it loaded knows the open ledger's size" in found["notes"][0]
     assert {summary.key for summary in cluster.stack.objects.list_objects()} == before
     assert cluster.offloaded() == []
 

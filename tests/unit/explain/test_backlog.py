@@ -189,7 +189,7 @@ def test_a_ledger_that_bookkeeper_lost_is_unsafe(stack, site):
 
 
 def test_an_unknown_ledger_is_no_reason(stack):
-    with pytest.raises(LedgerNotFoundError, match="ledger 99: not in BookKeeper"):
+    with pytest.raises(LedgerNotFoundError, match="ledger 99: BookKeeper does not have it"):
         explain_ledger(stack, 99)
 
 
@@ -357,7 +357,7 @@ def forget_proof(world):
 def test_an_attempt_that_was_given_up_tells_error_and_attempts(verified, world):
     forget_proof(world)
     assert str(reasons(verified)[0]).startswith(
-        "failed: its run ended without certificate and recorded no error; 1 attempt; next try"
+        "failed: its run ended without a certificate, and it recorded no error; 1 attempt; next try"
     )
     [attempt] = attempts_of(verified, 0)
     give_up(verified, attempt, reason="too few bookies answer", upload_id=None)

@@ -26,7 +26,7 @@ from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.settings import BrokerSettings
 
 R = BacklogReason
-DIED = "its run ended without certificate and recorded no error"
+DIED = "its run ended without a certificate, and it recorded no error"
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ def test_any_claim_that_can_be_written_can_be_read(at, ledger_id, attempt, run_i
     [
         ({"expires_at": AT.replace(tzinfo=None)}, "field expires_at"),
         ({"ledger_id": "42"}, "field ledger_id"),
-        ({"attempt": str(UID)}, "without changing it"),
+        ({"attempt": str(UID)}, "hold it unchanged"),
     ],
 )
 def test_what_could_not_be_read_again_is_not_written(change, named):

@@ -143,7 +143,7 @@ SINGLE_CHANGES: list[tuple[str, Change, str]] = [
             (f"{which}_reads", copy(**{f"{which}_reads": False}), "is in an archive class that no broker can read"),
         )
     ),
-    ("index_agrees", copy(index_agrees=False), "the index object does not decode or does not agree with the certificate"),
+    ("index_agrees", copy(index_agrees=False), "the index object does not decode, or it differs from the certificate"),
     ("hold", copy(hold="audit (ops)"), "under a release hold: audit (ops)"),
     ("hold", copy(hold=""), "under a release hold: "),  # a hold without a reason holds
     ("under_replicated", copy(under_replicated=None), "under-replication is unknown"),

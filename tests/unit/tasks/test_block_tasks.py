@@ -297,7 +297,7 @@ def test_a_bookie_without_an_address_is_a_row(bookies, objects, run):
     task = replace(ledger.task(), source=replace(ledger.source, addresses={}))
     [row] = run(task)
     assert row.error_class == "EntryUnavailableError"
-    assert "no address known" in row.error
+    assert "its address is unknown" in row.error
 
 
 def test_a_failing_store_is_the_row_of_the_part_it_failed(bookies, objects, run):

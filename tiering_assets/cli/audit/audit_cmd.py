@@ -84,11 +84,11 @@ def verify(
     nothing but the store's settings, and sign.public_key_files if signatures are to count.
     Ends with 1 if anything is wrong; each finding names ledger, attempt and key. docs/audit.md
     explains them. A copy whose objects are wrong twice in a row is recorded as damaged, which keeps
-    its bookie copy, if the credentials may write; nothing else is written.
+    its bookie copy. That needs credentials that may write; nothing else is written.
 
-    A report has its facts and their SHA-256, and is signed where sign.private_key_file is set.
-    --check-report finds whatever was edited in one, and each fact that is not so any more. What a
-    record accounts for, such as a trim, is told as gone since. It changes nothing.
+    A report has its facts and their SHA-256, and is signed where sign.private_key_file is set. The
+    option --check-report finds whatever was edited in one, and each fact that has changed since.
+    What a record accounts for, such as a trim, is told as gone since. It changes nothing.
     """
     if chosen.by_report is not None:
         _refuse_beside_a_report(report_file, in_flight_s)

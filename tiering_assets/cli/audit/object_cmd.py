@@ -117,8 +117,8 @@ def _print_head(name: str, head: ObjectHead | None) -> None:
 def verify(session: Session, *, key: Key) -> None:
     """Check one object's blocks, index and certificate.
 
-    Checks count, entry ids, padding and lengths, and the signature of a copy that stopped early: an
-    index that describes fewer bytes than the object has. Ends with 1 if anything is wrong.
+    Checks count, entry ids, padding and lengths. Finds a copy that stopped early: its index
+    describes fewer bytes than the object has. Ends with 1 if anything is wrong.
     """
     from tiering_assets.cli.scrub.scrub_cmd import spans
     from tiering_assets.ground.damage_advice import next_step

@@ -58,7 +58,7 @@ def rebuild(
     """Restore Dagster's view from the bucket's records.
 
     For the instance in DAGSTER_HOME, after it was lost: what it has already stays, so that a second
-    run adds nothing. Ledgers released long ago and ledgers that were never tried get no partition.
+    run adds nothing. Ledgers that were tried get a partition, unless they were released long ago.
     Reads the cluster and the bucket and changes nothing there. docs/dagster-rebuild.md says more.
     """
     from tiering_assets.defs.shared.instance import find_home, open_instance
@@ -101,8 +101,9 @@ def prune(
 ) -> None:
     """Delete old runs from the instance in DAGSTER_HOME.
 
-    A run that told the newest event of a live partition or of a roll-up stays, however old, and so
-    do runs of a batch that is not old as a whole. Touches neither the cluster nor the bucket.
+    A run stays, however old, while it told the newest event of a live partition or of a roll-up.
+    Runs of one batch go together, once the whole batch is old. Touches neither the cluster nor the
+    bucket.
     """
     from tiering_assets.defs.shared.instance import find_home, open_instance
 

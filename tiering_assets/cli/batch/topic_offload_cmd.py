@@ -110,9 +110,9 @@ def offload(
     un-offloaded position is the wanted one. It ends with 1 when that is not reached in time, or a
     ledger needs a person. Safe to repeat.
 
-    With --plan nothing is written and no topic is loaded; without a position it means all closed
-    ledgers. Only with --keep-bytes above 0 is the broker of a loaded topic asked something. The
-    time is an estimate, printed with what bounds it and where each figure comes from.
+    With --plan nothing is written, and no topic is loaded; a plan without a position is of all
+    closed ledgers. Only with --keep-bytes above 0 the broker of a loaded topic is asked something.
+    The time is an estimate, printed with what bounds it and where each figure comes from.
     """
     dry_run = consent.plans_only
     if everything or topic is None:

@@ -47,8 +47,9 @@ AnyTopic = Annotated[
 def offload_status(session: Session, *, topic: AnyTopic) -> None:
     """Print how far a topic is offloaded, and what waits.
 
-    The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR, from what is stored, so a reload
-    forgets nothing. Loads no topic; its own policy is asked where a broker owns its bundle.
+    The words are Pulsar's: NOT_RUN, RUNNING, SUCCESS, ERROR. They come from what is stored,
+    so a reload forgets nothing. Loads no topic; its own policy is asked where a broker owns its
+    bundle.
     """
     from tiering_assets.batch.offload_prefix import require_topic
     from tiering_assets.batch.offload_status import offload_status as read_status

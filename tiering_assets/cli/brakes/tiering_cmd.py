@@ -51,7 +51,7 @@ def pause_tiering(
     ] = False,
     author: Author = None,
 ) -> None:
-    """Make no new copies and publish none, for now.
+    """Stop new copies and publications, for now.
 
     Runs that have begun obey it at their next ledger and before they publish. What is published
     stays readable, is scrubbed and healed, and is released when it is due: `hold set` stops that.

@@ -103,9 +103,9 @@ def show(
 ) -> None:
     """Show all that is known of one ledger.
 
-    Both metadata trees, offload context, claim, hold, every attempt with its chain of records, and
-    what publication or release would decide now; that is asked only where a broker owns the topic's
-    bundle.
+    Both metadata trees, offload context, claim, hold, and every attempt with its chain of records.
+    Also what publication or release would decide now, which is asked only where a broker owns the
+    topic's bundle.
     """
     from tiering_assets.cli.explain.ledger_page import page_document, print_page
     from tiering_assets.explain.ledger_report import report_ledger

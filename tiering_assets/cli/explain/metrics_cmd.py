@@ -45,9 +45,9 @@ def serve(
     """Serve the figures on http://HOST:PORT/metrics.
 
     Ends with SIGTERM or Ctrl-C. Surveys all topics every so often; reads only and loads no topic.
-    When a survey fails, the old figures stay, tierkeeper_survey_success is 0 and
-    tierkeeper_survey_age_seconds grows. docs/metrics.md lists the metrics, and the alert rules and
-    the dashboard that use them.
+    When a survey fails, the old figures stay: then tierkeeper_survey_success is 0 and
+    tierkeeper_survey_age_seconds grows. The page docs/metrics.md lists the metrics, the
+    alert rules and the dashboard that use them.
     """
     import time
 

@@ -49,8 +49,8 @@ def backlog(
     """Count ledgers and bytes by reason, with ages.
 
     Every ledger has exactly one reason, so the counts add up; docs/states.md lists them in their
-    order. Loads no topic. Topics that are named are counted one by one, and their own policies are
-    asked, too, where a broker owns their bundle: elsewhere asking would have it load topics.
+    order. Loads no topic. Topics that are named are counted one by one. Their own policies are
+    asked, too, where a broker owns their bundle: elsewhere, to ask would make it load topics.
     """
     from tiering_assets.explain.backlog import count_backlog, explain_backlog
 

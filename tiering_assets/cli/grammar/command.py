@@ -70,7 +70,7 @@ def command(
             when = f" {reads_only}" if reads_only else ""
             run.__doc__ = (
                 f"{inspect.getdoc(function)}\n\nReads only{when}: it changes nothing in any system, and "
-                f"has no broker load a topic."
+                f"loads no topic."
             )
             run.reads_only = reads_only  # type: ignore[attr-defined]
         app.command(name, epilog=epilog, cls=HelpPage)(run)

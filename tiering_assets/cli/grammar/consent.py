@@ -102,8 +102,8 @@ def decide(
     if terminal:
         return ConsentMode.ASK
     raise UsageError(
-        "nothing was done: --plan prints what it would do, --execute does it; nobody can be asked "
-        "here"
+        "nothing was done: --plan prints what it would do, --execute does it; it cannot ask "
+        "for a yes here"
     )
 
 

@@ -72,7 +72,7 @@ def show(
 def check(session: Session) -> None:
     """Tell all that is wrong with the settings at once.
 
-    An unknown name is told with the nearest known one, a value with where it came from and what was
+    An unknown name comes with the nearest known one, a wrong value with its origin and what was
     expected. Asks no server. Ends with 0, or with the exit code of SettingsError.
     """
     from tiering_assets.resources.settings_sources import DEFAULT_ORIGIN, read_settings

@@ -42,8 +42,8 @@ def expiry(
     """Say what retention and TTL let go of, and when.
 
     From metadata alone, by the broker's own rule. Topics that are named have their own policies
-    asked, too, where a broker owns their bundles; of the others the namespace's retention counts,
-    and whether they are loaded is asked only where something is overdue. Ends with 1 when a topic
+    asked, too, where a broker owns their bundles; of the others the namespace's retention counts.
+    Whether a topic is loaded is asked only where something is overdue. Ends with 1 when a topic
     could not be read.
     """
     from tiering_assets.retention.expiry import survey_expiry

@@ -80,8 +80,8 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
         ),
         dressing.asset_spec(
             cluster.certificates,
-            "Proof that every byte was read back and equals what the bookies served. No bookie "
-            "copy is deleted without one.",
+            "Proof that every byte was read back and equals what the bookies served. A bookie "
+            "copy is deleted only with such a proof.",
             group="integrity",
             kinds={"spark", "greatexpectations"},
             page="records.md",

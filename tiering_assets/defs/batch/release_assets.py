@@ -73,9 +73,10 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
         ),
         dressing.asset_spec(
             cluster.released_ledgers,
-            "How many ledgers and bytes only the bucket holds, over all topics and by topic, what "
-            "the last release run did or would do, and the newest releases with their records. A "
-            "released ledger's partition is retired after a while; this is where it is found.",
+            "How many ledgers and bytes only the bucket holds, over all topics and by topic. "
+            "Also what the last release run did or would do, and the newest releases with their "
+            "records. A released ledger's partition is retired after a while; this is where it "
+            "is found.",
             group="release",
             kinds={"s3"},
             page="records.md",

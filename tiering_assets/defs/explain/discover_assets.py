@@ -55,9 +55,10 @@ def _specs(dressing: Dressing, fresh_s: float) -> list[dg.AssetSpec]:
         ),
         dressing.asset_spec(
             cluster.tiering_backlog,
-            "Ledgers and bytes by state, over all topics and by topic, as both metadata trees and "
-            "the bucket say now, and by the one reason that each ledger has (docs/states.md). "
-            "Watch copy_lag_oldest_seconds: it grows when offloading stands (docs/metrics.md).",
+            "Ledgers and bytes by state, over all topics and by topic, as both metadata trees "
+            "and the bucket say now. Also by the one reason that each ledger has "
+            "(docs/states.md). Watch copy_lag_oldest_seconds: it grows when offloading stands "
+            "(docs/metrics.md).",
             group="ingest",
             kinds={"pulsar"},
             page="metrics.md",

@@ -41,8 +41,8 @@ def objectives_spec(cluster: ClusterNames) -> dg.AssetCheckSpec:
         cluster.objectives_met.name,
         asset=cluster.tiering_backlog,
         description=(
-            "Copy lag, delete lag and stuck ledgers of all topics are within the objectives of the "
-            "settings; a warning near a limit, an error beyond it (docs/metrics.md)."
+            "Copy lag, delete lag and stuck ledgers of all topics are within the objectives of "
+            "the settings. It warns near a limit and fails beyond it (docs/metrics.md)."
         ),
     )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ABOUT = {
     "read_back_equal": (
-        "Every byte of the data object was read back with an independent decoder; entry ids, "
+        "Every byte of the data object was read back with an independent decoder. Entry ids, "
         "lengths, payloads and digests equal what the bookies served and what is certified."
     ),
     "index_suite": (
@@ -37,8 +37,9 @@ _ABOUT = {
         "sizes, block headers read back and both metadata trees."
     ),
     "expectation_suites": (
-        "Great Expectations suites over index, ledger list, records and objects, ours and users', "
-        "as the newest release run found them; the release job evaluates it (docs/quality.md)."
+        "Great Expectations suites, ours and users', over index, ledger list, records and "
+        "objects. It shows what the newest release run found; the release job evaluates it "
+        "(docs/quality.md)."
     ),
     "released_safely": (
         "The records of the release follow each other: certificate, then intent after the "

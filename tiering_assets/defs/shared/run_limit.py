@@ -30,7 +30,7 @@ def require_room(instance: dg.DagsterInstance, stack: Stack) -> None:
         return
     told = "any number of" if most < 0 else str(most)
     raise SettingsError(
-        f"budget.runs_max is {places + 1}, but this Dagster instance may start {told} runs at once "
-        f"(max_concurrent_runs in dagster.yaml), and one place is for ticks and commands: raise "
-        f"the one or lower the other, or budgets are exceeded"
+        f"budget.runs_max is {places + 1}, of which one place is for ticks and commands, but "
+        f"this Dagster instance may start {told} runs at once (max_concurrent_runs in "
+        "dagster.yaml). Raise the one or lower the other, or budgets are exceeded"
     )

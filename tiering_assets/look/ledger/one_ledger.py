@@ -76,7 +76,8 @@ def look_at_one(stack: Stack, ledger_id: int) -> OneLedger:
 def nobody_knows(one: OneLedger) -> LedgerNotFoundError:
     """The error where neither tree nor any record has a ledger, as far as they can be read."""
     return LedgerNotFoundError(
-        f"ledger {one.sight.ledger_id}: not in BookKeeper, in no topic's list and without records; "
+        f"ledger {one.sight.ledger_id}: BookKeeper does not have it, no topic lists it, and it has "
+        "no records; "
         + "; ".join([*may_list(one), "`tierkeeper ledger list` prints those that exist"])
     )
 

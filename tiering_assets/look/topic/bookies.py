@@ -117,7 +117,8 @@ def _why_silent(stack: Stack, owner: str | None) -> str | None:
         return "no broker is registered"
     if owner is not None and owner not in registered:
         return (
-            f"{owner} has it in memory and is not registered, so no unload reaches it; restart it"
+            f"{owner} has it in memory but is not registered, so unloads do not reach it; restart "
+            "it"
         )
     if not stack.settings.broker.ask_each:
         return None  # one address answers for all, and it just did

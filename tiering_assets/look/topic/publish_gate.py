@@ -263,8 +263,8 @@ def _broker_lag(evidence: PublishEvidence) -> list[Refusal]:
     return [
         Refusal(
             f"{evidence.topic}: the broker itself deletes bookie copies {lag_ms / 1000:g} s after "
-            f"publication, without a certificate; ours is {evidence.deletion_lag_s:g} s and it "
-            f"must be at least {LAG_FACTOR} times that",
+            f"publication, without a certificate. Our lag is {evidence.deletion_lag_s:g} s; the "
+            f"broker's must be at least {LAG_FACTOR} times that",
             _at_topic_level(evidence, "deletion_lag_ms")
             + f"pulsar-admin namespaces set-offload-deletion-lag {evidence.namespace} "
             f"--lag {max(1, math.ceil(wanted_s))}s (or publish.broker_may_release = true)",

@@ -98,8 +98,9 @@ def deleted(ml_name: str, what: str) -> RefusedError:
     it.
     """
     return RefusedError(
-        f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new one's: nothing "
-        f"was {what}; `tierkeeper expired-copy list` shows what its ledgers left in the bucket"
+        f"{topic_of(ml_name)}: the topic was deleted, its metadata node is gone or a new "
+        f"one's. Nothing was {what}; `tierkeeper expired-copy list` shows what its "
+        "ledgers left in the bucket"
     )
 
 

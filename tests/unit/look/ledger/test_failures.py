@@ -158,7 +158,7 @@ def test_a_run_that_got_no_spark_says_so_of_each_ledger_until_the_next(cluster, 
     spark = replace(cluster.stack.settings.spark, master=f"spark://127.0.0.1:{closed_port}")
     with (
         open_spark_runner(replace(cluster.stack.settings, spark=spark)) as runner,
-        pytest.raises(PrerequisiteError, match="nobody listens there") as ended,
+        pytest.raises(PrerequisiteError, match="no server listens there") as ended,
     ):
         offload_batch(replace(cluster.stack, runner=runner), [0, 1, 2])
     for ledger_id in (0, 1):

@@ -251,7 +251,7 @@ def test_an_unload_that_would_not_reach_the_broker_that_has_the_topic_is_not_ask
     site.broker.list_brokers = lambda: ["10.0.0.9:8080"]
     wait = offload(stack).wait
     assert wait.reason is Reason.LEFT_ALONE
-    assert "is not registered, so no unload reaches it" in wait.detail
+    assert "is not registered, so unloads do not reach it" in wait.detail
     assert told == []
     assert version_of(site) == before
 
