@@ -84,7 +84,11 @@ def test_values_become_their_types():
         ("TIERKEEPER_BROKER_TIMEOUT_S", "nan", "'nan': expected a duration such as"),
         ("TIERKEEPER_BROKER_TIMEOUT_S", "", "'': expected a duration such as"),
         ("TIERKEEPER_BROKER_TIMEOUT_S", "64MiB", "'64MiB': expected a duration such as"),
-        ("TIERKEEPER_BROKER_TIMEOUT_S", "2h", "'2h': must be at most 1 h: a timeout; a longer wait is of no use"),
+        (
+            "TIERKEEPER_BROKER_TIMEOUT_S",
+            "2h",
+            "'2h': must be at most 1 h: a timeout; a longer wait",
+        ),
         ("TIERKEEPER_BUDGET_UPLOAD_BYTES_PER_S", "5m", "'5m': expected a rate such as 50MiB/s"),
         ("TIERKEEPER_STORE_ATTEMPTS_MAX", "5s", "'5s': expected a whole number without a unit"),
         (

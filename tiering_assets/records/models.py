@@ -124,8 +124,8 @@ class Certificate:
     `data.sha256` is the SHA-256 over the blocks' SHA-256 digests in order (blocks are verified in
     parallel); `index.sha256` is of the index object's bytes. `seconds` is the time tasks spent
     reading this ledger back, `copy_seconds` copying it (None when another run copied it).
-    `replicas_agreed` is of a ledger whose entries carry no digest: each was given alike by so many
-    replicas at least; 1 where its write quorum is 1, so that one bookie's word is all there is.
+    `replicas_agreed` is of a ledger whose entries carry no digest: at least so many replicas gave
+    each entry alike. It is 1 where its write quorum is 1: one bookie's word is all there is.
     """
 
     kind: ClassVar[str] = "tierkeeper/certificate/1"
@@ -220,7 +220,7 @@ class Canary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """Written before a topic is reloaded. `broker` is `host:port`, None where it is not known."""
+    """Written before a topic is reloaded. `broker` is `host:port`, null if unknown."""
 
     kind: ClassVar[str] = "tierkeeper/disturbance/1"
     ml_name: str

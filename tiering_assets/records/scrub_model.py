@@ -41,8 +41,8 @@ class Damage:
 class Scrub:
     """The newest look at an attempt's objects, shallow or deep, whoever wrote them.
 
-    `blocks_read` below `blocks` is a deep one that a budget ended; the next run goes on behind it,
-    and `entries` and `payload_bytes` count what was read so far. `lost` is empty while the bookie
+    `blocks_read` below `blocks` is a deep one that a budget ended. The next run goes on behind it;
+    `entries` and `payload_bytes` count what was read so far. `lost` is empty while the bookie
     copy lives. `previous` is the digest of the certificate, None for objects that a broker wrote.
     """
 

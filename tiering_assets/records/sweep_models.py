@@ -141,7 +141,7 @@ class Removal:
     node.
 
     By it an audit knows that the copy's objects may be missing. `fate` says what became of the
-    ledger. `node_czxid` is that of the node in both reads, None where there was none. `gone` counts
+    ledger. `node_czxid` is that of the node in both reads, null where it was gone. `gone` counts
     the copies that the same look saw gone first, of `fleet` attempts: too many at once are no trim.
     """
 

@@ -1,9 +1,10 @@
 """Prints every sentence that a user can meet, and where.
 
-    python -m tests.support.sentences [--only help|code|docs] [--place BEGINNING] [--problems]
+    python -m tests.support.sentences [--only PART] [--place BEGINNING] [--problems]
 
-`--problems` prints the refused ones alone, each with its reasons, and counts them by file. `--open`
-prints them as tests/support/sentences_open.txt has them.
+The parts are help, code, records and docs. `--problems` prints the refused ones alone, each with
+its reasons, and counts them by file. `--open` prints them as tests/support/sentences_open.txt has
+them.
 """
 
 from __future__ import annotations

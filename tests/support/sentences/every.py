@@ -1,4 +1,4 @@
-"""Every sentence that a user can meet, from help, code and pages; and which of them are refused."""
+"""Every sentence that a user can meet: help, code, records, pages; and which are refused."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from tests.support.sentences.code import of_code
 from tests.support.sentences.commands import of_commands
 from tests.support.sentences.known_words import is_known
 from tests.support.sentences.pages import of_pages
+from tests.support.sentences.records import of_records
 from tests.support.sentences.rules import problems
 from tests.support.sentences.text import Sentence
 
 _FROM: dict[str, Callable[[], Iterator[Sentence]]] = {
     "help": of_commands,
     "code": of_code,
+    "records": of_records,
     "docs": of_pages,
 }
 PARTS = tuple(_FROM)

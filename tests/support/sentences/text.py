@@ -23,7 +23,7 @@ _VALUES = re.compile(r"[Xx]+s?")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`part` is help, code or docs; `place` is a command, or file:line."""
+    """`part` is help, code, records or docs; `place` a command, a record's kind, or file:line."""
 
     part: str
     place: str
