@@ -123,7 +123,7 @@ def test_a_scrub_heals_an_archived_copy_and_reports_nothing_lost_of_a_released_o
         assert_released(stack, topic)
     with through(lab, archived(index_key(healed.uid, topic.ledger_id))) as stack:
         [looked] = scrub(stack, [topic.ml_name], deep=True).looked
-        assert "restore it to a class that reads answer" in str(looked.error)
+        assert "Restore it to a class that answers reads" in str(looked.error)
         assert looked.lost == ()
         assert stack.book.read(Quarantine, keys.quarantine(topic.ledger_id, healed.uid)) is None
     lab.readable(topic, reloaded=True)

@@ -111,4 +111,4 @@ def test_the_fleets_counts_add_up_and_are_the_assets(cluster, shell):
 
 def test_an_unknown_ledger_is_an_error(shell):
     said = shell("ledger", "why", 2**40, code=17).stderr
-    assert "in no topic's list" in said
+    assert "no topic lists it" in said
