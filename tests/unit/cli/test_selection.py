@@ -41,12 +41,11 @@ SELECTING = {
 
 
 def test_every_command_selects_alike_or_stands_in_a_list():
-    """What is about ledgers takes ids and a file of ids, too; what is about topics takes names."""
     assert COMMANDS.keys() == SELECTING | ONE_THING | WHOLE
     for name in SELECTING:
         options = {option for one in COMMANDS[name].params for option in one.opts}
-        of_ledgers = name.split()[0] in ("audit", "hold", "ledger", "scrub")
-        assert (LEDGERS if of_ledgers else LEDGERS - {"--ids"}) <= options, name
+        a_pause = name.startswith("tiering ")  # is of topics, of namespaces, or of all
+        assert (LEDGERS - {"--ids"} if a_pause else LEDGERS) <= options, name
 
 
 @pytest.fixture
@@ -76,6 +75,18 @@ def test_each_way_selects_the_same(cluster, capsys, tmp_path, monkeypatch):
     assert listed(capsys, "--topic", NAME, "--topic", NAME) == ours
     assert listed(capsys, "--topic", OTHER) == every - ours  # both partitions
     assert listed(capsys, "--namespace", "t/else", "--namespace", "t/ns") == every
+
+
+def test_a_ledger_means_its_topic_where_topics_are_chosen(cluster, capsys, tmp_path):
+    (tmp_path / "ids").write_text("1\n2\n")
+    told = []
+    for words in (("1",), ("1", "2"), ("--ids", "ids"), (NAME,), ("--topic", NAME)):
+        capsys.readouterr()
+        assert cli.run(["topic", "list", *words]) == 0
+        told.append(capsys.readouterr().out)
+    assert len({*told}) == 1
+    assert cli.run(["topic", "list", "999"]) == LedgerNotFoundError.exit_code
+    assert cli.run(["topic", "list", "1", NAME]) == 2
 
 
 @pytest.mark.parametrize(

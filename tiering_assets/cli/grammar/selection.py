@@ -75,13 +75,23 @@ def ledger_selection(*, optional: bool = False, or_report: bool = False) -> Opti
 
 
 def topic_selection(*, optional: bool = True) -> OptionGroup:
-    """TOPIC..., --topic, --namespace; --all where a selection has to be made."""
-    options = {**_TOPIC_ARGUMENTS, **_TOPIC_OPTIONS, **({} if optional else _ALL)}
+    """TOPIC..., --topic, --namespace; --all where a selection has to be made.
+
+    A ledger id, or a file of them, means the topics of these ledgers: no topic's name is a number.
+    """
+    ids_file = {"ids_file": _LEDGER_OPTIONS["ids_file"]}
+    options = {**_TOPIC_ARGUMENTS, **ids_file, **_TOPIC_OPTIONS, **({} if optional else _ALL)}
 
     def make(_session: Session, **given: Any) -> Chosen:
-        given["topics"] = [*(given.pop("named") or ()), *(given["topics"] or ())]
-        (_require_at_most_one if optional else require_one_choice)(**_taken(given))
-        return Chosen(**_topics_of(given))
+        named = given.pop("named") or ()
+        ids = [int(name) for name in named if _is_id(name)]
+        topics = [name for name in named if not _is_id(name)]
+        given["topics"] = [*topics, *(given["topics"] or ())]
+        from_file = given["ids_file"]
+        taken = {"ID": ids, "--ids": from_file, **_taken(given)}
+        (_require_at_most_one if optional else require_one_choice)(**taken)
+        ids += [] if from_file is None else read_ids(from_file, sys.stdin)
+        return Chosen(ledger_ids=tuple(sorted(set(ids))), **_topics_of(given))
 
     return OptionGroup(options, make)
 
@@ -95,6 +105,10 @@ def scope_selection() -> OptionGroup:
         return Chosen(**_topics_of(given))
 
     return OptionGroup(options, make)
+
+
+def _is_id(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) < 20
 
 
 def require_one_choice(**choices: object) -> None:
@@ -150,7 +164,11 @@ _TOPIC_ARGUMENTS: dict[str, tuple[Any, Any]] = {
     "named": (
         Annotated[
             list[str] | None,
-            typer.Argument(metavar="TOPIC", help=_TOPIC_HELP, autocompletion=topics_like),
+            typer.Argument(
+                metavar="TOPIC",
+                help=f"{_TOPIC_HELP} A ledger id means its topic.",
+                autocompletion=topics_like,
+            ),
         ],
         None,
     ),
