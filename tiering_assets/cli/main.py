@@ -201,7 +201,7 @@ def main() -> None:
     """Entry point of the `tierkeeper` script."""
     collect_seldom()
     ending.obey_ctrl_c()
-    if answer_shell(typer.main.get_command(app)):
+    if answer_shell(lambda: typer.main.get_command(app)):
         return
     code = run()
     if _reader_gone():  # or the interpreter would complain about what it cannot flush

@@ -7,6 +7,7 @@ topics and ids from what was listed lately (known_names.py).
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
@@ -37,13 +38,13 @@ def ledgers_like(incomplete: str) -> list[str]:
     return [*islice((one for one in found if one.startswith(incomplete)), _SHOWN_MAX)]
 
 
-def answer_shell(root: Any) -> bool:
-    """Answer a Tab, if this process was started for one; otherwise return False."""
+def answer_shell(build: Callable[[], Any]) -> bool:
+    """Answer a Tab, if this process was started for one; otherwise build nothing, return False."""
     instruction = os.environ.get(VARIABLE)
     if not instruction:
         return False
     from typer.completion import completion_init, shell_complete  # type: ignore[attr-defined]
 
     completion_init()
-    shell_complete(root, {}, PROGRAM, VARIABLE, instruction)
+    shell_complete(build(), {}, PROGRAM, VARIABLE, instruction)
     return True

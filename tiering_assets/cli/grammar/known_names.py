@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -52,7 +53,7 @@ def remember_names(topics: Iterable[str] = (), ledger_ids: Iterable[int] = ()) -
     """Add what was listed; never fails."""
     known = read_names()
     names = {*known.topics, *(topic.removeprefix(_SCHEME) for topic in topics)}
-    ids = {*known.ledger_ids, *ledger_ids}
+    ids = {*known.ledger_ids, *nlargest(LEDGERS_MAX, ledger_ids)}
     now = KnownNames(
         tuple(islice(sorted(names), TOPICS_MAX)),
         tuple(islice(sorted(ids, reverse=True), LEDGERS_MAX)),
