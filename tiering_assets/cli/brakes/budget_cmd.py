@@ -111,7 +111,7 @@ def set_budget(
 
 
 def parse_rate(option: str, text: str, *, in_bytes: bool) -> int | None:
-    """Units per second; None for `settings`. BadParameter names the option and what it may be."""
+    """Units per second; None for `settings`. UsageError names the option and what it may be."""
     from tiering_assets.resources import quantity
 
     plain = text.strip()

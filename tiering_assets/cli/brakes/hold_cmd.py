@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.brakes.brake_list import print_brakes
-from tiering_assets.cli.brakes.permits import Permits, releases_permitted
+from tiering_assets.cli.brakes.permits import Permits, releases_permitted, scopes_text
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.grammar.selected import managed_ledgers, scopes_of
@@ -109,7 +109,7 @@ def lift(
         may_act = consent.given(
             session,
             show=lambda: _print_permits(session, body, permits, scopes, consent),
-            question=f"Lift {', '.join(map(str, scopes[:3]))}{' …' if len(scopes) > 3 else ''}?",
+            question=f"Lift {scopes_text(scopes)}?",
         )
         if not may_act:
             return

@@ -23,6 +23,11 @@ class Permits:
     ledgers: int
 
 
+def scopes_text(scopes: Sequence[Scope]) -> str:
+    """The first three of them, for a question."""
+    return ", ".join(map(str, scopes[:3])) + (" …" if len(scopes) > 3 else "")
+
+
 def releases_permitted(stack: Stack, scopes: Sequence[Scope]) -> Permits:
     """Ledgers under these holds whose release is due now."""
     from tiering_assets.automation.choices import due_by_topic

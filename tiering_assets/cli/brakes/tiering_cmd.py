@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiering_assets.cli.brakes.brake_list import print_brakes
-from tiering_assets.cli.brakes.permits import Permits, copies_permitted
+from tiering_assets.cli.brakes.permits import Permits, copies_permitted, scopes_text
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.consent import Consent, consent_options
 from tiering_assets.cli.grammar.selected import scopes_of
@@ -118,7 +118,7 @@ def resume_tiering(
         may_act = consent.given(
             session,
             show=lambda: _print_permits(session, permits, scopes, consent),
-            question=f"Resume {', '.join(map(str, scopes[:3]))}{' …' if len(scopes) > 3 else ''}?",
+            question=f"Resume {scopes_text(scopes)}?",
         )
         if not may_act:
             return

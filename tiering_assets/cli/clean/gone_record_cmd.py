@@ -10,7 +10,6 @@ import typer
 from tiering_assets.cli.grammar.approved_plan import CONSENT, decision_and_reason, delete_by_plan
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.consent import Consent
-from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_document, print_table
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
@@ -70,7 +69,7 @@ def delete_records(session: Session, *, consent: Annotated[Consent, CONSENT]) ->
         else:
             _print(found)
 
-    found = delete_by_plan(
+    delete_by_plan(
         session,
         consent,
         command="gone-record delete",
@@ -80,8 +79,6 @@ def delete_records(session: Session, *, consent: Annotated[Consent, CONSENT]) ->
         name_of=lambda one: one.ledger_id,
         show=show,
     )
-    if any(one.error for one in found):
-        raise typer.Exit(FINDINGS)
 
 
 def _print(found: Sequence[GoneLedger]) -> None:

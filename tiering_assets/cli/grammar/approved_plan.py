@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import typer
+
 from tiering_assets.cli.grammar.consent import Consent, consent_options
+from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import print_line
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
@@ -52,8 +55,8 @@ def delete_by_plan(
     carry_out: Callable[[Stack, str, Collection[K] | None], Sequence[F]],
     name_of: Callable[[F], K],
     show: Callable[[str | None, Sequence[F], bool], None],
-) -> Sequence[F]:
-    """Do what the options say, and return what became of each.
+) -> None:
+    """Do what the options say. Ends with 1 where something could not be deleted.
 
     `show` gets the plan's id, what was found, and whether it was carried out.
     """
@@ -70,7 +73,7 @@ def delete_by_plan(
             if digest is not None and not session.as_json:
                 print_line(f"plan {digest}")
                 print_line(f"in an hour: tierkeeper {command} --approved {digest} --execute")
-            return found
+            return
         digest, only = consent.approved, None
         if not consent.acts:
             planned = preview(stack, digest)
@@ -81,11 +84,12 @@ def delete_by_plan(
                 question=f"Delete {len(going)} of them?" if going else "",
             )
             if not may_act:
-                return planned
+                return
             only = [name_of(one) for one in going]
         found = carry_out(stack, digest, only)
     show(digest, found, True)
-    return found
+    if any(one.error for one in found):
+        raise typer.Exit(FINDINGS)
 
 
 def decision_and_reason(one: _Judged, *, done: bool, gone: str = "") -> tuple[str, str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import sys
 
-from rich.console import Console
 from rich.text import Text
 
 from tiering_assets.cli.terminal.screen import Screen
+from tiering_assets.cli.terminal.show import console_on
 from tiering_assets.cli.terminal.tint import tint_of
 
 _WORD = re.compile(r"[A-Za-z_]+")
@@ -35,12 +35,5 @@ def tinted(text: str) -> Text:
 
 def show_progress(text: str, on: Screen) -> None:
     """Print it on standard error."""
-    console = Console(
-        file=sys.stderr,
-        width=on.width,
-        force_terminal=True,
-        color_system="standard",
-        highlight=False,
-        legacy_windows=False,
-    )
-    console.print(progress_line(text, on), soft_wrap=True, markup=False, emoji=False)
+    line = progress_line(text, on)
+    console_on(sys.stderr, on).print(line, soft_wrap=True, markup=False, emoji=False)

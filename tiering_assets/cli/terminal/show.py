@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -98,9 +98,10 @@ def _repeated(columns: Sequence[Column], cells: Sequence[tuple[str, ...]]) -> It
         ]
 
 
-def _render(lines: Iterable[Line], on: Screen) -> None:
-    console = Console(
-        file=sys.stdout,
+def console_on(stream: TextIO, on: Screen) -> Console:
+    """What writes there as the screen wants it, whatever the stream itself looks like."""
+    return Console(
+        file=stream,
         width=on.width,
         force_terminal=on.colour,
         color_system="standard" if on.colour else None,
@@ -108,6 +109,10 @@ def _render(lines: Iterable[Line], on: Screen) -> None:
         highlight=False,
         legacy_windows=False,
     )
+
+
+def _render(lines: Iterable[Line], on: Screen) -> None:
+    console = console_on(sys.stdout, on)
     for line in lines:
         text = Text(end="")  # of pieces, so brackets in a name are no markup
         for piece in line:
