@@ -24,7 +24,7 @@ from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
-from tiering_assets.resources.object_store.meter import MeteredBody, StoreMeter
+from tiering_assets.resources.object_store.meter import SlicedBody, StoreMeter
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tiering_assets.resources.settings import StoreSettings
 
 T = TypeVar("T")
+
+_PIECE_BYTES = 256 * 1024
 
 _NOT_SENT = (
     boto_errors.EndpointConnectionError,
@@ -53,9 +55,31 @@ class _BrokenBodyError(Exception):
 
 def read_body(stream: StreamingBody) -> bytes:
     """The whole body, inside S3Connection.downloaded, which tries again when it breaks off."""
+    with _body(stream):
+        return stream.read()
+
+
+def read_body_into(stream: StreamingBody, view: memoryview) -> int:
+    """The same into a buffer, as much as it takes; how many bytes came.
+
+    In small pieces: fresh memory for a whole range costs more than copying it.
+    """
+    came = 0
+    with _body(stream):
+        while came < len(view):
+            piece = stream.read(min(_PIECE_BYTES, len(view) - came))
+            if not piece:
+                break
+            view[came : came + len(piece)] = piece
+            came += len(piece)
+    return came
+
+
+@contextmanager
+def _body(stream: StreamingBody) -> Iterator[None]:
     try:
         with stream:
-            return stream.read()
+            yield
     except (
         boto_errors.IncompleteReadError,
         boto_errors.ReadTimeoutError,
@@ -230,7 +254,8 @@ def _ask_before_sending(client: S3Client, meter: StoreMeter) -> None:
         if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
             body = body.getbuffer()
         if body and meter.bounds_uploads():
-            request.body = MeteredBody(body, meter)
+            metered = body.metered(meter) if isinstance(body, SlicedBody) else None
+            request.body = metered or SlicedBody(body, meter)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.
     client.meta.events.register_first("request-created.s3", created)

@@ -38,7 +38,7 @@ from tiering_assets.tasks.worker_rows import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PACKAGES = ("boto3", "botocore", "crc32c", "protobuf", "pyarrow", "pydantic")
+PACKAGES = ("boto3", "botocore", "google-crc32c", "protobuf", "pyarrow", "pydantic")
 """What tasks import besides the standard library."""
 
 _DIALS_AT_ONCE = 16
