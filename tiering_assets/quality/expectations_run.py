@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,6 +80,25 @@ def run_suite(suite: Mapping[str, Any], frame: pd.DataFrame) -> list[Expectation
                 " look for one that stands there twice"
             )
         return [_outcome(result) for result in results]
+
+
+def prepare() -> None:
+    """Import the library now, so that the first validation need not wait for it."""
+    with _LOCK:
+        _batch_definition()
+
+
+def prepare_aside() -> threading.Thread:
+    """`prepare` in a thread of its own, for a process that waits while others work for it."""
+    thread = threading.Thread(target=_prepare_if_it_can, name="prepare-suites")
+    thread.start()
+    return thread
+
+
+def _prepare_if_it_can() -> None:
+    # Who judges next meets the same error, and says whose ledgers it concerns.
+    with suppress(Exception):
+        prepare()
 
 
 @contextmanager
