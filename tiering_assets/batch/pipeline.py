@@ -16,7 +16,7 @@ from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.disturb import not_due
 from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
-from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
+from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
@@ -204,7 +204,10 @@ def _copy_and_verify(
             outcomes[ledger_id] = _guard(
                 ledger_id, partial(_start, stack, ledger_id, ask, plans, to_verify)
             )
-    copied = copy_ledgers(stack, plans) if plans else {}
+    copied: Mapping[int, CopiedAttempt | NotCopied] = {}
+    if plans:
+        stack.prepare_judge()
+        copied = copy_ledgers(stack, plans)
     attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
     for ledger_id, result in copied.items():
         if isinstance(result, CopiedAttempt):
