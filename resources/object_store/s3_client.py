@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,6 +48,24 @@ _NO_CREDENTIALS = (
     boto_errors.PartialCredentialsError,
     boto_errors.CredentialRetrievalError,
 )
+
+
+_MAKING = threading.Lock()
+
+
+@lru_cache(maxsize=8)
+def _session(
+    access_key: str, secret_key: str, region: str, _named: tuple[tuple[str, str], ...]
+) -> boto3.session.Session:
+    """What clients of the same credentials share: a tenth of a second for reading S3's model.
+
+    Credentials may be those that the environment names, which is part of the question.
+    """
+    return boto3.session.Session(
+        aws_access_key_id=access_key or None,
+        aws_secret_access_key=secret_key or None,
+        region_name=region or None,
+    )
 
 
 class _BrokenBodyError(Exception):
@@ -220,13 +239,12 @@ class S3Connection:
             # The endpoint comes from our settings alone: a stray variable must not redirect us.
             ignore_configured_endpoint_urls=True,  # type: ignore[call-arg]
         )
-        session = boto3.session.Session(
-            aws_access_key_id=settings.access_key or None,
-            aws_secret_access_key=settings.secret_key or None,
-            region_name=settings.region or None,
-        )
         try:
-            client = session.client("s3", endpoint_url=settings.endpoint or None, config=config)
+            with _MAKING:  # a session makes one client at a time
+                named = tuple(sorted(e for e in os.environ.items() if e[0].startswith("AWS_")))
+                keys = settings.access_key, settings.secret_key, settings.region
+                session = _session(*keys, named)
+                client = session.client("s3", endpoint_url=settings.endpoint or None, config=config)
         except ValueError:
             raise SettingsError(
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "

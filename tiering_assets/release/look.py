@@ -199,9 +199,7 @@ def look_at_ledger(
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid
     certificate, voucher, faults = (
-        (None, Voucher.NOBODY, [])
-        if uid is None
-        else _certificate(stack, about, ledger_id, uid)
+        (None, Voucher.NOBODY, []) if uid is None else _certificate(stack, about, ledger_id, uid)
     )
     record = None if certificate is None else certificate.record
     publication = about.publications.counted(ledger_id, context)
