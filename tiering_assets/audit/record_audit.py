@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
-from tiering_assets.records.codec import decode_record, encode_record
+from tiering_assets.records.codec import decode_record, encode_record, schemas_of
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.keys import topic_hash
 from tiering_assets.records.models import (
@@ -130,7 +130,7 @@ def judge_record(
             FindingKind.RECORD_DAMAGED, key, "bytes", "canonical", "other spelling"
         )
         return None, [said]
-    if found["schema"] != kind:
+    if found["schema"] not in schemas_of(place.record_type):
         schema = str(found["schema"])[:80]
         return None, [about.finding(FindingKind.SCHEMA_UNKNOWN, key, "schema", kind, schema)]
     try:

@@ -42,6 +42,12 @@ OLDER: Final[Mapping[str, OlderVersion]] = {
 }
 
 
+def schemas_of(record_type: type[Record]) -> tuple[str, ...]:
+    """The versions of a kind that are read, the newest first."""
+    older = OLDER.get(record_type.kind)
+    return (record_type.kind,) if older is None else (record_type.kind, older.schema)
+
+
 @functools.cache
 def adapter(kind: str) -> TypeAdapter[Any]:
     """Pydantic's reader and writer of one kind of record; a process makes those that it uses."""
