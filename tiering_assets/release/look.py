@@ -32,7 +32,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.records.signature import PublicKeys
 from tiering_assets.records.stored import Stored
-from tiering_assets.release.voucher import Voucher, voucher_of
+from tiering_assets.release.gate import Voucher, voucher_of
 from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.ledgers import LedgerNode
@@ -199,9 +199,7 @@ def look_at_ledger(
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid
     certificate, voucher, faults = (
-        (None, Voucher.NOBODY, [])
-        if uid is None
-        else _certificate(stack, about, ledger_id, uid)
+        (None, Voucher.NOBODY, []) if uid is None else _certificate(stack, about, ledger_id, uid)
     )
     record = None if certificate is None else certificate.record
     publication = about.publications.counted(ledger_id, context)
