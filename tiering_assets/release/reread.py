@@ -158,6 +158,7 @@ def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[Blo
         version_id=certificate.data.version_id,
         topic=certificate.ml_name,
         budget_key=stack.budget_key,
+        digest=certificate.block_digest,
     )
     pieces = split_task(whole, bytes_max=stack.settings.offload.task_bytes)
     return [*pieces, *(replace(p, kind=TaskKind.READ_SOURCE, version_id=None) for p in pieces)]
