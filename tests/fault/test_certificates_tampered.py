@@ -213,6 +213,36 @@ def test_with_a_key_only_its_signature_releases(lab, published, tmp_path):
     lab.readable(topic, reloaded=True)
 
 
+def test_what_no_key_of_ours_signed_is_read_again_where_no_signature_is_required(lab, tmp_path):
+    """Two hosts with two keys, of which the one that releases knows one; and a forged signature."""
+    ours, accepted = key_files(tmp_path, "ours")
+    theirs, _unknown = key_files(tmp_path, "theirs")
+    namespace = lab.namespace("two-keys")
+    topics = {name: lab.topic(namespace, payload_bytes=300) for name in (ours, theirs, "forged")}
+    certificates = {}
+    for name, topic in topics.items():
+        signing = lab.with_section("sign", private_key_file=ours if name == "forged" else name)
+        with lab.open(signing) as stack:
+            [outcome] = offload_batch(stack, [topic.ledger_id])
+            certificates[name] = certificate_of(outcome)
+    said: list[str] = []
+    lenient = lab.with_section("sign", public_key_files=accepted, require=False)
+    with lab.open(lenient, narrate=said.append) as stack:
+        lab.older(stack)
+        forged = certificates["forged"]
+        with restored(stack.objects, key_of(stack, forged)):
+            signature = json.loads(raw(stack.objects, key_of(stack, forged)))["signature"]
+            rewrite(stack.objects, key_of(stack, forged), signature={**signature, "value": "AAAA"})
+            assert_waits(stack, topics["forged"], forged.uid, "does not fit its bytes")
+        for name, read_again in ((ours, False), (theirs, True)):
+            topic = topics[name]
+            said.clear()
+            result = release_topic(stack, topic.ml_name, [topic.ledger_id])[topic.ledger_id]
+            assert isinstance(result, Released)
+            assert any("no accepted key signed them: reading 1" in x for x in said) is read_again
+            lab.readable(topic, reloaded=True)
+
+
 def test_what_was_put_back_is_released_after_it_was_read_again(lab, published):
     _stack, both = published
     said: list[str] = []

@@ -159,6 +159,7 @@ STORIES: Mapping[str, tuple[str, ...]] = {
         "auto status",
         "auto on --execute",
         "auto off",
+        "key make --no-such-option",
         "stack up --bookies 0",
         "stack down --dir nothing",
         "stack status --dir nothing",

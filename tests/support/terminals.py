@@ -93,7 +93,8 @@ STORY: Final = (
     "auto status",
     "auto on --execute",
     "auto off",
-    # What starts servers, or serves until it is stopped, is shown as it refuses.
+    # What starts servers, serves until it is stopped, or makes a key is shown as it refuses.
+    "key make",
     "stack up --bookies 0",
     "stack down --dir nothing",
     "stack status --dir nothing",

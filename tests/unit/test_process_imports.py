@@ -53,6 +53,7 @@ ALLOWED = {
     "hold lift": CLUSTER,
     "hold list": CLUSTER,
     "hold set": CLUSTER,
+    "key make": frozenset({"pydantic", "cryptography"}),
     "ledger give-up": CLUSTER,
     "ledger list": CLUSTER,
     "ledger offload": CLUSTER,

@@ -51,6 +51,7 @@ from tiering_assets.cli.clean import expired_copy_cmd
 from tiering_assets.cli.clean import gone_record_cmd
 from tiering_assets.cli.policy import policy_cmd
 from tiering_assets.cli.scrub import scrub_cmd
+from tiering_assets.cli import key_cmd
 from tiering_assets.cli import stack_cmd
 from tiering_assets.cli.brakes import tiering_cmd
 from tiering_assets.cli.explain import topic_cmd
@@ -108,6 +109,7 @@ for group in (
     metrics_cmd,
     dagster_cmd,
     config_cmd,
+    key_cmd,
     stack_cmd,
 ):
     app.add_typer(group.app)

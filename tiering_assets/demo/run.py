@@ -1,12 +1,14 @@
 """The demo: real topics are produced, tiered, released and read back through a stock broker.
 
 Stack up, produce, Dagster jobs discover -> offload (Spark) -> release, proof, summary. Everything
-it starts ends with it, unless it is asked to keep the servers.
+it starts ends with it, unless it is asked to keep the servers. Its certificates are signed by a key
+of its own, so that no release reads every byte again.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,6 +18,7 @@ from tiering_assets.demo.jobs import run_job
 from tiering_assets.demo.memory import PeakMemory
 from tiering_assets.demo.scenario import demo_topics
 from tiering_assets.demo.summary import DemoSummary, LedgerResult, TopicResult
+from tiering_assets.ground.signing import MadeKey, make_key
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
@@ -40,12 +43,13 @@ def run_demo(stack: DevStack, *, project: Path, build: Path, report: Report) -> 
     began = time.monotonic()
     logs = build / "demo"
     logs.mkdir(parents=True, exist_ok=True)
-    settings = demo_settings(stack)
+    key = _own_key(stack.directory / "keys", report)
+    settings = demo_settings(stack, key)
     servers = [status.pid for status in stack.status() if status.pid is not None]
     with PeakMemory([os.getpid(), *servers]) as memory:
         specs = demo_topics()
         produced = _produce(stack, specs, report)
-        environment = demo_environment(stack)
+        environment = demo_environment(stack, key)
         for job in ("discover", "offload"):
             _job(job, project, environment, logs, report)
         report(f"waiting {LAG_S:g} s: the deletion lag")
@@ -63,15 +67,37 @@ def run_demo(stack: DevStack, *, project: Path, build: Path, report: Report) -> 
     )
 
 
-def demo_settings(stack: DevStack) -> Settings:
-    """The stack's own settings with a deletion lag of seconds."""
+def demo_settings(stack: DevStack, key: MadeKey) -> Settings:
+    """The stack's own settings with a deletion lag of seconds, and a key."""
     settings = stack.settings()
-    return replace(settings, release=replace(settings.release, deletion_lag_s=LAG_S))
+    return replace(
+        settings,
+        release=replace(settings.release, deletion_lag_s=LAG_S),
+        sign=replace(
+            settings.sign, private_key_file=str(key.private), public_key_files=str(key.public)
+        ),
+    )
 
 
-def demo_environment(stack: DevStack) -> dict[str, str]:
+def demo_environment(stack: DevStack, key: MadeKey) -> dict[str, str]:
     """The same as variables, for the jobs' processes."""
-    return {**stack.environment(), "TIERKEEPER_RELEASE_DELETION_LAG_S": str(LAG_S)}
+    return {
+        **stack.environment(),
+        "TIERKEEPER_RELEASE_DELETION_LAG_S": str(LAG_S),
+        "TIERKEEPER_SIGN_PRIVATE_KEY_FILE": str(key.private),
+        "TIERKEEPER_SIGN_PUBLIC_KEY_FILES": str(key.public),
+    }
+
+
+def _own_key(directory: Path, report: Report) -> MadeKey:
+    """A new one for each demo: nothing that an earlier one signed is left."""
+    shutil.rmtree(directory, ignore_errors=True)
+    key = make_key(directory)
+    report(
+        f"made key {key.key_id} in {directory}: it signs certificates, so that a release need not "
+        "read every byte again"
+    )
+    return key
 
 
 def _produce(

@@ -32,9 +32,11 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
     from tiering_assets.doctor import proof as doctor_proof
     from tiering_assets.doctor import publications as doctor_publications
     from tiering_assets.doctor import records as doctor_records
+    from tiering_assets.doctor import signing as doctor_signing
     from tiering_assets.doctor import stores as doctor_stores
 
     yield from doctor_machine.check_machine()
+    yield from asked("keys", lambda: doctor_signing.check_keys(settings))
     with ExitStack() as exits:
         metadata = None
         try:

@@ -2,15 +2,60 @@
 
 Owns: a key that is configured and cannot be used is a SettingsError before anything is done, never
 a certificate without a signature, or a release without a check. No message shows a file's content.
+A key is made only where somebody asks for one, and no file is ever replaced by it.
 """
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from tiering_assets.records.signature import PublicKeys, Signer
-from tiering_assets.resources.errors import FormatError, SettingsError
+from tiering_assets.records.signature import PublicKeys, Signer, new_private_key
+from tiering_assets.resources.errors import FormatError, RefusedError, SettingsError
 from tiering_assets.resources.settings import Settings
+
+PRIVATE_NAME = "certificates.pem"
+PUBLIC_NAME = "certificates.pub.pem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeKey:
+    """Files of a key, as `sign.private_key_file` and `sign.public_key_files` take them."""
+
+    key_id: str
+    private: Path
+    public: Path
+
+
+def make_key(directory: Path) -> MadeKey:
+    """Write a new key into a directory; only its owner can read the private file.
+
+    Raises:
+        RefusedError: a key lies there. Certificates that it signed count by its public file alone.
+        SettingsError: the directory or a file in it cannot be made.
+    """
+    pem = new_private_key()
+    signer = Signer(pem)
+    place = directory.expanduser().resolve()
+    made = MadeKey(key_id=signer.key_id, private=place / PRIVATE_NAME, public=place / PUBLIC_NAME)
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        there = [path for path in (made.private, made.public) if path.exists()]
+        if there:
+            raise RefusedError(
+                f"{there[0]} is there: what its key signed would count no more; name another "
+                "directory, or move the file away"
+            )
+        for path, body, mode in (
+            (made.private, pem, 0o600),
+            (made.public, signer.public_pem, 0o644),
+        ):
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(body)
+    except OSError as error:
+        raise SettingsError(f"a key in {place}: {error.strerror}") from error
+    return made
 
 
 def load_signer(settings: Settings) -> Signer | None:

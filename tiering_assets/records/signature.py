@@ -20,6 +20,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
+    NoEncryption,
+    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
@@ -49,6 +51,13 @@ def digest_problem(body: Mapping[str, Any]) -> str | None:
     found, expected = body[DIGEST], record_digest(body)
     return (
         None if found == expected else f"field {DIGEST}: expected {expected}, found {found!r:.80}"
+    )
+
+
+def new_private_key() -> bytes:
+    """A key that nobody had before, as `Signer` takes it."""
+    return Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
     )
 
 

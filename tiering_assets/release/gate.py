@@ -7,8 +7,11 @@ compared: autorecovery rewrites those.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
 from uuid import UUID
 
 from tiering_assets.ground.evidence import lag_elapsed
@@ -18,11 +21,37 @@ from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.quality.ledger_facts import CopyFacts, TopicFacts
 from tiering_assets.records.chain import is_intact
 from tiering_assets.records.models import ObjectFacts
+from tiering_assets.records.signature import PublicKeys
 from tiering_assets.resources.metastore.offload_context import OffloadContext
 from tiering_assets.resources.object_store.store import ObjectHead
 
 CHECK_FAILED = "a check of this attempt failed"
 CLOCKS_APART = timedelta(minutes=10)  # a large plan may take so long between its two looks
+
+
+class Voucher(Enum):
+    """What vouches for the bytes of a copy: an accepted key, else a new reading of all of them.
+
+    With keys, a reading does so for what none of them is said to have signed, and only with
+    `sign.require = false`. A bad signature by an accepted key is damage or forgery: no reading
+    mends it.
+    """
+
+    KEY = "an accepted key"
+    READING = "every byte is read again"
+    RECORD = "the certificate alone"  # only where release.reread_without_key is off
+    NOBODY = "nobody: it does not count"
+
+
+def voucher_of(keys: PublicKeys, certificate: Mapping[str, Any], *, rereads: bool) -> Voucher:
+    """`rereads` is release.reread_without_key: without it no reading replaces a signature."""
+    if not keys:
+        return Voucher.READING if rereads else Voucher.RECORD
+    if keys.refusal(certificate) is not None:
+        return Voucher.NOBODY
+    if keys.problem(certificate) is None:
+        return Voucher.KEY
+    return Voucher.READING if rereads else Voucher.NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

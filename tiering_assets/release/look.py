@@ -32,7 +32,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.records.signature import PublicKeys
 from tiering_assets.records.stored import Stored
-from tiering_assets.release.voucher import Voucher, voucher_of
+from tiering_assets.release.gate import Voucher, voucher_of
 from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.ledgers import LedgerNode

@@ -29,10 +29,9 @@ from tiering_assets.records.models import BegunRelease, Release, ReleaseIntent
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.evidence import Evidence, gather
-from tiering_assets.release.gate import MayRelease
+from tiering_assets.release.gate import MayRelease, Voucher
 from tiering_assets.release.look import gather_topic
 from tiering_assets.release.reread import reread_before_release
-from tiering_assets.release.voucher import Voucher
 from tiering_assets.release.work import (
     Due,
     Released,

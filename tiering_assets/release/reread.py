@@ -11,7 +11,7 @@ chunk's reading; one that is a chunk of its own as the end of it, or a long one 
 
 Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
 nothing about the copy and makes the ledger wait for the next run. Which copies are read again is
-decided in voucher.py.
+decided in gate.py.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import IntegrityError, TierkeeperError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
+from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.reverify import plan_of
@@ -45,6 +46,12 @@ Due = Mapping[int, tuple[Stored[Certificate], LedgerNode]]
 LATER = NotNow(("there was no time to read every byte of it: the next run goes on from here",))
 CHUNK_BYTES = 8 * 1024**3  # work for 32 tasks; at 50 MB/s for less than three minutes
 _NAMED_MAX = 5  # differences in a quarantine record and a reason
+
+
+def reread_possible(settings: Settings) -> bool:
+    """Whether a release with these settings may read every byte, and so needs a task runner."""
+    signed = has_public_keys(settings) and settings.sign.require
+    return settings.release.reread_without_key and not signed
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def test_the_nouns_and_verbs_are_those_promised():
 
 VERBS = {
     "backlog", "check", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
-    "load-overdue", "off", "offload", "offload-status", "on", "pause", "plan", "print", "prune",
+    "load-overdue", "make", "off", "offload", "offload-status", "on", "pause", "plan", "print", "prune",
     "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "status", "sweep", "up",
     "verify", "why",
 }  # fmt: skip

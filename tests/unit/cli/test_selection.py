@@ -25,8 +25,8 @@ ONE_THING = {
 WHOLE = {
     "auto off", "auto on", "auto status", "broker list", "budget set", "budget show", "completion",
     "config check", "config show", "dagster prune", "dagster rebuild", "demo", "doctor", "expired-copy delete",
-    "expired-copy list", "gone-record delete", "gone-record list", "hold list", "metrics print",
-    "metrics serve", "orphan list", "orphan sweep", "stack down", "stack status", "stack up",
+    "expired-copy list", "gone-record delete", "gone-record list", "hold list", "key make",
+    "metrics print", "metrics serve", "orphan list", "orphan sweep", "stack down", "stack status", "stack up",
     "tiering list",
 }  # fmt: skip
 

@@ -19,8 +19,8 @@ from tiering_assets.resources.errors import BrokerError
 
 TREES = ("tiering_assets", "resources", "deploy", "benchmarks", "tools")
 UNITS = ("*.service", "*.timer", "*.yaml", "*.yml", "*.sh", "*.md", "*.toml", "Makefile")
-# They start servers or serve until they are stopped; docs/cli.md has them.
-SERVE = {"demo", "metrics serve", "stack up", "stack down"}
+# They start servers, serve until they are stopped, or write a key; docs/cli.md has them.
+SERVE = {"demo", "key make", "metrics serve", "stack up", "stack down"}
 QUOTED = re.compile(r"`tierkeeper ([^`]+)`")
 STARTED = re.compile(
     r"(?:^ExecStart=\S*|^\s*-? ?command: \[?\"?|^|\$ )tierkeeper ([a-z][^\n#|&;]*)", re.M

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tiering_assets.ground.signing import has_public_keys, load_public_keys, load_signer
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import Hold
-from tiering_assets.release.voucher import reread_possible
+from tiering_assets.release.reread import reread_possible
 from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import Settings
 

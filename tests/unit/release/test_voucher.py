@@ -14,7 +14,8 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records import keys
 from tiering_assets.records.signature import PublicKeys, Signer, with_digest
-from tiering_assets.release.voucher import Voucher, reread_possible, voucher_of
+from tiering_assets.release.gate import Voucher, voucher_of
+from tiering_assets.release.reread import reread_possible
 from tiering_assets.release.work import Released
 from tiering_assets.resources.object_store.records import encode_record
 from tiering_assets.resources.settings import Settings

@@ -15,7 +15,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Prove": ("audit", "object", "scrub"),
     "Brake": ("hold", "tiering", "auto", "budget"),
     "Clean up": ("orphan", "expired-copy", "gone-record"),
-    "Operate": ("doctor", "metrics", "broker", "dagster", "config", "completion"),
+    "Operate": ("doctor", "metrics", "broker", "dagster", "config", "key", "completion"),
     "Try": ("demo", "stack"),
 }
 
@@ -38,7 +38,6 @@ def start_page(root: Any) -> list[str]:
     return [
         "tierkeeper: tier sealed Pulsar ledgers, and prove every byte.",
         *_nouns(root),
-        "",
         "`tierkeeper doctor` first; `tierkeeper NOUN VERB --help` has examples.",
     ]
 
