@@ -75,7 +75,7 @@ def load(folder: Traversable, wanted: str) -> Loop:
         if sha256(contents).hexdigest() != listed["files"][name]:
             return Loop(None, f"Python's: {BUILT}/{name} is not what was built; build it again")
         library = _opened(str(file)) if isinstance(file, Path) else _unpacked(name, contents)
-        return Loop(Core(library), f"native: {name}, {listed['files'][name][:12]}")
+        return Loop(Core(library), f"native: {name}")
     except FileNotFoundError:
         return Loop(None, "Python's: no library was built with this code")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
