@@ -108,11 +108,13 @@ def commands(ids: list[int], runner: str) -> dict[str, list[str]]:
     }
 
 
-def run_of(ids: list[int]) -> list[str]:
+def run_of(ids: list[int], file: Path) -> list[str]:
+    """A run of the offload job; JSON is YAML."""
     dagster = str(Path(sys.executable).with_name("dagster"))
     config = {"ops": {"offload_ledgers": {"config": {"ledger_ids": ids}}}}
-    asked = ["-m", "tiering_assets.definitions", "-j", "offload", "--config-json"]
-    return [dagster, "job", "execute", *asked, json.dumps(config)]
+    file.write_text(json.dumps(config))
+    job = ["-m", "tiering_assets.definitions", "-j", "offload", "--config", str(file)]
+    return [dagster, "job", "execute", *job]
 
 
 def measure(stack: DevStack, sides: dict[str, Path], scratch: Path, asked: Any) -> dict[str, Any]:
@@ -122,7 +124,9 @@ def measure(stack: DevStack, sides: dict[str, Path], scratch: Path, asked: Any) 
 
     def note(kind: str, side: str, waited: Waited) -> None:
         found.setdefault(kind, {}).setdefault(side, []).append(waited)
-        print(f"{kind} ({side}): first {waited.first_s:.2f} s, end {waited.end_s:.2f} s", flush=True)
+        print(
+            f"{kind} ({side}): first {waited.first_s:.2f} s, end {waited.end_s:.2f} s", flush=True
+        )
 
     def one_round(label: str, side: str, told: Callable[[str, str, Waited], None]) -> None:
         code = sides[side]
@@ -140,7 +144,7 @@ def measure(stack: DevStack, sides: dict[str, Path], scratch: Path, asked: Any) 
             home.mkdir()
             ids = ledgers_of(stack, make_topics(stack, f"{label}-{runner}-run", ONE, 1))
             variables = base | {"DAGSTER_HOME": str(home), "TIERKEEPER_DAGSTER_RUNNER": runner}
-            waited = watch(run_of(ids), code, variables, since=STARTED)
+            waited = watch(run_of(ids, home / "run.yaml"), code, variables, since=STARTED)
             told(f"Dagster run, one ledger, {runner}", side, waited)
 
     for number in range(asked.rounds):

@@ -34,6 +34,7 @@ from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
+from tiering_assets.release.reread import reread_wanted
 from tiering_assets.resources.errors import (
     FormatError,
     RefusedError,
@@ -68,7 +69,9 @@ def make_plan(
     items: list[ReleasePlanItem] = []
     errors: dict[int, TierkeeperError] = {}
     wanted = {ml_name: sorted(ids) for ml_name, ids in sorted(topics.items())}
-    planned = plan_releases(stack, wanted, shadows=find_shadows(stack))
+    # Every byte may have to be read again, and suites take seconds to say whether.
+    soon = stack.runner.begin if reread_wanted(stack.settings) else None
+    planned = plan_releases(stack, wanted, shadows=find_shadows(stack), before_suites=soon)
     for ml_name, ledger_ids in wanted.items():
         found = planned[ml_name]
         if isinstance(found, TierkeeperError):

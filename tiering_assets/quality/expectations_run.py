@@ -67,6 +67,12 @@ def run_suite(suite: Mapping[str, Any], frame: pd.DataFrame) -> list[Expectation
         return [_outcome(result) for result in results]
 
 
+def prepare() -> None:
+    """Import the library and make the context, which the first validation would do otherwise."""
+    with _LOCK:
+        _batch_definition()
+
+
 @contextmanager
 def _program_with_a_file() -> Iterator[None]:
     """Let the program look like one that was started from a file.

@@ -5,7 +5,7 @@ Owns: the same evidence and the same decision as the release itself, by release.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -78,10 +78,12 @@ def plan_releases(
     *,
     shadows: Shadows | None = None,
     publications: Mapping[str, Publications] | None = None,
+    before_suites: Callable[[], None] | None = None,
 ) -> dict[str, list[ReleasePlanItem] | TierkeeperError]:
     """The dry run of several topics, whose ledgers the expectation suites judge together.
 
-    A topic that could not be looked at has its error; a suite that cannot be run at all raises.
+    `before_suites` is called once where suites are needed for the decision. A topic that could not
+    be looked at has its error; a suite that cannot be run at all raises.
     """
     known = find_shadows(stack) if shadows is None else shadows
     planned: dict[str, list[ReleasePlanItem] | TierkeeperError] = {}
@@ -103,6 +105,8 @@ def plan_releases(
             looked.append(look_at_ledgers(stack, about, ledger_ids))
         except TierkeeperError as error:
             planned[ml_name] = error
+    if before_suites and any(look.row for one in looked for look in one.looks.values()):
+        before_suites()
     for one, evidence in zip(looked, judge_all(stack, looked), strict=True):
         try:
             items = [_item(stack, one.about, ledger_id, e) for ledger_id, e in evidence.items()]

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -20,7 +22,7 @@ from tiering_assets.resources import ending
 from tiering_assets.resources.errors import PrerequisiteError, TierkeeperError
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.spark_master import parse_master
-from tiering_assets.resources.spark_session import interrupt_run
+from tiering_assets.resources.spark_session import interrupt_run, load_pyspark
 from tiering_assets.spark.bootstrap import checked
 from tiering_assets.spark.lost_jobs import explain
 from tiering_assets.spark.schemas import (
@@ -50,9 +52,14 @@ def open_spark_runner(settings: Settings, *, run_id: str = "") -> Iterator[Spark
     """
     check_spark(settings)
     with ExitStack() as exits:
-        yield SparkRunner(
-            lambda: exits.enter_context(open_session(settings, run_id=run_id)), settings
-        )
+        unwanted = Event()
+        opened = open_session(settings, run_id=run_id, given_up=unwanted.is_set)
+        runner = SparkRunner(lambda: exits.enter_context(opened), settings)
+        try:
+            yield runner
+        finally:
+            unwanted.set()
+            runner.settle()
 
 
 class SparkRunner:
@@ -60,7 +67,8 @@ class SparkRunner:
 
     def __init__(self, open_: Callable[[], SparkSession], settings: Settings) -> None:
         self._open = open_
-        self._session: SparkSession | None = None
+        self._opening: Future[SparkSession] | None = None
+        self._lock = Lock()
         self._settings = settings
         self._cores = parse_master(settings.spark).cores
 
@@ -95,14 +103,35 @@ class SparkRunner:
                 progress(row)
         return rows
 
+    def begin(self) -> None:
+        """Open the session in a thread: it takes seconds, in which the caller has work to do."""
+        if self._opening is None:
+            load_pyspark(self._settings.spark)
+        self._begun()
+
+    def _begun(self) -> Future[SparkSession]:
+        with self._lock:
+            if self._opening is None:
+                self._opening = Future()
+                Thread(
+                    target=_fulfil,
+                    args=(self._opening, self._open),
+                    name="spark-session",
+                    daemon=True,
+                ).start()
+            return self._opening
+
     def start(self) -> None:
-        """Open the session. Errors as in `open_session`."""
+        """Wait for the session. Errors as in `open_session`."""
         self._opened()
 
     def _opened(self) -> SparkSession:
-        if self._session is None:
-            self._session = self._open()
-        return self._session
+        return self._begun().result()
+
+    def settle(self) -> None:
+        """Wait until a session that was begun is there to be closed, or will never be."""
+        if self._opening is not None:
+            wait([self._opening])
 
     def interrupt(self, run_id: str, attempts: Sequence[str]) -> None:
         """End what a dead run's tasks still do for these attempts, where Spark lets us.
@@ -143,6 +172,13 @@ class SparkRunner:
         )
         placed = session.createDataFrame(values, schema).repartitionById(len(packed), "task_no")
         return placed.mapInArrow(run_partition, block_row_schema())
+
+
+def _fulfil(opening: Future[SparkSession], open_: Callable[[], SparkSession]) -> None:
+    try:
+        opening.set_result(open_())
+    except BaseException as error:  # noqa: BLE001  whoever waits for the session gets it
+        opening.set_exception(error)
 
 
 def _collect(frame: DataFrame) -> list[BlockRow]:

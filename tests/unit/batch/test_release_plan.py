@@ -113,7 +113,7 @@ def test_a_topic_that_cannot_be_looked_at_is_told_and_holds_up_no_other(scene, d
 @pytest.mark.parametrize("missing", ["certificate", "published_at"])
 def test_nothing_is_planned_without_its_proof(scene, due, missing, monkeypatch):
     def planned(stack, topics, **how):
-        items = plan_release(stack, TOPIC, topics[TOPIC], **how)
+        items = plan_release(stack, TOPIC, topics[TOPIC], shadows=how["shadows"])
         nothing: Any = {missing: None}
         return {TOPIC: [replace(one, **nothing) for one in items]}
 
