@@ -41,6 +41,10 @@ def filled(topics, *, seed=1, each=1):
     return scene, found
 
 
+def all_of(found):
+    return [i for ids in found.values() for i in ids]
+
+
 def in_a_run(scene, act, *, side_by_side=True):
     """What a run comes to; `side_by_side` decides about its topics alone."""
     found = []
@@ -65,7 +69,7 @@ def reloads(scene):
 def publish(topics, *, budget, side_by_side, seed):
     scene, found = filled(topics, seed=seed)
     scene.publish()  # the namespace's canary
-    ledgers = [i for ids in found.values() for i in ids]
+    ledgers = all_of(found)
     before = len(reloads(scene))
     set_limits(scene, "disturb", per_cluster_hour_max=before + budget)
     outcomes = in_a_run(
@@ -92,7 +96,7 @@ def test_topics_are_published_at_the_same_time():
         began_s = scene.world.scheduler.now
         in_a_run(
             scene,
-            lambda stack, found=found: offload_batch(stack, sum(found.values(), [])),
+            lambda stack, found=found: offload_batch(stack, all_of(found)),
             side_by_side=side_by_side,
         )
         spans[side_by_side] = scene.world.scheduler.now - began_s
@@ -102,7 +106,7 @@ def test_topics_are_published_at_the_same_time():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_namespace_without_a_canary_gets_one_however_many_topics_begin(seed):
     scene, found = filled(4, seed=seed, each=2)
-    in_a_run(scene, lambda stack: offload_batch(stack, sum(found.values(), [])))
+    in_a_run(scene, lambda stack: offload_batch(stack, all_of(found)))
     # The first topic reloads twice, behind its canary; the others once each.
     assert len(reloads(scene)) == len(found) + 1
     assert isinstance(scene.canary(), Canary)
@@ -111,7 +115,7 @@ def test_a_namespace_without_a_canary_gets_one_however_many_topics_begin(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_releases_side_by_side_share_the_hours_cap(seed):
     scene, found = filled(4, seed=seed, each=2)
-    ledgers = sum(found.values(), [])
+    ledgers = all_of(found)
     in_a_run(scene, lambda stack: offload_batch(stack, ledgers))
     scene.past_the_lag()
     for name in found:
@@ -133,7 +137,7 @@ def test_one_topics_failure_is_its_own():
         return refuse(topic, ledger_id, entry_id)
 
     scene.broker.read_entry = read_entry
-    outcomes = in_a_run(scene, lambda stack: offload_batch(stack, sum(found.values(), [])))
+    outcomes = in_a_run(scene, lambda stack: offload_batch(stack, all_of(found)))
     states = {one.ml_name: one.state for one in outcomes}
     assert states.pop(broken) == "failed"
     assert set(states.values()) == {"published"}
