@@ -125,6 +125,7 @@ class Process:
             in_parallel=lambda act, items: [act(item) for item in items],
             topics_in_parallel=self.side_by_side,
             memory=RunMemory(Turns(self.sleep)),
+            every=lambda _seconds, _act: nullcontext(),
         )
 
     def side_by_side(self, act: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:

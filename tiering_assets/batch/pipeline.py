@@ -216,6 +216,7 @@ def _copy_and_verify(
     plans = [one for one in work if isinstance(one, LedgerPlan)]
     to_verify = [one for one in work if isinstance(one, ToVerify)]
     if work:
+        _tell_work(stack, plans, to_verify)
         stack.prepare_suites()
     copied = copy_ledgers(stack, plans) if plans else {}
     attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
@@ -248,6 +249,18 @@ def _copy_and_verify(
                 seconds=proof.record.seconds,
             )
     return attempted
+
+
+def _tell_work(stack: Stack, plans: Sequence[LedgerPlan], again: Sequence[ToVerify]) -> None:
+    """The first line with figures, as soon as they are known: people see what they wait for."""
+    whole = [*plans, *(item.plan for item in again)]
+    size = sum(plan.object_bytes for plan in whole)
+    topics = len({plan.ml_name for plan in whole})
+    stack.tell(
+        f"{len(plans)} ledgers to copy and {len(again)} to read back, of {topics} topics, "
+        f"{size / 1e6:.1f} MB in all",
+        *(plan.ledger_id for plan in whole),
+    )
 
 
 def _start(

@@ -24,7 +24,7 @@ from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
 from tiering_assets.ground.suites_ahead import prepare_suites
-from tiering_assets.ground.turns import Turns
+from tiering_assets.ground.turns import Turns, every
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.quality.ledger_suites import validate_ledgers
@@ -182,6 +182,7 @@ class Stack:
     rates: Rates | None = None
     in_parallel: Parallel = _in_threads
     topics_in_parallel: Parallel = _topics_in_threads
+    every: Callable[[float, Callable[[], None]], AbstractContextManager[None]] = every
     memory: RunMemory = field(default_factory=RunMemory)
 
     def tell(

@@ -1,4 +1,5 @@
-"""What is done by one thread at a time, by name: others wait for their turn.
+"""What is done by one thread at a time, by name: others wait for their turn; and what is done every
+so often beside other work.
 
 Owns: who waits sleeps by the stack's own sleep, so that a simulated schedule decides who is next,
 and a run that is asked to end is not stuck in a lock.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Event, Lock, Thread
 
 FIRST_LOOK_S, LAST_LOOK_S = 0.005, 1.0
 
@@ -48,3 +49,24 @@ class Turns:
                 return False
             self._taken.add(name)
             return True
+
+
+@contextmanager
+def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Within the block a thread does this every so many seconds, never before the first are over.
+
+    An error of it ends the repetition and nothing else.
+    """
+    over = Event()
+
+    def repeat() -> None:
+        while not over.wait(seconds):
+            act()
+
+    thread = Thread(target=repeat, name="every", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
