@@ -9,8 +9,9 @@ cluster, too old, or trips the mass-delete tripwire without an acknowledgement.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from tiering_assets.automation.choices import count_closed
@@ -32,6 +33,7 @@ from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePl
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 from tiering_assets.release.gate import MayRelease
+from tiering_assets.release.look import Look
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
 from tiering_assets.release.reread import reread_wanted
@@ -69,9 +71,9 @@ def make_plan(
     items: list[ReleasePlanItem] = []
     errors: dict[int, TierkeeperError] = {}
     wanted = {ml_name: sorted(ids) for ml_name, ids in sorted(topics.items())}
-    # Every byte may have to be read again, and suites take seconds to say whether.
-    soon = stack.runner.begin if reread_wanted(stack.settings) else None
-    planned = plan_releases(stack, wanted, shadows=find_shadows(stack), before_suites=soon)
+    planned = plan_releases(
+        stack, wanted, shadows=find_shadows(stack), before_suites=partial(_foresee, stack)
+    )
     for ml_name, ledger_ids in wanted.items():
         found = planned[ml_name]
         if isinstance(found, TierkeeperError):
@@ -106,6 +108,18 @@ def make_plan(
         finished=tuple(item.ledger_id for item in staying if item.finished),
         errors=errors,
         suites={item.ledger_id: item.suites for item in items if item.suites},
+    )
+
+
+def _foresee(stack: Stack, looks: Sequence[Look]) -> None:
+    """Say what a release would take, and get ready for it, before suites take seconds to judge."""
+    if reread_wanted(stack.settings):
+        stack.runner.begin()
+    nodes = [look.ledger.metadata for look in looks if look.ledger is not None]
+    stack.tell(
+        f"{len(nodes)} ledgers, {sum(node.length for node in nodes) / 1e6:.1f} MB, have all that a "
+        "release needs; the suites judge them now",
+        *(node.ledger_id for node in nodes),
     )
 
 

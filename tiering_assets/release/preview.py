@@ -23,7 +23,7 @@ from tiering_assets.release.evidence import (
     look_at_ledgers,
 )
 from tiering_assets.release.gate import MayRelease
-from tiering_assets.release.look import TopicEvidence, gather_topic
+from tiering_assets.release.look import Look, TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
 from tiering_assets.release.work import decide_now
 from tiering_assets.resources.errors import TierkeeperError
@@ -78,12 +78,13 @@ def plan_releases(
     *,
     shadows: Shadows | None = None,
     publications: Mapping[str, Publications] | None = None,
-    before_suites: Callable[[], None] | None = None,
+    before_suites: Callable[[Sequence[Look]], None] | None = None,
 ) -> dict[str, list[ReleasePlanItem] | TierkeeperError]:
     """The dry run of several topics, whose ledgers the expectation suites judge together.
 
-    `before_suites` is called once where suites are needed for the decision. A topic that could not
-    be looked at has its error; a suite that cannot be run at all raises.
+    `before_suites` is called once with the ledgers that only suites can refuse any more, as that
+    takes seconds. A topic that could not be looked at has its error; a suite that cannot be run at
+    all raises.
     """
     known = find_shadows(stack) if shadows is None else shadows
     planned: dict[str, list[ReleasePlanItem] | TierkeeperError] = {}
@@ -105,8 +106,9 @@ def plan_releases(
             looked.append(look_at_ledgers(stack, about, ledger_ids))
         except TierkeeperError as error:
             planned[ml_name] = error
-    if before_suites and any(look.row for one in looked for look in one.looks.values()):
-        before_suites()
+    whole = [look for one in looked for look in one.looks.values() if look.row is not None]
+    if before_suites is not None and whole:
+        before_suites(whole)
     for one, evidence in zip(looked, judge_all(stack, looked), strict=True):
         try:
             items = [_item(stack, one.about, ledger_id, e) for ledger_id, e in evidence.items()]
