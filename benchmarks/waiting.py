@@ -45,10 +45,14 @@ COMMAND = "from tiering_assets.cli.main import main; main()"
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Seconds to the first line that names ledgers and bytes, and to the end of what was asked."""
+    """Seconds to the first line that names ledgers and bytes, and to the end of what was asked.
+
+    `cpu_s` is that of the process and what it waited for, a JVM included.
+    """
 
     first_s: float
     end_s: float
+    cpu_s: float
 
 
 def watch(argv: list[str], code: Path, environment: dict[str, str], *, since: str = "") -> Waited:
@@ -71,10 +75,13 @@ def watch(argv: list[str], code: Path, environment: dict[str, str], *, since: st
             began, since = time.monotonic(), ""
         elif first is None and not since and NAMES_BOTH.search(line):
             first = time.monotonic()
-    if child.wait() != 0:
+    _pid, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
         raise SystemExit(f"{' '.join(argv)} ended with {child.returncode}:\n{''.join(said)}")
     ended = time.monotonic()
-    return Waited((ended if first is None else first) - began, ended - began)
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Waited((ended if first is None else first) - began, ended - began, cpu_s)
 
 
 def make_topics(stack: DevStack, prefix: str, messages: int, count: int) -> list[str]:
@@ -124,9 +131,7 @@ def measure(stack: DevStack, sides: dict[str, Path], scratch: Path, asked: Any) 
 
     def note(kind: str, side: str, waited: Waited) -> None:
         found.setdefault(kind, {}).setdefault(side, []).append(waited)
-        print(
-            f"{kind} ({side}): first {waited.first_s:.2f} s, end {waited.end_s:.2f} s", flush=True
-        )
+        print(f"{kind} ({side}): {waited}, load {os.getloadavg()[0]:.1f}", flush=True)
 
     def one_round(label: str, side: str, told: Callable[[str, str, Waited], None]) -> None:
         code = sides[side]

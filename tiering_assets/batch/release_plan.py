@@ -27,13 +27,13 @@ from tiering_assets.ground.plan_checks import (
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
+from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
 from tiering_assets.release.approval import Approval
 from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 from tiering_assets.release.gate import MayRelease
-from tiering_assets.release.look import Look
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
 from tiering_assets.release.reread import reread_wanted
@@ -111,15 +111,14 @@ def make_plan(
     )
 
 
-def _foresee(stack: Stack, looks: Sequence[Look]) -> None:
+def _foresee(stack: Stack, rows: Sequence[LedgerRow]) -> None:
     """Say what a release would take, and get ready for it, before suites take seconds to judge."""
     if reread_wanted(stack.settings):
         stack.runner.begin()
-    nodes = [look.ledger.metadata for look in looks if look.ledger is not None]
     stack.tell(
-        f"{len(nodes)} ledgers, {sum(node.length for node in nodes) / 1e6:.1f} MB, have all that a "
-        "release needs; the suites judge them now",
-        *(node.ledger_id for node in nodes),
+        f"{len(rows)} ledgers, {sum(row.certified_data_bytes for row in rows) / 1e6:.1f} MB, are "
+        "published and looked at; the suites judge them now",
+        *(row.ledger_id for row in rows),
     )
 
 

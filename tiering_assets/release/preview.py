@@ -14,6 +14,7 @@ from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.publications import Publications
 from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows, topic_of
+from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.evidence import (
@@ -23,7 +24,7 @@ from tiering_assets.release.evidence import (
     look_at_ledgers,
 )
 from tiering_assets.release.gate import MayRelease
-from tiering_assets.release.look import Look, TopicEvidence, gather_topic
+from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
 from tiering_assets.release.work import decide_now
 from tiering_assets.resources.errors import TierkeeperError
@@ -78,7 +79,7 @@ def plan_releases(
     *,
     shadows: Shadows | None = None,
     publications: Mapping[str, Publications] | None = None,
-    before_suites: Callable[[Sequence[Look]], None] | None = None,
+    before_suites: Callable[[Sequence[LedgerRow]], None] | None = None,
 ) -> dict[str, list[ReleasePlanItem] | TierkeeperError]:
     """The dry run of several topics, whose ledgers the expectation suites judge together.
 
@@ -106,9 +107,9 @@ def plan_releases(
             looked.append(look_at_ledgers(stack, about, ledger_ids))
         except TierkeeperError as error:
             planned[ml_name] = error
-    whole = [look for one in looked for look in one.looks.values() if look.row is not None]
-    if before_suites is not None and whole:
-        before_suites(whole)
+    rows = [look.row for one in looked for look in one.looks.values() if look.row is not None]
+    if before_suites is not None and rows:
+        before_suites(rows)
     for one, evidence in zip(looked, judge_all(stack, looked), strict=True):
         try:
             items = [_item(stack, one.about, ledger_id, e) for ledger_id, e in evidence.items()]

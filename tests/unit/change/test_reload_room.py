@@ -60,3 +60,20 @@ def test_who_only_looks_takes_no_room():
     with room.changing("a"):
         assert let_in(room, "a")
     assert room.ended == 1
+
+
+def test_alone_a_topic_is_let_in_whatever_the_records_say():
+    """A budget that is used up is told by whoever reads the records, and waits for another run."""
+    room = ReloadRoom()
+    with room.changing("a"):
+        assert let_in(room, "a", Recent(topic=9, broker=999, cluster=999))
+
+
+def test_where_the_broker_is_not_known_the_clusters_budget_counts():
+    limits = replace(LIMITS, per_cluster_hour_max=RELOADS_MAX + 1)
+    nowhere = Recent(topic=0, broker=None, cluster=0)
+    room = ReloadRoom()
+    with room.changing("a"), room.changing("b"), room.changing("c"):
+        assert let_in(room, "a", nowhere, broker=None, limits=limits)
+        assert let_in(room, "b", nowhere, broker=None, limits=limits)
+        assert not let_in(room, "c", nowhere, broker=None, limits=limits)
