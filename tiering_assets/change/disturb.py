@@ -161,8 +161,10 @@ def _let_in(
         ended = room.ended
         recent = _recent(stack, ml_name, broker)
         wait = why_left_alone(activity, recent, limits)
-        if wait is not None or room.let_in(ml_name, broker, recent, limits, ended=ended):
+        if wait is not None:
             return wait
+        if room.let_in(ml_name, broker, recent, limits, ended=ended):
+            return None
         stack.sleep(next(pauses))
 
 

@@ -59,6 +59,8 @@ def test_who_only_looks_takes_no_room():
     assert let_in(room, "looked at")
     with room.changing("a"):
         assert let_in(room, "a")
+    with room.changing("waits"):
+        """It is not due, and asks for nothing."""
     assert room.ended == 1
 
 
