@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak bench bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak fuzz bench bench-check bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,12 @@ bench-fleet: setup ## surveys, sensor ticks, one ledger and the metrics over LED
 
 bench-start: setup ## what starting each kind of process costs, beside BASE=commit; benchmarks/results/start.json
 	$(BIN)/python -m benchmarks.start --base $(or $(BASE),c48726d) --starts $(or $(STARTS),5)
+
+bench-check: setup ## CPU of fixed work, without servers, against benchmarks/results/check.json; ACCEPT=1 keeps it
+	@$(BIN)/python -m benchmarks.check $(if $(ACCEPT),--accept)
+
+fuzz: setup ## damaged input for the library in C under a sanitizer, MINUTES=60; needs a C compiler
+	@$(BIN)/python -m tests.support.fuzz_core --sanitizer --minutes $(or $(MINUTES),60)
 
 postgres-check: setup ## Dagster on a real PostgreSQL as deploy/ has it; needs PostgreSQL installed
 	@.ci/postgres-check

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
@@ -152,7 +152,7 @@ class Agent:
                     found.add(message)
         return _read_answer(found.content(), time.perf_counter() - began)
 
-    def _bookie_batches(self) -> Iterator[list[Entry]]:
+    def _bookie_batches(self) -> Iterator[Sequence[Entry]]:
         settings, source = self._stack.settings.bookies, self._source
         if source is None:
             raise IntegrityError("no ledger was opened")

@@ -133,7 +133,13 @@ class SignSettings:
     public_key_files: str = setting(
         "",
         "PEM files with public keys, separated by commas; where set, release and audit "
-        "accept only certificates that one of these keys has signed",
+        "accept only certificates that one of these keys has signed, see sign.require",
+    )
+    require: bool = setting(
+        True,
+        "where sign.public_key_files is set, refuse to release by a certificate that nobody signed, "
+        "or another key; with false every byte is read again instead. A wrong signature by one of "
+        "our keys is always refused",
     )
 
 

@@ -122,8 +122,8 @@ class ReleaseSettings:
     )
     reread_without_key: bool = setting(
         True,
-        "where sign.public_key_files is empty, read every byte again and compare it with the "
-        "bookies before a release",
+        "where no accepted key vouches for a certificate, read every byte again and compare it with "
+        "the bookies before a release",
     )
 
 

@@ -16,7 +16,7 @@ from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import SparkSettings
 
 MIB = 1024 * 1024
-BUFFERS_PER_TASK = 3  # two encoders' blocks, and the request body that the store client holds
+BUFFERS_PER_TASK = 3  # one is encoded, two are being sent
 PYTHON_BYTES_PER_TASK = 180 * MIB  # interpreter, boto3, pyarrow and what bookies answer
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,(\d+))?\]")

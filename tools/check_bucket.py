@@ -77,6 +77,7 @@ SUITE = {"name": str, "digest": str, "success": bool, "evaluated": int, "success
 WRITER = {"tool_version": str, "host": str, "run_id": str}
 ENTRY = {"ledger_id": int, "uid": str, "certificate_sha256": str, "previous": str}
 OF_ATTEMPT = {"uid": str, "ml_name": str, "writer": WRITER}
+VERSIONS = {"certificate": 2}  # all others have one; older versions are read
 FIELDS: dict[str, dict[str, Any]] = {
     "attempt": {
         **OF_ATTEMPT,
@@ -343,9 +344,13 @@ def check_record(
         return bad("record_damaged", "digest", digest, record.get("digest"))
     if again != body:
         return bad("record_damaged", "bytes", "canonical", "other spelling")
-    if record["schema"] != f"tierkeeper/{kind}/1":
-        return bad("schema_unknown", "schema", f"tierkeeper/{kind}/1", record["schema"])
+    newest = f"tierkeeper/{kind}/{VERSIONS.get(kind, 1)}"
+    if record["schema"] not in (newest, f"tierkeeper/{kind}/1"):
+        return bad("schema_unknown", "schema", newest, record["schema"])
     problem = shape_problem(record, FIELDS[kind], kind)
+    is_newest = record["schema"] == "tierkeeper/certificate/2"
+    if problem is None and is_newest and record.get("block_digest") not in ("entries", "frames"):
+        problem = "certificate.block_digest: neither entries nor frames"
     if problem is None and kind == "outcome" and record["outcome"] not in ("publish", "abandon"):
         problem = "outcome.outcome: neither publish nor abandon"
     if problem:
@@ -750,10 +755,11 @@ def read_index(body: bytes) -> tuple[int, list[tuple[int, int, int]]]:
     return length, [tuple(row) for row in struct.iter_unpack(">qiq", body[32 + extra :])]
 
 
-def walk_block(block: Record, chunks: Iterable[bytes]) -> tuple[str, str, int]:
+def walk_block(block: Record, chunks: Iterable[bytes], kind: str) -> tuple[str, str, int]:
     """SHA-256 of the block, digest of its entries, payload bytes. Wrong says where it breaks.
 
-    At most one range and one entry are in memory.
+    The digest is over header and frames, or (`kind` "entries") over ids, lengths and payloads. At
+    most one range and one entry are in memory.
     """
     whole, entries = hashlib.sha256(), hashlib.sha256()
     source, buffer, at = iter(chunks), bytearray(), 0
@@ -779,13 +785,16 @@ def walk_block(block: Record, chunks: Iterable[bytes]) -> tuple[str, str, int]:
         raise WrongError(
             f"header: byte {wrong}: {head[wrong]:#04x} for {expected[wrong]:#04x}", first
         )
+    if kind == "frames":
+        entries.update(head)
     payload_bytes = 0
     for entry in range(first, last + 1):
-        length, found = struct.unpack(">iq", take(12, entry))
+        frame = take(12, entry)
+        length, found = struct.unpack(">iq", frame)
         if found != entry or not 0 <= length <= end - at:
             raise WrongError(f"frame at byte {at - 12}: entry {found}, length {length}", entry)
         payload = take(length, entry)
-        entries.update(struct.pack(">qi", entry, length) + payload)
+        entries.update((frame if kind == "frames" else struct.pack(">qi", entry, length)) + payload)
         payload_bytes += length
     padding_at = at
     while at < end:
@@ -803,7 +812,8 @@ def check_block(proof: Record, block: Record, chunks: Iterable[bytes]) -> list[F
     about = (proof["ledger"]["ledger_id"], proof["uid"], proof["data"]["key"])
     number = block["part_number"]
     try:
-        digest, entries, payload_bytes = walk_block(block, chunks)
+        kind = proof["block_digest"] if proof["schema"].endswith("/2") else "entries"
+        digest, entries, payload_bytes = walk_block(block, chunks, kind)
     except WrongError as error:
         said = (error, number, error.entry)
         return [finding("block_differs", *about, "block", "one that decodes", *said)]

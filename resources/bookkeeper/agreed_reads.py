@@ -13,6 +13,7 @@ from tiering_assets.resources.bookkeeper.batch_body import Entry
 from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
 from tiering_assets.resources.bookkeeper.placement import write_set
 from tiering_assets.resources.bookkeeper.pool import BookiePool
+from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec, StoredEntry
 from tiering_assets.resources.bookkeeper.wire_v2 import ReadEntry
 from tiering_assets.resources.errors import (
@@ -41,7 +42,7 @@ def iter_agreed(
     last_entry_id: int,
     window: Callable[[], int],
     bytes_max: int,
-) -> Iterator[list[Entry]]:
+) -> Iterator[Run]:
     """Yield the entries of a range (both ends included) in order, each a copy of its own.
 
     Every entry is read write-quorum times, `window()` entries at a time or as many as fit into
@@ -56,7 +57,7 @@ def iter_agreed(
     while position <= last_entry_id:
         upper = min(last_entry_id, position + width - 1)
         entries = _read_window(metadata, pool, codec, range(position, upper + 1))
-        yield entries
+        yield Run.of(entries)
         position = upper + 1
         largest = max(1, *(len(payload) for _id, payload, _length in entries))
         width = max(1, min(window(), bytes_max // largest))

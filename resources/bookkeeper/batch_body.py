@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import islice
 from struct import Struct
 
-from crc32c import crc32c
+from google_crc32c import extend, value
 
 from tiering_assets.resources.bookkeeper.frames import LENGTH
 from tiering_assets.resources.bookkeeper.ledger import DigestType
@@ -80,7 +80,7 @@ def _verify_crc32c(
     codec: EntryCodec, records: memoryview, bounds: list[int], first_entry_id: int
 ) -> list[Entry]:
     """Stop before the first record that is not plainly good; the codec then says why."""
-    unpack, crc, ledger_id = _CRC32C_RECORD.unpack_from, crc32c, codec.ledger_id
+    unpack, ledger_id = _CRC32C_RECORD.unpack_from, codec.ledger_id
     unpack_header = _HEADER.unpack
     entry_id = first_entry_id
     entries: list[Entry] = []
@@ -93,7 +93,7 @@ def _verify_crc32c(
         ledger_found, entry_found, cumulative = unpack_header(header)
         payload = records[start + 40 : end]
         if (
-            digest != crc(payload, crc(header))
+            digest != extend(value(header), bytes(payload))
             or entry_found != entry_id
             or ledger_found != ledger_id
         ):

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from crc32c import crc32c
+from google_crc32c import extend, value
 
 from tiering_assets.resources.bookkeeper.ledger import DigestType
 
@@ -49,8 +49,8 @@ def digest_function(digest_type: DigestType, password: bytes) -> DigestFunction:
 
 
 def _crc32c_digest(header: Buffer, payload: Buffer) -> bytes:
-    value: int = crc32c(payload, crc32c(header))
-    return value.to_bytes(4, "big")
+    digest: int = extend(value(bytes(header)), bytes(payload))
+    return digest.to_bytes(4, "big")
 
 
 def _crc32_digest(header: Buffer, payload: Buffer) -> bytes:

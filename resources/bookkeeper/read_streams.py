@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tiering_assets.resources.bookkeeper.batch_body import Entry, find_records, verify_records
+from tiering_assets.resources.bookkeeper.batch_body import Entry
 from tiering_assets.resources.bookkeeper.connection import Connection
+from tiering_assets.resources.bookkeeper.runs import Run, find_in_batch, verify_batch
 from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
 from tiering_assets.resources.bookkeeper.wire_v2 import COUNT_MAX, BatchReadEntry, ReadEntry
 from tiering_assets.resources.errors import BookieError, FormatError, IntegrityError
+from tiering_assets.resources.native.core import Core
 
 Failure = BookieError | FormatError | IntegrityError
 
@@ -30,8 +32,9 @@ def stream_batches(
     batch_bytes_max: int,
     ask_ahead: bool,
     next_request_id: Callable[[], int],
-) -> Iterator[list[Entry]]:
-    """Yield verified entries in order; payloads are valid until the next step.
+    core: Core | None = None,
+) -> Iterator[Run]:
+    """Yield verified entries in order; what a run views is valid until the next step.
 
     The bookie has never heard of the ledger's last entry or of segments: the count asked for ends
     at `last_entry_id`, and what comes beyond it is dropped.
@@ -53,8 +56,8 @@ def stream_batches(
             request = batch_from(position)
             connection.submit(request)
             records = connection.receive_batch(request)
-        bounds = find_records(records, count_max=last_entry_id - position + 1)
-        following = position + len(bounds) - 1
+        found = find_in_batch(core, records, count_max=last_entry_id - position + 1)
+        following = position + found.number
         ahead: BatchReadEntry | None = None
         late: BookieError | FormatError | None = None
         if ask_ahead and following <= last_entry_id:
@@ -64,7 +67,7 @@ def stream_batches(
                 ahead = asked
             except BookieError as error:
                 late = error
-        entries, failure = verify_records(codec, records, bounds, first_entry_id=position)
+        run, failure = verify_batch(core, codec, records, found, first_entry_id=position)
         records = None
         if ahead is not None:
             connection.hold()
@@ -72,8 +75,8 @@ def stream_batches(
                 records = connection.receive_batch(ahead)
             except (BookieError, FormatError) as error:
                 late = error
-        if entries:
-            yield entries
+        if run is not None:
+            yield run
         if failure is not None:
             raise failure
         position = following
@@ -90,7 +93,7 @@ def stream_single_reads(
     window: Callable[[], int],
     bytes_max: int,
     on_failure: Callable[[str, Failure], None],
-) -> Iterator[list[Entry]]:
+) -> Iterator[Run]:
     """Yield verified entries in order; each payload is a view of its own copy.
 
     `connection_for` gives the connection to the bookie that is asked for an entry. At most
@@ -129,7 +132,7 @@ def stream_single_reads(
             payload = memoryview(bytes(entry.payload))
             entries.append((entry.entry_id, payload, entry.cumulative_length))
         if entries:
-            yield entries
+            yield Run.of(entries)
             position += len(entries)
         if failure is not None:
             raise failure

@@ -9,7 +9,7 @@ Refuses ledgers that are not CLOSED: their end is not known without recovery, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tiering_assets.resources.bookkeeper.agreed_reads import iter_agreed
 from tiering_assets.resources.bookkeeper.batch_body import Entry
@@ -27,6 +27,7 @@ from tiering_assets.resources.bookkeeper.read_streams import (
     stream_batches,
     stream_single_reads,
 )
+from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.bookkeeper.stored_entry import StoredEntry, codec_for
 from tiering_assets.resources.bookkeeper.wire_v2 import ReadEntry
 from tiering_assets.resources.errors import (
@@ -38,6 +39,7 @@ from tiering_assets.resources.errors import (
     IntegrityError,
     RefusedError,
 )
+from tiering_assets.resources.native.core import Core
 from tiering_assets.resources.settings import BookieSettings
 
 SHUN_S = 30.0  # how long a bookie that gave a bad answer is tried last for this ledger
@@ -54,6 +56,7 @@ class LedgerReader:
         *,
         first_bookie_hint: int = 0,
         reresolve: Callable[[], LedgerMetadata] | None = None,
+        core: Core | None = None,
     ) -> None:
         """Prepare to read; nothing is sent yet.
 
@@ -64,6 +67,7 @@ class LedgerReader:
             first_bookie_hint: rotates which replica is preferred, to spread tasks over bookies.
             reresolve: reads the ledger's metadata again; autorecovery replaces bookies of closed
                 ledgers. Called when all replicas of an entry failed.
+            core: the loop over entries in C; without it Python's, which is slower.
 
         Raises:
             RefusedError: the ledger is not CLOSED.
@@ -74,6 +78,7 @@ class LedgerReader:
         self._settings = settings
         self._hint = first_bookie_hint
         self._reresolve = reresolve
+        self._core = core
         self._codec = codec_for(metadata, fallback_password=settings.password.encode())
         self._shunned_until: dict[str, float] = {}
 
@@ -84,11 +89,20 @@ class LedgerReader:
 
     def iter_batches(
         self, *, first_entry_id: int, last_entry_id: int, replica: int = 0
-    ) -> Iterator[list[Entry]]:
+    ) -> Iterator[Sequence[Entry]]:
+        """The same as `iter_runs`, entry by entry: (entry_id, payload, cumulative_length)."""
+        runs = self.iter_runs(
+            first_entry_id=first_entry_id, last_entry_id=last_entry_id, replica=replica
+        )
+        return (run.entries() for run in runs)
+
+    def iter_runs(
+        self, *, first_entry_id: int, last_entry_id: int, replica: int = 0
+    ) -> Iterator[Run]:
         """Yield the entries of a range (both ends included) in order, some at a time.
 
-        Each entry is (entry_id, payload, cumulative_length); payloads are valid until the next
-        step. `replica=1` prefers other bookies than `replica=0` does, for an independent read.
+        What a run views is valid until the next step. `replica=1` prefers other bookies than
+        `replica=0` does, for an independent read.
 
         Raises:
             ValueError: the range is not within the ledger.
@@ -103,7 +117,7 @@ class LedgerReader:
             )
         return self._iterate(first_entry_id, last_entry_id, replica)
 
-    def iter_agreed(self, *, first_entry_id: int, last_entry_id: int) -> Iterator[list[Entry]]:
+    def iter_agreed(self, *, first_entry_id: int, last_entry_id: int) -> Iterator[Run]:
         """The same of a ledger whose entries carry no digest: by the word of several replicas.
 
         Raises:
@@ -147,15 +161,15 @@ class LedgerReader:
         """Return the payload bytes of entries 0 to `entry_id`; errors as in `read_entry`."""
         return self.read_entry(entry_id).cumulative_length
 
-    def _iterate(self, first: int, last: int, replica: int) -> Iterator[list[Entry]]:
+    def _iterate(self, first: int, last: int, replica: int) -> Iterator[Run]:
         position = first
         while position <= last:
             end = min(last, segment_end(self._metadata, segment_number(self._metadata, position)))
             preferred = self._order(position, replica)[0]
             try:
-                for entries in self._stream(position, end, replica, preferred):
-                    position += len(entries)
-                    yield entries
+                for run in self._stream(position, end, replica, preferred):
+                    position += run.count
+                    yield run
                 continue
             except BookieNotAuthorizedError:
                 raise
@@ -164,9 +178,9 @@ class LedgerReader:
             # One entry by way of all its replicas; whoever failed is tried last from now on.
             found = self.read_entry(position, replica=replica)
             position += 1
-            yield [(found.entry_id, found.payload, found.cumulative_length)]
+            yield Run.of([(found.entry_id, found.payload, found.cumulative_length)])
 
-    def _stream(self, first: int, last: int, replica: int, preferred: str) -> Iterator[list[Entry]]:
+    def _stream(self, first: int, last: int, replica: int, preferred: str) -> Iterator[Run]:
         sticky = batch_reads_allowed(self._metadata)
         if sticky and self._pool.batch_support(preferred) is not BatchSupport.NO:
             yield from self._stream_batches(first, last, preferred)
@@ -190,13 +204,13 @@ class LedgerReader:
             on_failure=self._note_failure,
         )
 
-    def _stream_batches(self, first: int, last: int, bookie_id: str) -> Iterator[list[Entry]]:
+    def _stream_batches(self, first: int, last: int, bookie_id: str) -> Iterator[Run]:
         """Stream from one bookie; end without an entry if batch reads must be given up on it."""
         fresh = True
         try:
             connection = self._pool.connection(bookie_id)
             fresh = connection.answered == 0
-            for entries in stream_batches(
+            for run in stream_batches(
                 connection,
                 self._codec,
                 first_entry_id=first,
@@ -204,9 +218,10 @@ class LedgerReader:
                 batch_bytes_max=self._settings.batch_bytes_max,
                 ask_ahead=self._settings.batches_in_flight > 1,
                 next_request_id=self._pool.next_request_id,
+                core=self._core,
             ):
                 self._pool.note_batch_support(bookie_id, supported=True)
-                yield entries
+                yield run
         except (BookieError, FormatError, IntegrityError) as error:
             unknown = self._pool.batch_support(bookie_id) is BatchSupport.UNKNOWN
             if isinstance(error, BookieUnreachableError) and error.closed_by_peer and unknown:

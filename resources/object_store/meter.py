@@ -1,5 +1,7 @@
 """How a store client asks before it sends, and a body that leaves in the slices it was allowed.
 
+A body that is part of a buffer leaves so without a meter, too: the client library takes no view.
+
 Owns: every try of a request asks anew, retries of the client library included. What the answers are
 is the business of whoever gives the meter; without one nothing is asked.
 """
@@ -24,14 +26,21 @@ class StoreMeter(Protocol):
         """Whether `upload` has to be asked at all."""
 
 
-class MeteredBody:
-    """A request body as a file that waits as it is read. A new try seeks to 0 and asks again."""
+class SlicedBody:
+    """A request body as a file, which waits as it is read where it has a meter.
 
-    def __init__(self, body: Buffer, meter: StoreMeter) -> None:
+    A new try seeks to 0 and asks again.
+    """
+
+    def __init__(self, body: Buffer, meter: StoreMeter | None = None) -> None:
         self._view = memoryview(body)
         self._meter = meter
         self._at = 0
         self._allowed = 0
+
+    def metered(self, meter: StoreMeter) -> SlicedBody:
+        """The same bytes under a meter."""
+        return SlicedBody(self._view, meter)
 
     def __len__(self) -> int:
         return self._view.nbytes
@@ -42,7 +51,7 @@ class MeteredBody:
         if left == 0:
             return self._view[:0]
         if self._allowed == 0:
-            self._allowed = self._meter.upload(left)
+            self._allowed = left if self._meter is None else self._meter.upload(left)
         count = min(left, self._allowed, left if size < 0 else size)
         piece = self._view[self._at : self._at + count]
         self._at += count

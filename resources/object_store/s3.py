@@ -27,7 +27,8 @@ from botocore.exceptions import ClientError
 
 from tiering_assets.resources.errors import ObjectNotFoundError, ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
-from tiering_assets.resources.object_store.s3_client import S3Connection, read_body
+from tiering_assets.resources.object_store.meter import SlicedBody
+from tiering_assets.resources.object_store.s3_client import S3Connection, read_body, read_body_into
 from tiering_assets.resources.object_store.store import (
     BucketFacts,
     Buffer,
@@ -154,9 +155,15 @@ class S3ObjectStore:
             return None
 
     def get_range(
-        self, key: str, *, start: int, length: int, version_id: str | None = None
+        self,
+        key: str,
+        *,
+        start: int,
+        length: int,
+        version_id: str | None = None,
+        into: memoryview | None = None,
     ) -> bytes:
-        if start < 0 or length < 1:
+        if start < 0 or length < 1 or (into is not None and len(into) != length):
             raise ValueError(f"range of {key!r}: start {start}, length {length}")
         asked = f"bytes={start}-{start + length - 1}"
 
@@ -169,9 +176,10 @@ class S3ObjectStore:
             if not found.startswith(f"bytes {start}-{start + length - 1}/"):
                 answer["Body"].close()
                 raise self._doubt("GET", key, f"asked for {asked}, the store gave {found}")
-            body = read_body(answer["Body"])
-            if len(body) != length:
-                raise self._doubt("GET", key, f"{asked}: {len(body)} of {length} bytes came")
+            body = b"" if into is not None else read_body(answer["Body"])
+            came = len(body) if into is None else read_body_into(answer["Body"], into)
+            if came != length:
+                raise self._doubt("GET", key, f"{asked}: {came} of {length} bytes came")
             return body
 
         return self._connection.downloaded(key, download)
@@ -447,13 +455,13 @@ def _sha256_from(text: str | None) -> bytes | None:
 
 
 def _sendable(body: Buffer) -> Any:  # the stubs leave bytearray out
-    """Botocore takes bytes and bytearray only. A view of a whole bytearray costs no copy."""
+    """Botocore takes no view: that of a whole buffer is the buffer, that of a part is a file."""
     if isinstance(body, bytes | bytearray):
         return body
     owner = body.obj
     if isinstance(owner, bytes | bytearray) and body.c_contiguous and body.nbytes == len(owner):
         return owner
-    return bytes(body)
+    return SlicedBody(body)
 
 
 def _version(answer: Any) -> str | None:

@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +25,7 @@ from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
-from tiering_assets.resources.object_store.meter import MeteredBody, StoreMeter
+from tiering_assets.resources.object_store.meter import SlicedBody, StoreMeter
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from tiering_assets.resources.settings import StoreSettings
 
 T = TypeVar("T")
+
+_PIECE_BYTES = 256 * 1024
 
 _NOT_SENT = (
     boto_errors.EndpointConnectionError,
@@ -47,15 +50,55 @@ _NO_CREDENTIALS = (
 )
 
 
+_MAKING = threading.Lock()
+
+
+@lru_cache(maxsize=8)
+def _session(
+    access_key: str, secret_key: str, region: str, _named: tuple[tuple[str, str], ...]
+) -> boto3.session.Session:
+    """What clients of the same credentials share: a tenth of a second for reading S3's model.
+
+    Credentials may be those that the environment names, which is part of the question.
+    """
+    return boto3.session.Session(
+        aws_access_key_id=access_key or None,
+        aws_secret_access_key=secret_key or None,
+        region_name=region or None,
+    )
+
+
 class _BrokenBodyError(Exception):
     """The headers came, the body broke off."""
 
 
 def read_body(stream: StreamingBody) -> bytes:
     """The whole body, inside S3Connection.downloaded, which tries again when it breaks off."""
+    with _body(stream):
+        return stream.read()
+
+
+def read_body_into(stream: StreamingBody, view: memoryview) -> int:
+    """The same into a buffer, as much as it takes; how many bytes came.
+
+    In small pieces: fresh memory for a whole range costs more than copying it.
+    """
+    came = 0
+    with _body(stream):
+        while came < len(view):
+            piece = stream.read(min(_PIECE_BYTES, len(view) - came))
+            if not piece:
+                break
+            view[came : came + len(piece)] = piece
+            came += len(piece)
+    return came
+
+
+@contextmanager
+def _body(stream: StreamingBody) -> Iterator[None]:
     try:
         with stream:
-            return stream.read()
+            yield
     except (
         boto_errors.IncompleteReadError,
         boto_errors.ReadTimeoutError,
@@ -196,13 +239,12 @@ class S3Connection:
             # The endpoint comes from our settings alone: a stray variable must not redirect us.
             ignore_configured_endpoint_urls=True,  # type: ignore[call-arg]
         )
-        session = boto3.session.Session(
-            aws_access_key_id=settings.access_key or None,
-            aws_secret_access_key=settings.secret_key or None,
-            region_name=settings.region or None,
-        )
         try:
-            client = session.client("s3", endpoint_url=settings.endpoint or None, config=config)
+            with _MAKING:  # a session makes one client at a time
+                named = tuple(sorted(e for e in os.environ.items() if e[0].startswith("AWS_")))
+                keys = settings.access_key, settings.secret_key, settings.region
+                session = _session(*keys, named)
+                client = session.client("s3", endpoint_url=settings.endpoint or None, config=config)
         except ValueError:
             raise SettingsError(
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
@@ -230,7 +272,8 @@ def _ask_before_sending(client: S3Client, meter: StoreMeter) -> None:
         if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
             body = body.getbuffer()
         if body and meter.bounds_uploads():
-            request.body = MeteredBody(body, meter)
+            metered = body.metered(meter) if isinstance(body, SlicedBody) else None
+            request.body = metered or SlicedBody(body, meter)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.
     client.meta.events.register_first("request-created.s3", created)

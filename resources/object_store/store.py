@@ -131,9 +131,19 @@ class ObjectStore(Protocol):
         """
 
     def get_range(
-        self, key: str, *, start: int, length: int, version_id: str | None = None
+        self,
+        key: str,
+        *,
+        start: int,
+        length: int,
+        version_id: str | None = None,
+        into: memoryview | None = None,
     ) -> bytes:
-        """Exactly `length` bytes from `start`; a short answer is an ObjectStoreError."""
+        """Exactly `length` bytes from `start`; a short answer is an ObjectStoreError.
+
+        They are written to `into` where that is given, a view of as many bytes; what is returned is
+        empty then.
+        """
 
     def delete(self, key: str, *, version_id: str | None = None) -> None:
         """Delete; an absent key counts as done."""

@@ -73,8 +73,8 @@ FORGED: dict[str, tuple[dict[str, object], str]] = {
         "the certificate is dated in the future",
     ),
     "of a future schema": (
-        {"schema": "tierkeeper/certificate/2"},
-        "schema 'tierkeeper/certificate/2', expected 'tierkeeper/certificate/1'",
+        {"schema": "tierkeeper/certificate/3"},
+        "schema 'tierkeeper/certificate/3', expected 'tierkeeper/certificate/2'",
     ),
 }
 
@@ -126,10 +126,10 @@ def forge_all(stack, certificate):
     data[128 + 12 + 20] ^= 1
     written = objects.put(certificate.data.key, bytes(data), metadata=found.head.metadata)
     [block] = json.loads(raw(objects, key_of(stack, certificate)))["blocks"]
-    entries, at = sha256(), 128
+    entries, at = sha256(data[:128]), 128
     for entry in range(block["last_entry_id"] + 1):
         length = int.from_bytes(data[at : at + 4], "big")
-        entries.update(pack(">qi", entry, length) + data[at + 12 : at + 12 + length])
+        entries.update(pack(">iq", length, entry) + data[at + 12 : at + 12 + length])
         at += 12 + length
     block |= {"sha256": sha256(data).hexdigest(), "entries_sha256": entries.hexdigest()}
     body = json.loads(raw(objects, key_of(stack, certificate)))

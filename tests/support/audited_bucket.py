@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 from tests.support.fault_lab import framed
 from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records import keys, models
 from tiering_assets.records.writer import Writer
 from tiering_assets.resources.bookkeeper.ledger import (
@@ -50,6 +51,13 @@ class Chain:
         return record
 
 
+def digested(kind: DigestKind, first: int, payloads: list[bytes], block: bytes) -> bytes:
+    """What the entries' digest of a block is made of, by its kind."""
+    if kind == "frames":
+        return block[: 128 + sum(12 + len(payload) for payload in payloads)]
+    return b"".join(pack(">qi", i, len(p)) + p for i, p in enumerate(payloads, start=first))
+
+
 def put_chain(
     objects: ObjectStore,
     book: RecordBook,
@@ -59,6 +67,7 @@ def put_chain(
     ml_name: str = ML_NAME,
     outcome: str = "publish",
     czxid: int = 77,
+    block_digest: DigestKind = "frames",
 ) -> Chain:
     """Objects and every record up to the release; with `abandon`, up to the outcome."""
     payloads = payloads or [b"%d:" % i + bytes(range(40 + i)) for i in range(8)]
@@ -80,10 +89,7 @@ def put_chain(
                 payload_bytes=block.payload_bytes,
                 sha256=sha256(body).hexdigest(),
                 entries_sha256=sha256(
-                    b"".join(
-                        pack(">qi", i, len(p)) + p
-                        for i, p in enumerate(own, start=block.first_entry_id)
-                    )
+                    digested(block_digest, block.first_entry_id, own, body)
                 ).hexdigest(),
             )
         )
@@ -156,6 +162,7 @@ def put_chain(
     certificate = write(
         keys.certificate(ledger_id, uid),
         models.Certificate(
+            block_digest=block_digest,
             ledger=facts,
             uid=uid,
             ml_name=ml_name,

@@ -67,6 +67,7 @@ def block(part: int, first: int, last: int, offset: int) -> BlockFacts:
 
 BLOCKS = (block(1, 0, 49, 0), block(2, 50, 99, 6000))
 CERTIFICATE = Certificate(
+    block_digest="frames",
     ledger=LEDGER,
     uid=UID,
     ml_name=ML_NAME,

@@ -11,8 +11,16 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from struct import pack
+from threading import Lock
+from typing import Any
 
-from tiering_assets.offload_format.encoder import BlockEncoder
+from tiering_assets.offload_format.block import (
+    FRAME,
+    FRAME_BYTES,
+    HEADER_BYTES,
+    PAD_PATTERN,
+    encode_block_header,
+)
 from tiering_assets.offload_format.layout import BlockPlan, plan_layout
 from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
@@ -139,36 +147,51 @@ class MadeBookie:
 
 @dataclass
 class MadeObjects:
-    """Takes every part and keeps none; gives the object's bytes from the block that is being
-    read.
-    """
+    """Takes every part and keeps none; makes the object's bytes as they are asked for."""
 
     ledger: MadeLedger
     made_s: float = 0.0
     bytes_taken: int = 0
-    _encoder: BlockEncoder = field(default_factory=lambda: BlockEncoder(0))
-    _block: BlockPlan | None = None
-    _body: memoryview = field(default_factory=lambda: memoryview(b""))
+    _lock: Lock = field(default_factory=Lock)
 
     def upload_part(self, _key, _upload_id, *, part_number, body, sha256):
         self.bytes_taken += len(body)
         return Part(part_number=part_number, size=len(body), etag="made", sha256=sha256)
 
-    def get_range(self, _key, *, start, length, version_id=None):
+    def get_range(self, _key, *, start, length, version_id=None, into=None):
         began = time.thread_time()
         block = next(b for b in self.ledger.blocks if start < b.offset + b.block_length)
-        if block != self._block:
-            self._block, self._body = block, self._encoded(block)
-        given = bytes(self._body[start - block.offset :][:length])
-        self.made_s += time.thread_time() - began
-        return given
+        self._fill(block, start - block.offset, into)
+        with self._lock:  # ranges are read ahead by threads
+            self.made_s += time.thread_time() - began
+        return b""
 
-    def _encoded(self, block: BlockPlan) -> memoryview:
-        self._encoder.begin(block)
-        for first in range(block.first_entry_id, block.last_entry_id + 1, 1000):
-            count = min(1000, block.last_entry_id + 1 - first)
-            self._encoder.add_many(first, (self.ledger.payload,) * count)
-        return self._encoder.finish()
+    def _fill(self, block: BlockPlan, start: int, into: memoryview) -> None:
+        """Some bytes of a block, piece by piece: nothing of any size is kept beside them."""
+        at = 0
+
+        def put(piece: bytes, begins: int) -> None:
+            nonlocal at
+            skipped = start + at - begins
+            taken = piece[skipped : skipped + len(into) - at]
+            into[at : at + len(taken)] = taken
+            at += len(taken)
+
+        frame = FRAME_BYTES + self.ledger.size
+        if start < HEADER_BYTES:
+            header = encode_block_header(
+                block_length=block.block_length, first_entry_id=block.first_entry_id
+            )
+            put(header, 0)
+        for i in range(max(0, (start + at - HEADER_BYTES) // frame), block.entries):
+            if at == len(into):
+                return
+            head = FRAME.pack(self.ledger.size, block.first_entry_id + i)
+            put(head + self.ledger.payload, HEADER_BYTES + i * frame)
+        ends = HEADER_BYTES + block.entries * frame
+        while at < len(into):
+            put(PAD_PATTERN, ends)
+            ends += len(PAD_PATTERN)
 
 
 class MadeWorker(Worker):
@@ -182,7 +205,8 @@ class MadeWorker(Worker):
         super().__init__(settings, store=self.objects)  # type: ignore[arg-type]
 
     def reader(self, task: BlockTask) -> LedgerReader:
-        return LedgerReader(self._ledger.metadata, self.bookie, self.settings.bookies)  # type: ignore[arg-type]
+        pool: Any = self.bookie
+        return LedgerReader(self._ledger.metadata, pool, self.settings.bookies, core=self.core)
 
     @property
     def made_s(self) -> float:

@@ -45,12 +45,14 @@ from tiering_assets.release import gate as release_gate
 from tiering_assets.release import guarded_delete, release
 from tiering_assets.release import look as release_look
 from tiering_assets.release import work as release_finish
+from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.errors import MetadataConflictError, MetadataUnknownError
 from tiering_assets.resources.metastore import cas
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.object_store.records import RecordStore
 from tiering_assets.resources.pulsar.admin import TopicLoad
 from tiering_assets.tasks import copy
+from tiering_assets.tasks.block_body import encode_block
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.verify import verify
 
@@ -110,24 +112,18 @@ def _put_anyway(task: Any, worker: Any, body: Any, digest: bytes) -> str:
     )
 
 
-def _encode_without_last(block: Any, reader: Any, encoder: Any, digest: Any) -> Any:
-    entries = block.entries - 1 if block.entries > 1 else block.entries
-    shorter = replace(
-        block,
-        last_entry_id=block.first_entry_id + entries - 1,
-        payload_bytes=sum(
-            len(e[1])
-            for batch in reader.iter_batches(
-                first_entry_id=block.first_entry_id,
-                last_entry_id=block.first_entry_id + entries - 1,
-            )
-            for e in batch
-        ),
-    )
-    return _encode(shorter, reader, encoder, digest)
+def _encode_without_last(block: Any, runs: Any, encoder: Any, core: Any) -> Any:
+    entries = [
+        (i, memoryview(bytes(payload)), length)
+        for run in runs
+        for i, payload, length in run.entries()
+    ]
+    kept = Run.of(entries[:-1] or entries)
+    shorter = replace(block, last_entry_id=kept.entries()[-1][0], payload_bytes=kept.payload_bytes)
+    return _encode_block(shorter, [kept], encoder, core)
 
 
-_encode = copy._encode
+_encode_block = encode_block
 
 
 # ----- publishing
@@ -376,7 +372,7 @@ MUTANTS: Final[Mapping[str, tuple[Change, ...]]] = {
     "what was read back is not compared": (
         (verify, "_compare", _nothing),
     ),
-    "a copy stops one entry early": ((copy, "_encode", _encode_without_last),),
+    "a copy stops one entry early": ((copy, "encode_block", _encode_without_last),),
     "objects are written unconditionally": ((copy, "_put_whole", _put_anyway),),
     "uids are compared loosely when publishing": (
         (publish, "plan_publication", _any_uid_is_ours),

@@ -247,7 +247,13 @@ class SimulatedObjectStore:
         return self._call("get", key, apply)
 
     def get_range(
-        self, key: str, *, start: int, length: int, version_id: str | None = None
+        self,
+        key: str,
+        *,
+        start: int,
+        length: int,
+        version_id: str | None = None,
+        into: memoryview | None = None,
     ) -> bytes:
         if start < 0 or length < 1:
             raise ValueError(f"range of {key!r}: start {start}, length {length}")
@@ -262,7 +268,10 @@ class SimulatedObjectStore:
         body = self._call("get_range", key, apply)
         if len(body) != length:
             raise ObjectStoreError(f"GET of {key!r}: {len(body)} of {length} bytes came")
-        return body
+        if into is None:
+            return body
+        into[:] = body
+        return b""
 
     def list_versions(self, key: str) -> list[ObjectVersion]:
         def found() -> list[ObjectVersion]:

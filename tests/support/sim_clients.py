@@ -27,6 +27,7 @@ from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import TOPICS_AT_ONCE, RunMemory, Stack
 from tiering_assets.ground.turns import Turns
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.errors import EntryUnavailableError, LedgerNotOnBookieError
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.metastore.store import MetadataStore
@@ -234,18 +235,23 @@ class _Worker(Worker):
     def uploader(self) -> Executor:
         return _Inline()
 
+    def fetcher(self) -> Executor:
+        return _Inline()
+
 
 class _Reader:
     def __init__(self, process: Process, ledger_id: int) -> None:
         self._process, self._ledger_id = process, ledger_id
 
-    def iter_batches(
+    def iter_runs(
         self, *, first_entry_id: int, last_entry_id: int, replica: int = 0
-    ) -> Iterator[list[tuple[int, bytes, int]]]:
+    ) -> Iterator[Run]:
         del replica  # one bookie has all of a ledger
         entries = self._process.read_bookies(self._ledger_id)
         sums = list(accumulate(map(len, entries)))
-        yield [(i, entries[i], sums[i]) for i in range(first_entry_id, last_entry_id + 1)]
+        yield Run.of(
+            [(i, memoryview(entries[i]), sums[i]) for i in range(first_entry_id, last_entry_id + 1)]
+        )
 
 
 class _Inline(Executor):

@@ -200,10 +200,13 @@ def flip_reads(scene: Scene, monkeypatch: Any, times: int) -> list[int]:
     really, left = store.get_range, [times]
 
     def altered(self: Any, key: str, *args: Any, **how: Any) -> bytes:
-        answer = really(self, key, *args, **how)
+        answer, into = really(self, key, *args, **how), how.get("into")
         if left[0] and "-ledger-" in key:
             left[0] -= 1
-            return answer[:-1] + bytes([answer[-1] ^ 1])
+            if into is not None:
+                into[-1] ^= 1
+            else:
+                answer = answer[:-1] + bytes([answer[-1] ^ 1])
         return answer
 
     monkeypatch.setattr(store, "get_range", altered)

@@ -248,7 +248,9 @@ def _unknown(room: str, text: str) -> TierkeeperError:
 
 def _said(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     shown = [a if isinstance(a, str | int) else f"{len(a)} bytes" for a in args if _short(a)]
-    shown += [f"{k}={v}" for k, v in kwargs.items() if k not in ("metadata", "body", "sha256")]
+    shown += [
+        f"{k}={v}" for k, v in kwargs.items() if k not in ("metadata", "body", "sha256", "into")
+    ]
     return " ".join(str(s)[:200] for s in shown)
 
 

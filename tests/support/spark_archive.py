@@ -12,7 +12,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 IMAGE = ("pyarrow", "pandas", "numpy", "pytz", "tzdata", "python-dateutil", "six")
-SENT = ("boto3", "crc32c", "protobuf", "pydantic", "cryptography")
+SENT = ("boto3", "google-crc32c", "protobuf", "pydantic", "cryptography")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 

@@ -17,7 +17,7 @@ QUESTIONS = {
         "tiering_assets/release/release.py",
     ),
     "how is a block laid out?": (r"Block header.*`block_length`", "docs/formats.md"),
-    "what does a record hold?": (r"`tierkeeper/certificate/1`.*\| `data`", "docs/records.md"),
+    "what does a record hold?": (r"`tierkeeper/certificate/2`.*\| `data`", "docs/records.md"),
     "how does a setting get its value?": (
         r"beat the environment.*beats\s+the file",
         "docs/settings.md",

@@ -68,9 +68,10 @@ PURE = {
     RESOURCES: "errors plain_text proto_text quantity settings settings_engines settings_kinds "
     "settings_protocol",
     "tiering_assets.resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
-    "placement stored_entry wire_v2",
+    "placement runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
+    "tiering_assets.resources.native": "core",
     "tiering_assets.resources.object_store": "multipart records s3_errors storage_class store",
     "tiering_assets.resources.pulsar": "activity offload_policies policy_levels retention topic",
     "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
@@ -147,6 +148,7 @@ LAZY = {
     "tiering_assets.resources.spark_session": "importing pyspark takes seconds",
     "tiering_assets.resources.devstack.bucket": "boto3 is needed by one function of a development tool",
     "tiering_assets.resources.devstack.traffic": "the Pulsar client is a development dependency",
+    "tiering_assets.resources.native.build": "the C compiler is a development dependency",
     "tiering_assets.resources.proto_build": "the protobuf compiler is a development dependency",
     "tiering_assets.resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
     "tiering_assets.resources.object_store.s3": "types only: stubs are a development dependency",

@@ -117,7 +117,7 @@ def test_every_kind_of_text_is_found():
         ("code", "tiering_assets/release/gate.py"),
         ("code", "resources/settings.py"),
         ("code", "tiering_assets/defs/batch/release_assets.py"),
-        ("records", "tierkeeper/certificate/1"),
+        ("records", "tierkeeper/certificate/2"),
         ("docs", "README.md"),
         ("docs", "docs/decisions/0001-no-catalogue.md"),
     ):

@@ -12,7 +12,7 @@ import pytest
 from tests.support.rooms import FOLDERS, MODULES, ROOT
 
 LINK = ROOT / "tiering_assets" / "resources"
-SOURCES = {".py", ".pyi", ".typed", ".properties"}
+SOURCES = {".py", ".pyi", ".typed", ".properties", ".c", ".so"}
 IMPORTS = """
 import sys
 import resources
@@ -80,10 +80,11 @@ def test_one_package_is_built_with_every_file_of_it(wheel):
         f"{'' if folder == 'tiering_assets' else 'tiering_assets/'}{path.relative_to(ROOT)}"
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in SOURCES
+        if path.suffix in SOURCES or path.name == "built.json"
     ]
     assert sorted(names) == sorted(wanted)
     assert "tiering_assets/resources/errors.py" in names
+    assert "tiering_assets/resources/native/built/core-x86_64-gnu.so" in names
 
 
 def test_beside_a_users_resources_all_of_ours_is_found_and_none_of_the_users(project, installed):

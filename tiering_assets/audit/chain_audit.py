@@ -119,7 +119,7 @@ def _certificate(history: AttemptHistory, public_keys: PublicKeys) -> Iterator[A
         yield about.finding(
             FindingKind.CERTIFICATE_INCONSISTENT, found.key, "certificate", "no contradiction", said
         )
-    unsigned = public_keys.problem(found.body)
+    unsigned = public_keys.refusal(found.body)
     if unsigned is not None:
         yield about.finding(
             FindingKind.UNSIGNED, found.key, "signature", "of an accepted key", unsigned

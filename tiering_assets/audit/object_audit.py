@@ -13,7 +13,7 @@ from hashlib import sha256
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.look.ledger.verification import version_differences
 from tiering_assets.offload_format.decoder import BlockWalker, decode_index
-from tiering_assets.offload_format.digests import EntriesDigest
+from tiering_assets.offload_format.digests import digest_of
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
 from tiering_assets.resources.bookkeeper.ledger_metadata import decode_index_ledger_metadata
 from tiering_assets.resources.errors import FormatError
@@ -97,7 +97,7 @@ class BlockAudit:
             offset=block.offset,
         )
         self._bytes, self._length = sha256(), 0
-        self._entries = EntriesDigest()
+        self._entries = digest_of(certificate.block_digest, block)
         self._broken: FormatError | None = None
 
     def feed(self, chunk: bytes) -> None:

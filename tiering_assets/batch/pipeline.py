@@ -217,7 +217,7 @@ def _copy_and_verify(
     to_verify = [one for one in work if isinstance(one, ToVerify)]
     if work:
         _tell_work(stack, plans, to_verify)
-        stack.prepare_suites()
+        stack.prepare_judge()
     copied = copy_ledgers(stack, plans) if plans else {}
     attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
     for ledger_id, result in copied.items():

@@ -36,7 +36,6 @@ from tiering_assets.release.caps import Caps, DueLedger, apply_caps, tripwire
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.preview import ReleasePlanItem, plan_releases
 from tiering_assets.release.release import recently_begun
-from tiering_assets.release.reread import reread_wanted
 from tiering_assets.resources.errors import (
     FormatError,
     RefusedError,
@@ -111,9 +110,9 @@ def make_plan(
     )
 
 
-def _foresee(stack: Stack, rows: Sequence[LedgerRow]) -> None:
+def _foresee(stack: Stack, rows: Sequence[LedgerRow], reads_again: bool) -> None:
     """Say what a release would take, and get ready for it, before suites take seconds to judge."""
-    if reread_wanted(stack.settings):
+    if reads_again:
         stack.runner.begin()
     stack.tell(
         f"{len(rows)} ledgers, {sum(row.certified_data_bytes for row in rows) / 1e6:.1f} MB, are "

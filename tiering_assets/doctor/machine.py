@@ -13,6 +13,7 @@ from tiering_assets.resources.devstack.prerequisites import (
     require_python,
 )
 from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.native.loader import this_loop
 
 _PACKAGES = ("tierkeeper", "boto3", "kazoo", "protobuf", "pyarrow", "pyspark", "dagster")
 
@@ -27,6 +28,11 @@ def check_machine() -> Iterator[Finding]:
         yield ok("java", f"{require_java()} is Java 17 or 21")
     except PrerequisiteError as error:  # only Spark and the local stack need it
         yield warn("java", str(error), "until then use --runner local")
+    loop = this_loop()
+    if loop.core is not None:
+        yield ok("loop over entries", loop.said)
+    else:  # the same bytes, at more CPU
+        yield warn("loop over entries", loop.said, "docs/performance.md says what it costs")
     problem = name_problem()
     if problem:
         yield warn("machine name", problem, "until then Spark's JVM may not start")

@@ -84,6 +84,7 @@ _LOST = "look at the executors' logs, and run it again when they are back"
 _SAME_PYTHON = "run driver and workers with the same minor version (spark.python)"
 _OUR_CODE = "run this build of tierkeeper and this Python there, or send it with spark.code = ship"
 _PACKAGES = "install the versions that requirements/ names in the workers' image"
+_LOOP = "set spark.code = ship, or install a wheel of tierkeeper that has the library there"
 _NO_CREDENTIALS = (
     "give the worker credentials: TIERKEEPER_STORE_ACCESS_KEY and TIERKEEPER_STORE_SECRET_KEY (or "
     "the same with _FILE), or boto3's default chain such as a role"
@@ -140,6 +141,19 @@ def _software(driver: Software, row: WorkerRow) -> Iterator[WorkerFinding]:
                 found=f"{name} {found}" if found else "not installed",
                 next_step=_PACKAGES,
             )
+    yield from _loop(driver, worker, row.name)
+
+
+def _loop(driver: Software, worker: Software, name: str) -> Iterator[WorkerFinding]:
+    if worker.loop.partition(":")[0] != driver.loop.partition(":")[0]:
+        yield WorkerFinding(
+            worker=name,
+            check="loop over entries",
+            level=Grade.WARN,
+            expected=driver.loop,
+            found=worker.loop,
+            next_step=_LOOP,
+        )
 
 
 def _clock(expected: Expected, row: WorkerRow) -> Iterator[WorkerFinding]:
@@ -204,7 +218,7 @@ def _good(order: WorkerOrder, expected: Expected, row: WorkerRow) -> WorkerFindi
         check="worker",
         level=Grade.OK,
         expected="as the driver",
-        found=f"build {software.build}, Python {software.python}, clock {row.skew_s or 0:+.1f} s, "
+        found=f"build {software.build}, Python {software.python}, loop {software.loop}, clock {row.skew_s or 0:+.1f} s, "
         f"{len(order.bookies)} bookies reached, credentials from {row.credentials}, upload created "
         "and aborted",
     )

@@ -33,11 +33,11 @@ def load_public_keys(settings: Settings) -> PublicKeys:
             PublicKeys([body])
         except FormatError as error:
             raise SettingsError(f"sign.public_key_files: {name}: {error}") from None
-    return PublicKeys(bodies.values())
+    return PublicKeys(bodies.values(), required=settings.sign.require)
 
 
 def has_public_keys(settings: Settings) -> bool:
-    """Whether certificates must be signed; opens no file."""
+    """Whether signatures count here; opens no file."""
     return bool(_names(settings))
 
 

@@ -23,8 +23,8 @@ from tiering_assets.ground.effects import about, reach
 from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
-from tiering_assets.ground.suites_ahead import prepare_suites
 from tiering_assets.ground.turns import Turns, every
+from tiering_assets.quality.expectations_run import prepare_aside
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.quality.ledger_suites import validate_ledgers
@@ -154,6 +154,10 @@ def _topics_in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
             raise
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """One cluster, one bucket, one run. `narrate` gets a line of progress for people."""
@@ -174,8 +178,8 @@ class Stack:
     narrate: Narrate = field(default=lambda _line: None)
     judge: Judge = validate_indexes
     judge_ledgers: JudgeLedgers = validate_ledgers
-    prepare_suites: Callable[[], None] = lambda: None
     user_suites: tuple[UserSuite, ...] = ()
+    prepare_judge: Callable[[], object] = _nothing  # returns at once; the first judgement is sooner
     own_policies: OwnPolicies = field(default_factory=OwnPolicies)
     open_lengths: OpenLengths = stored_lengths
     new_uid: Callable[[], UUID] = uuid4
@@ -259,12 +263,17 @@ def open_stack(
             instance=instance,
             run_id=run_id or uuid4().hex[:12],
             narrate=narrate or (lambda _line: None),
-            prepare_suites=prepare_suites,
             user_suites=user_suites,
+            prepare_judge=_preparing(runner),
             own_policies=own_policies,
             open_lengths=partial(stored_lengths, meter=rates),
             rates=rates,
         )
+
+
+def _preparing(runner: TaskRunner | None) -> Callable[[], object]:
+    """While Spark copies, this process waits. With tasks of its own it would compete."""
+    return _nothing if runner is None or isinstance(runner, LocalRunner) else prepare_aside
 
 
 def bounds_of(stack: Stack) -> Bounds:

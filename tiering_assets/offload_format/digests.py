@@ -1,8 +1,10 @@
-"""Digests of entries and objects. That of entries is what source and read-back must agree on.
+"""Digests of a block's entries, and of objects. Source and read-back must agree on the first.
 
-Owns: SHA-256 over (entry id int64, payload length int32, both big-endian, payload) of each entry in
-order. It does not depend on the block format, so equal digests mean equal entries however they were
-stored, and neither encoder nor decoder computes it for itself.
+Owns the two kinds that certificates name. `frames`: SHA-256 over the block's header and its
+frames, the block without its padding, so that one pass gives it and the digest of the whole block.
+`entries`, of certificates before version 2: SHA-256 over (entry id int64, payload length int32,
+both big-endian, payload) of each entry. Either is fed from the entries that the bookies served, not
+from what the encoder made of them; or from frames whose payloads their stored digests checked.
 """
 
 from __future__ import annotations
@@ -10,7 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 from struct import Struct
-from typing import Final
+from typing import Final, Literal, Protocol
+
+from tiering_assets.offload_format.block import FRAME, encode_block_header
+
+DigestKind = Literal["entries", "frames"]
+
+
+class Headed(Protocol):
+    """What a block's header is made of."""
+
+    @property
+    def block_length(self) -> int: ...
+    @property
+    def first_entry_id(self) -> int: ...
+
 
 _ENTRY: Final = Struct(">qi")  # entry id, payload length
 _HEX: Final = frozenset("0123456789abcdef")
@@ -52,6 +68,67 @@ class EntriesDigest:
     def hexdigest(self) -> str:
         """Digest of the entries so far: 64 lower-case hex digits."""
         return self._sha256.hexdigest()
+
+
+class FramesDigest:
+    """Feed it the entries of a planned block, in order, or their frames as they lie there."""
+
+    __slots__ = ("_sha256", "entries", "payload_bytes")
+
+    def __init__(self, block: Headed) -> None:
+        self._sha256 = sha256(
+            encode_block_header(
+                block_length=block.block_length, first_entry_id=block.first_entry_id
+            )
+        )
+        self.entries = 0
+        self.payload_bytes = 0
+
+    def update(self, entry_id: int, payload: bytes | bytearray | memoryview) -> None:
+        length = len(payload)
+        self._sha256.update(FRAME.pack(length, entry_id))
+        self._sha256.update(payload)
+        self.entries += 1
+        self.payload_bytes += length
+
+    def update_many(
+        self, first_entry_id: int, payloads: Iterable[bytes | bytearray | memoryview]
+    ) -> None:
+        """Add consecutive entries that begin with `first_entry_id`."""
+        update, pack = self._sha256.update, FRAME.pack
+        entry_id, payload_bytes = first_entry_id, 0
+        for payload in payloads:
+            length = len(payload)
+            update(pack(length, entry_id))
+            update(payload)
+            entry_id += 1
+            payload_bytes += length
+        self.entries += entry_id - first_entry_id
+        self.payload_bytes += payload_bytes
+
+    def update_frames(self, frames: memoryview, *, entries: int, payload_bytes: int) -> None:
+        """Add frames whose payloads are known to be those that were served."""
+        self._sha256.update(frames)
+        self.entries += entries
+        self.payload_bytes += payload_bytes
+
+    def hexdigest(self) -> str:
+        """Digest of the block so far: 64 lower-case hex digits."""
+        return self._sha256.hexdigest()
+
+    def with_padding(self, padding: memoryview) -> bytes:
+        """SHA-256 of the whole block, which ends with this padding; 32 bytes."""
+        whole = self._sha256.copy()
+        whole.update(padding)
+        return whole.digest()
+
+
+BlockDigest = EntriesDigest | FramesDigest
+
+
+def digest_of(kind: DigestKind, block: Headed) -> BlockDigest:
+    """An empty digest of that kind for a block."""
+    return FramesDigest(block) if kind == "frames" else EntriesDigest()
 
 
 def object_digest(blocks: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ planned length. A block is written into a buffer that is used again for the next
 memory for each block costs several times the copying.
 
 Refuses entries out of order, beyond the plan or missing from it, and payload bytes other than
-planned (IntegrityError). It computes no digest: see digests.py.
+planned (IntegrityError). It computes no digest of a block: see digests.py.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tiering_assets.offload_format.block import (
 )
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.native.core import Core
 
 _INDEX_HEADER: Final = Struct(
     ">IiqqII"
@@ -41,6 +42,7 @@ class BlockEncoder:
         self._view = memoryview(bytearray(buffer) if isinstance(buffer, int) else buffer)
         self._plan: BlockPlan | None = None
         self._position = 0
+        self._end = 0
         self._next_id = 0
 
     def begin(self, plan: BlockPlan) -> None:
@@ -100,6 +102,32 @@ class BlockEncoder:
         self._position = position
         self._next_id = entry_id
 
+    def add_stored(
+        self, core: Core, records: memoryview, *, first_entry_id: int, entries: int
+    ) -> memoryview | None:
+        """Write consecutive entries from their records, each checked by its digest where it lies.
+
+        Returns:
+            Their frames; None, and nothing was written, where the library declines: they are other
+            entries than the plan has next, do not fit, or one does not have its digest. `add_many`
+            says what is wrong.
+        """
+        plan = self._require_plan()
+        if first_entry_id != self._next_id or entries > plan.last_entry_id + 1 - self._next_id:
+            return None
+        room = self._view[self._position : plan.block_length]
+        written = core.frame(records, count=entries, first_entry_id=first_entry_id, out=room)
+        if written is None:
+            return None
+        self._position += written
+        self._next_id += entries
+        return room[:written]
+
+    @property
+    def padding(self) -> memoryview:
+        """What follows the entries of a finished block, to its planned end."""
+        return self._view[self._position : self._end].toreadonly()
+
     def finish(self) -> memoryview:
         """Pad and return the block, read-only, valid until the next `begin`.
 
@@ -119,7 +147,7 @@ class BlockEncoder:
                 f" {plan.first_entry_id} to {plan.last_entry_id}, found {payload_bytes}"
             )
         write_padding(self._view, self._position, plan.block_length)
-        self._plan = None
+        self._plan, self._end = None, plan.block_length
         return self._view[: plan.block_length].toreadonly()
 
     def _require_plan(self) -> BlockPlan:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
+from google_crc32c import value
 
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 
@@ -69,7 +69,7 @@ def payload_checksum_holds(payload: bytes | memoryview) -> bool | None:
     magic, expected = _CHECKSUM.unpack_from(view)
     if magic != _MAGIC_CHECKSUM:
         return None
-    return bool(crc32c(view[_CHECKSUM.size :]) == expected)
+    return bool(value(bytes(view[_CHECKSUM.size :])) == expected)
 
 
 def ranges_of(entry_ids: Iterable[int]) -> list[tuple[int, int]]:

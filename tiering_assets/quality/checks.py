@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -122,6 +123,7 @@ def suite_json() -> dict[str, Any]:
     return rendered(SUITE_NAME, CHECKS)
 
 
+@cache
 def suite_digest() -> str:
     """SHA-256 of the suite's canonical JSON: sorted keys, no white space, UTF-8."""
     return digest_of(suite_json())

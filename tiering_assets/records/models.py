@@ -13,6 +13,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
+from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records.broker_models import BrokerRecord
 from tiering_assets.records.bucket_models import BucketProof, Budget
 from tiering_assets.records.failure_model import LedgerFailure
@@ -41,7 +42,10 @@ class LedgerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFacts:
-    """One block: where it lies, and the digests of its bytes and of its verified entries."""
+    """One block: where it lies, and the digests of its bytes and of its verified entries.
+
+    `entries_sha256` is of the certificate's `block_digest`.
+    """
 
     part_number: int
     first_entry_id: int
@@ -126,9 +130,11 @@ class Certificate:
     reading this ledger back, `copy_seconds` copying it (None when another run copied it).
     `replicas_agreed` is of a ledger whose entries carry no digest: at least so many replicas gave
     each entry alike. It is 1 where its write quorum is 1: one bookie's word is all there is.
+    `block_digest` names how each block's entries are digested (offload_format/digests.py); version
+    1 of the record knew `entries` alone and had no such field.
     """
 
-    kind: ClassVar[str] = "tierkeeper/certificate/1"
+    kind: ClassVar[str] = "tierkeeper/certificate/2"
     ledger: LedgerFacts
     uid: UUID
     ml_name: str
@@ -143,6 +149,7 @@ class Certificate:
     seconds: float
     writer: Writer
     previous: str
+    block_digest: DigestKind
     copy_seconds: float | None = None
     signature: Signature | None = None
     replicas_agreed: int | None = None

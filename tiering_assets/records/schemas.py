@@ -13,15 +13,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tiering_assets.records.codec import RECORD_TYPES, adapter
+from tiering_assets.records.codec import OLDER, RECORD_TYPES, adapter
 from tiering_assets.records.models import Record
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 
-def file_name(record_type: type[Record]) -> str:
+def file_name(schema: str) -> str:
     """`tierkeeper/release-intent/1` -> `release-intent-1.json`."""
-    _owner, name, version = record_type.kind.split("/")
+    _owner, name, version = schema.split("/")
     return f"{name}-{version}.json"
 
 
@@ -42,17 +42,31 @@ def schema_text(record_type: type[Record]) -> str:
     return json.dumps(schema, indent=2) + "\n"
 
 
+def _wanted() -> dict[str, str]:
+    """Contents by file name, of the versions that are written and of those that are read still."""
+    texts = {file_name(kind.kind): schema_text(kind) for kind in RECORD_TYPES}
+    for record_type in RECORD_TYPES:
+        if (older := OLDER.get(record_type.kind)) is not None:
+            schema = json.loads(schema_text(record_type))
+            for name in older.meant:
+                del schema["properties"][name]
+                schema["required"].remove(name)
+            schema["properties"]["schema"]["const"] = older.schema
+            texts[file_name(older.schema)] = json.dumps(schema, indent=2) + "\n"
+    return texts
+
+
 def stale(folder: Path = SCHEMAS) -> list[str]:
     """Names of files that are missing, different, or of no record kind."""
-    wanted = {file_name(kind): schema_text(kind) for kind in RECORD_TYPES}
+    wanted = _wanted()
     there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.json")}
     return sorted(name for name in {*wanted, *there} if wanted.get(name) != there.get(name))
 
 
 def write(folder: Path = SCHEMAS) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for kind in RECORD_TYPES:
-        (folder / file_name(kind)).write_text(schema_text(kind), encoding="utf-8")
+    for name, text in _wanted().items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -77,12 +77,16 @@ class Signer:
 
 
 class PublicKeys:
-    """The keys whose signature counts; empty where no signature is asked for."""
+    """The keys whose signature counts; empty where no signature is asked for.
 
-    __slots__ = ("_keys",)
+    `required` says whether a record that none of them is said to have signed is refused for that.
+    """
 
-    def __init__(self, pems: Iterable[bytes] = ()) -> None:
+    __slots__ = ("_keys", "_required")
+
+    def __init__(self, pems: Iterable[bytes] = (), *, required: bool = True) -> None:
         """Raises FormatError for anything but an Ed25519 public key in PEM."""
+        self._required = required
         self._keys: dict[str, Ed25519PublicKey] = {}
         for pem in pems:
             try:
@@ -99,6 +103,15 @@ class PublicKeys:
     @property
     def key_ids(self) -> tuple[str, ...]:
         return tuple(sorted(self._keys))
+
+    def refusal(self, body: Mapping[str, Any]) -> str | None:
+        """As `problem`, but None where no signature is required and none of these keys is named.
+
+        A bad signature under the name of an accepted key is never passed over.
+        """
+        if not self._required and _signer_of(body) not in self.key_ids:
+            return None
+        return self.problem(body)
 
     def problem(self, body: Mapping[str, Any]) -> str | None:
         """Why a record counts as unsigned, or None. Always None where no key is configured."""
@@ -118,6 +131,12 @@ class PublicKeys:
         except (InvalidSignature, binascii.Error, ValueError):
             return f"its signature by key {key_id} does not fit its bytes"
         return None
+
+
+def _signer_of(body: Mapping[str, Any]) -> object:
+    """The id of the key that a record says has signed it, as it stands there."""
+    found = body.get(SIGNATURE)
+    return found.get("key_id") if isinstance(found, Mapping) else None
 
 
 def _key_id(key: Ed25519PublicKey) -> str:

@@ -2,8 +2,8 @@
 
 A fact that could not be learned stays None and makes the ledger wait; no error here is turned into
 a good answer. Ledgers are looked at in parallel, and judged by the expectation suites together:
-ours pass only where each was run now and passed, a user's can only add reasons against a release,
-and one validation of a suite costs a quarter of a second, however many ledgers there are.
+ours pass only where each was run now and passed, and a user's can only add reasons against a
+release. A validation costs nearly the same for one ledger and for a hundred.
 """
 
 from __future__ import annotations

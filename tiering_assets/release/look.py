@@ -32,7 +32,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate, Outcome
 from tiering_assets.records.signature import PublicKeys
 from tiering_assets.records.stored import Stored
-from tiering_assets.release.reread import reread_wanted
+from tiering_assets.release.voucher import Voucher, voucher_of
 from tiering_assets.resources.errors import BrokerError, FormatError, MetadataError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.ledgers import LedgerNode
@@ -173,7 +173,7 @@ class Look:
     """One ledger before the expectation suites have judged it.
 
     `index_body` is None where the index object is not there or archived. `row` is None where no
-    suite is needed to refuse the ledger.
+    suite is needed to refuse the ledger. `voucher` is what vouches for the bytes of the copy.
     """
 
     facts: CopyFacts
@@ -181,6 +181,7 @@ class Look:
     index_body: StoredObject | None
     index_now: IndexNow
     evidence: Dated
+    voucher: Voucher
     row: LedgerRow | None = None
 
 
@@ -194,12 +195,13 @@ def look_at_ledger(
 ) -> Look:
     """Look at one ledger; `before` is an earlier look of the same run, `hold` what holds it now."""
     dated = asking(stack, Kind.LEDGER, Kind.REPLICATION, Kind.RECORDS, Kind.OBJECTS)
-    if not reread_wanted(stack.settings):  # the certificate vouches for the bytes
-        dated = dated.and_(asking(stack, Kind.BYTES))
+    bytes_too = dated.and_(asking(stack, Kind.BYTES))
     listed = about.topic.ledger(ledger_id)
     context = None if listed is None else listed.offload
     uid = None if context is None else context.uid
-    certificate, faults = (None, []) if uid is None else _certificate(stack, about, ledger_id, uid)
+    certificate, voucher, faults = (
+        (None, Voucher.NOBODY, []) if uid is None else _certificate(stack, about, ledger_id, uid)
+    )
     record = None if certificate is None else certificate.record
     publication = about.publications.counted(ledger_id, context)
     attempt, outcome = (
@@ -243,7 +245,9 @@ def look_at_ledger(
         ledger=ledger,
         index_body=body,
         index_now=index_now,
-        evidence=dated,
+        # Where they are read again, they are dated by that.
+        evidence=dated if voucher is Voucher.READING else bytes_too,
+        voucher=voucher,
     )
 
 
@@ -271,22 +275,23 @@ def _version(head: ObjectHead | None) -> tuple[object, ...] | None:
 
 def _certificate(
     stack: Stack, about: TopicEvidence, ledger_id: int, uid: UUID
-) -> tuple[Stored[Certificate] | None, list[str]]:
-    """The certificate of an attempt and what speaks against it."""
+) -> tuple[Stored[Certificate] | None, Voucher, list[str]]:
+    """The certificate of an attempt, who vouches for it, and what speaks against it."""
     try:
         found = stack.book.read(Certificate, keys.certificate(ledger_id, uid))
     except FormatError as error:  # damaged or of a newer schema: as good as none
-        return None, [f"the certificate cannot be read: {error}"]
+        return None, Voucher.NOBODY, [f"the certificate cannot be read: {error}"]
     if found is None:
-        return None, []
+        return None, Voucher.NOBODY, []
     skew = timedelta(seconds=about.facts.skew_s)
     faults = gate_faults(
         found.record, ledger_id=ledger_id, uid=uid, now=about.facts.store_now, skew=skew
     )
-    unsigned = about.public_keys.problem(found.body)
-    if unsigned is not None:
-        faults.append(f"the certificate does not count: {unsigned}")
-    return found, faults
+    rereads = stack.settings.release.reread_without_key
+    voucher = voucher_of(about.public_keys, found.body, rereads=rereads)
+    if voucher is Voucher.NOBODY:
+        faults.append(f"the certificate does not count: {about.public_keys.problem(found.body)}")
+    return found, voucher, faults
 
 
 def _neighbours(

@@ -26,6 +26,7 @@ from tiering_assets.release.evidence import (
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
+from tiering_assets.release.voucher import Voucher
 from tiering_assets.release.work import decide_now
 from tiering_assets.resources.errors import TierkeeperError
 
@@ -79,13 +80,13 @@ def plan_releases(
     *,
     shadows: Shadows | None = None,
     publications: Mapping[str, Publications] | None = None,
-    before_suites: Callable[[Sequence[LedgerRow]], None] | None = None,
+    before_suites: Callable[[Sequence[LedgerRow], bool], None] | None = None,
 ) -> dict[str, list[ReleasePlanItem] | TierkeeperError]:
     """The dry run of several topics, whose ledgers the expectation suites judge together.
 
     `before_suites` is called once with the ledgers that only suites can refuse any more, as that
-    takes seconds. A topic that could not be looked at has its error; a suite that cannot be run at
-    all raises.
+    takes seconds, and with whether any of them would be read again. A topic that could not be
+    looked at has its error; a suite that cannot be run at all raises.
     """
     known = find_shadows(stack) if shadows is None else shadows
     planned: dict[str, list[ReleasePlanItem] | TierkeeperError] = {}
@@ -107,9 +108,10 @@ def plan_releases(
             looked.append(look_at_ledgers(stack, about, ledger_ids))
         except TierkeeperError as error:
             planned[ml_name] = error
-    rows = [look.row for one in looked for look in one.looks.values() if look.row is not None]
+    looks = [look for one in looked for look in one.looks.values()]
+    rows = [look.row for look in looks if look.row is not None]
     if before_suites is not None and rows:
-        before_suites(rows)
+        before_suites(rows, any(look.voucher is Voucher.READING for look in looks))
     for one, evidence in zip(looked, judge_all(stack, looked), strict=True):
         try:
             items = [_item(stack, one.about, ledger_id, e) for ledger_id, e in evidence.items()]

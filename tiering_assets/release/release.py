@@ -31,7 +31,8 @@ from tiering_assets.release.approval import Approval
 from tiering_assets.release.evidence import Evidence, gather
 from tiering_assets.release.gate import MayRelease
 from tiering_assets.release.look import gather_topic
-from tiering_assets.release.reread import reread_before_release, reread_wanted
+from tiering_assets.release.reread import reread_before_release
+from tiering_assets.release.voucher import Voucher
 from tiering_assets.release.work import (
     Due,
     Released,
@@ -95,9 +96,12 @@ def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) ->
     gathered = gather(stack, about, ledger_ids)
     with stack.memory.turns.of("intents"):  # those of another topic count against the same hour
         results, due = _intend_all(stack, ml_name, topic, node, gathered, approval)
-    rereads = reread_wanted(stack.settings)
-    copies = {i: (item.evidence.certificate, item.ledger) for i, item in due.items()}
-    reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in copies.items() if c})
+    claims = {
+        i: (item.evidence.certificate, item.ledger)
+        for i, item in due.items()
+        if item.evidence.look.voucher is Voucher.READING
+    }
+    reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in claims.items() if c})
     results.update(reread.waiting)
     due = {
         i: replace(item, read=reread.dated(i)) for i, item in due.items() if i not in reread.waiting
@@ -113,7 +117,7 @@ def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) ->
     )
     # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
     young = is_young(stack, work.evidence, Kind.OBJECTS)
-    return work if young and not rereads else gate_again(stack, work)
+    return work if young and not claims else gate_again(stack, work)
 
 
 def _intend_all(

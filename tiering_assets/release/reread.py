@@ -1,4 +1,5 @@
-"""An unsigned certificate is only a claim: read every byte again before its source may go.
+"""A certificate that no accepted key signed is only a claim: read every byte again before its
+source may go.
 
 Runs between the release intent and the first change of the topic, for all due ledgers at once, with
 the tasks and the decoder of the first verification: what the bookies serve now, and then the
@@ -9,8 +10,8 @@ when the next chunk is; the others wait for the next run. Each counts as old as 
 chunk's reading; one that is a chunk of its own as the end of it, or a long one would never go.
 
 Owns: a copy that differs is quarantined for good and its ledger waits; what could not be read says
-nothing about the copy and makes the ledger wait for the next run. Skipped where certificates must
-be signed, and with release.reread_without_key = false.
+nothing about the copy and makes the ledger wait for the next run. Which copies are read again is
+decided in voucher.py.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import IntegrityError, TierkeeperError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
-from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.reverify import plan_of
@@ -50,11 +50,6 @@ _READING = {
     TaskKind.READ_BACK: "reading copies again",
 }
 _NAMED_MAX = 5  # differences in a quarantine record and a reason
-
-
-def reread_wanted(settings: Settings) -> bool:
-    """Whether a release with these settings reads every byte, and so needs a task runner."""
-    return settings.release.reread_without_key and not has_public_keys(settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +68,14 @@ class Reread:
 
 
 def reread_before_release(stack: Stack, due: Due) -> Reread:
-    """Those of the due ledgers that must not go, each with its reason."""
-    if not due or not reread_wanted(stack.settings):
+    """Those of these ledgers that must not go, each with its reason. No key vouches for them."""
+    if not due:
         return Reread()
+    why = (
+        "no accepted key signed them" if has_public_keys(stack.settings) else "no key is configured"
+    )
     stack.narrate(
-        f"no key is configured: reading {len(due)} ledgers, "
+        f"{why}: reading {len(due)} ledgers, "
         f"{sum(stored.record.data.size for stored, _node in due.values())} bytes, and their bookies"
     )
     return reread_copies(stack, due, before="release")
@@ -160,6 +158,7 @@ def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[Blo
         version_id=certificate.data.version_id,
         topic=certificate.ml_name,
         budget_key=stack.budget_key,
+        digest=certificate.block_digest,
     )
     pieces = split_task(whole, bytes_max=stack.settings.offload.task_bytes)
     return [*pieces, *(replace(p, kind=TaskKind.READ_SOURCE, version_id=None) for p in pieces)]

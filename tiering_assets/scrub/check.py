@@ -242,6 +242,7 @@ def _read_blocks(
         data_key=sight.data_key,
         version_id=sight.data.version_id,
         blocks=blocks,
+        digest=sight.block_digest,
         with_source=asked is not None,
     )
     findings += block_findings([*rows[TaskKind.READ_BACK], *rows[TaskKind.READ_SOURCE]])

@@ -2,7 +2,8 @@
 
 Owns: the hash is of the files' contents, so that a checkout, an installed wheel and a shipped zip
 of the same code have the same one, and another code has another. Only the rooms that workers need
-count: a change of the command line makes no image of workers stale.
+count: a change of the command line makes no image of workers stale. The libraries built from core.c
+travel in the zip, too, and do not count: where one is missing, Python does the same.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 
+from tiering_assets.resources.native.build import BUILT
+
+NATIVE = "tiering_assets.resources.native"
+
 # Rooms whose modules reach workers; tests/unit/spark/test_build.py follows the imports.
 WORKER_ROOMS = (
     "tiering_assets.resources",
     "tiering_assets.resources._proto",
     "tiering_assets.resources.bookkeeper",
     "tiering_assets.resources.devstack",
+    NATIVE,
     "tiering_assets.resources.object_store",
     "tiering_assets",
     "tiering_assets.offload_format",
@@ -66,8 +72,18 @@ def _found() -> Iterator[tuple[str, bytes]]:
         folder = room.replace(".", "/")
         for file in sorted(files(room).iterdir(), key=lambda found: found.name):
             stem, dot, kind = file.name.rpartition(".")
-            if dot and kind == "py" and stem in ONLY.get(room, (stem,)):
+            if dot and kind in ("py", "c") and stem in ONLY.get(room, (stem,)):
                 yield f"{folder}/{file.name}", file.read_bytes()
+
+
+@cache
+def _libraries() -> tuple[tuple[str, bytes], ...]:
+    built = files(NATIVE) / BUILT
+    if not built.is_dir():
+        return ()
+    folder = f"{NATIVE.replace('.', '/')}/{BUILT}"
+    found = sorted(built.iterdir(), key=lambda file: file.name)
+    return tuple((f"{folder}/{file.name}", file.read_bytes()) for file in found)
 
 
 @cache
@@ -84,7 +100,7 @@ def zipped() -> bytes:
     """Return the files as one zip, the same bytes whenever the files are the same."""
     written = BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
-        for path, contents in worker_files():
+        for path, contents in (*worker_files(), *_libraries()):
             info = zipfile.ZipInfo(path, _ZIP_DATE)
             info.create_system = 3  # Unix, whatever wrote it
             info.external_attr = 0o644 << 16

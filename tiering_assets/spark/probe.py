@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiering_assets.resources.bookkeeper.address_map import AddressMap
 from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.native.loader import this_loop
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.s3_client import credential_source
 from tiering_assets.resources.object_store.store import ObjectStore
@@ -38,7 +39,7 @@ from tiering_assets.tasks.worker_rows import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PACKAGES = ("boto3", "botocore", "crc32c", "protobuf", "pyarrow", "pydantic")
+PACKAGES = ("boto3", "botocore", "google-crc32c", "protobuf", "pyarrow", "pydantic")
 """What tasks import besides the standard library."""
 
 _DIALS_AT_ONCE = 16
@@ -104,6 +105,7 @@ def this_software() -> Software:
         build=build_hash(),
         python=platform.python_version(),
         packages={name: _version(name) for name in PACKAGES},
+        loop=this_loop().said,
     )
 
 

@@ -2,80 +2,65 @@
 
 Owns: a part is sent only after every entry of its block passed its digest and the block's payload
 bytes equal the plan; one that an earlier run sent is not sent again if its checksum is right. One
-block is encoded while the one before it is being sent; there are two buffers, however large the
+block is encoded while those before it are being sent; there are three buffers, however large the
 ledger.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from hashlib import md5, sha256
 
-from tiering_assets.offload_format.digests import EntriesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.layout import BlockPlan
-from tiering_assets.resources.bookkeeper.reader import LedgerReader
 from tiering_assets.resources.errors import IntegrityError, ObjectExistsError, TierkeeperError
-from tiering_assets.resources.garbage import no_collection
+from tiering_assets.tasks.block_body import BlockBody, encode_block
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
-from tiering_assets.tasks.worker import Worker
+from tiering_assets.tasks.worker import UPLOADS_AT_ONCE, Worker
+
+BUFFERS = UPLOADS_AT_ONCE + 1  # of one block each
 
 
 def copy_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     """Send the task's blocks, one part each, and yield their rows in order."""
     capacity = max(block.block_length for block in task.blocks)
-    encoders = [BlockEncoder(capacity) for _ in range(min(2, len(task.blocks)))]
+    encoders = [BlockEncoder(capacity) for _ in range(min(BUFFERS, len(task.blocks)))]
     reader = worker.reader(task)
-    waiting: Future[BlockRow] | None = None
+    sending: deque[Future[BlockRow]] = deque()
     with worker.uploader() as uploader:
         for i, block in enumerate(task.blocks):
+            if len(sending) == len(encoders):  # every buffer is being sent
+                yield sending.popleft().result()
             started = worker.clock()
-            encoder = encoders[i % len(encoders)]
-            digest = EntriesDigest()
-            try:
-                body = _encode(block, reader, encoder, digest)
-            except (TierkeeperError, OSError):
-                # The block before this one is whole and on its way: it must not be taken for the
-                # one that failed.
-                if waiting is not None:
-                    yield waiting.result()
-                raise
-            encoded_s = worker.clock() - started
-            if waiting is not None:
-                yield waiting.result()
-            waiting = uploader.submit(
-                _send, task, worker, block, body, digest.hexdigest(), encoded_s
+            runs = reader.iter_runs(
+                first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id
             )
-        if waiting is not None:
-            yield waiting.result()
-
-
-@no_collection()
-def _encode(
-    block: BlockPlan, reader: LedgerReader, encoder: BlockEncoder, digest: EntriesDigest
-) -> memoryview:
-    encoder.begin(block)
-    for batch in reader.iter_batches(
-        first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id
-    ):
-        payloads = [entry[1] for entry in batch]
-        encoder.add_many(batch[0][0], payloads)
-        digest.update_many(batch[0][0], payloads)
-    return encoder.finish()
+            try:
+                built = encode_block(block, runs, encoders[i % len(encoders)], worker.core)
+            except (TierkeeperError, OSError):
+                # The blocks before this one are whole and on their way: none of them must be taken
+                # for the one that failed.
+                for sent in sending:
+                    yield sent.result()
+                raise
+            seconds = worker.clock() - started
+            sending.append(uploader.submit(_send, task, worker, block, built, seconds))
+        for sent in sending:
+            yield sent.result()
 
 
 def _send(
     task: BlockTask,
     worker: Worker,
     block: BlockPlan,
-    body: memoryview,
-    entries_sha256: str,
+    built: BlockBody,
     encoded_s: float,
 ) -> BlockRow:
     """Send one block; its seconds are those of encoding and sending it, not of waiting its turn."""
     began = worker.clock()
-    digest = sha256(body).digest()
+    body, digest = built.body, built.sha256
     listed = _listed_before(task, block, body, digest)
     if listed is not None:
         etag = listed
@@ -97,7 +82,7 @@ def _send(
         block_length=len(body),
         sha256=digest.hex(),
         etag=etag,
-        entries_sha256=entries_sha256,
+        entries_sha256=built.entries_sha256,
         sent=listed is None,
         seconds=encoded_s + worker.clock() - began,
     )

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 import tiering_assets.resources.errors as errors
+from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
@@ -114,6 +115,7 @@ class BlockTask:
         ""  # managed-ledger name, whose budgets the task spends; empty is the cluster's alone
     )
     budget_key: str = ""  # object with the wanted budgets; empty leaves those of the settings
+    digest: DigestKind = "frames"  # of the entries, as the certificate has it that rows meet
 
     @property
     def bytes(self) -> int:
@@ -126,7 +128,7 @@ class BlockRow:
     """What one task says of one block. `error` is empty when all other fields are facts.
 
     `sha256` is of the block's bytes (empty for READ_SOURCE, which frames nothing); `entries_sha256`
-    is the running digest over (id, length, payload) of its verified entries. `sent` is False for a
+    is the task's digest of its verified entries (offload_format/digests.py). `sent` is False for a
     part that the store had already.
     """
 

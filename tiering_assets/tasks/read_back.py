@@ -6,64 +6,61 @@ READ_SOURCE sees only the bookies. The driver compares the two (look/ledger/veri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 
-from tiering_assets.offload_format.block import HEADER_BYTES
+from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
-from tiering_assets.offload_format.digests import EntriesDigest
+from tiering_assets.offload_format.digests import BlockDigest, FramesDigest, digest_of
 from tiering_assets.offload_format.layout import BlockPlan
-from tiering_assets.resources.bookkeeper.batch_body import Entry
 from tiering_assets.resources.garbage import no_collection
+from tiering_assets.resources.native.core import Core
+from tiering_assets.tasks.block_body import digest_entries
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
+from tiering_assets.tasks.ranges import read_blocks
 from tiering_assets.tasks.worker import Worker
 
 
 def read_back_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     """Read every byte of the blocks by ranged GETs and decode them."""
-    for block in task.blocks:
-        yield _read_back(task, block, worker)
+    started = worker.clock()
+    with closing(read_blocks(task, worker)) as blocks:
+        for block, whole in blocks:
+            digest, digest_of_bytes = _decoded(task, block, whole, worker.core)
+            seconds = worker.clock() - started
+            header = whole[:HEADER_BYTES].hex()
+            yield _row(
+                task, block, digest, sha256_hex=digest_of_bytes, seconds=seconds, header=header
+            )
+            started = worker.clock()
 
 
 @no_collection()
-def _read_back(task: BlockTask, block: BlockPlan, worker: Worker) -> BlockRow:
-    started = worker.clock()
-    digest = EntriesDigest()
-    bytes_digest = sha256()
+def _decoded(
+    task: BlockTask, block: BlockPlan, whole: memoryview, core: Core | None
+) -> tuple[BlockDigest, str]:
+    """Digest of the entries in a block, and SHA-256 of its bytes. Raises FormatError."""
+    digest = digest_of(task.digest, block)
+    if core is not None and isinstance(digest, FramesDigest):
+        payload_bytes = core.walk(whole, first_entry_id=block.first_entry_id, count=block.entries)
+        if payload_bytes is not None:
+            end = HEADER_BYTES + FRAME_BYTES * block.entries + payload_bytes
+            digest.update_frames(
+                whole[HEADER_BYTES:end], entries=block.entries, payload_bytes=payload_bytes
+            )
+            return digest, digest.with_padding(whole[end:]).hex()
     walker = BlockWalker(
         block_length=block.block_length,
         first_entry_id=block.first_entry_id,
         entries_expected=block.entries,
         offset=block.offset,
     )
-    header = b""
-    for chunk in _chunks(task, block, worker):
-        header += chunk[: HEADER_BYTES - len(header)]
-        bytes_digest.update(chunk)
-        for entry_id, payload in walker.feed(chunk):
-            digest.update(entry_id, payload)
+    for entry_id, payload in walker.feed(whole):
+        digest.update(entry_id, payload)
     walker.finish()
-    return _row(
-        task,
-        block,
-        digest,
-        sha256_hex=bytes_digest.hexdigest(),
-        seconds=worker.clock() - started,
-        header=header.hex(),
-    )
-
-
-def _chunks(task: BlockTask, block: BlockPlan, worker: Worker) -> Iterator[bytes]:
-    step = worker.settings.offload.read_range_bytes
-    end = block.offset + block.block_length
-    for start in range(block.offset, end, step):
-        yield worker.store.get_range(
-            task.data_key,
-            start=start,
-            length=min(step, end - start),
-            version_id=task.version_id,
-        )
+    return digest, sha256(whole).hexdigest()
 
 
 def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
@@ -73,27 +70,18 @@ def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     Entries without a digest are believed when their replicas agree.
     """
     reader = worker.reader(task)
-    read = (
-        reader.iter_agreed if task.source.is_unchecked else partial(reader.iter_batches, replica=1)
-    )
+    read = reader.iter_agreed if task.source.is_unchecked else partial(reader.iter_runs, replica=1)
     for block in task.blocks:
         started = worker.clock()
-        digest = _digest_of(block, read)
+        runs = read(first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id)
+        digest = digest_entries(block, runs, digest_of(task.digest, block), worker.core)
         yield _row(task, block, digest, seconds=worker.clock() - started)
-
-
-@no_collection()
-def _digest_of(block: BlockPlan, read: Callable[..., Iterator[list[Entry]]]) -> EntriesDigest:
-    digest = EntriesDigest()
-    for batch in read(first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id):
-        digest.update_many(batch[0][0], [entry[1] for entry in batch])
-    return digest
 
 
 def _row(
     task: BlockTask,
     block: BlockPlan,
-    digest: EntriesDigest,
+    digest: BlockDigest,
     *,
     seconds: float,
     sha256_hex: str = "",

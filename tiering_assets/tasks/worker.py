@@ -1,13 +1,13 @@
 """What one worker process owns while it runs tasks: bookie connections, a store client, buffers.
 
-Owns: buffers are bounded (two blocks) however many blocks a task has, and everything is closed when
-the process leaves the task. Plain functions: Spark only carries them (spark/runner.py).
+Owns: buffers are bounded (three blocks) however many blocks a task has, and everything is closed
+when the process leaves the task. Plain functions: Spark only carries them (spark/runner.py).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -16,12 +16,16 @@ from typing import Self
 from tiering_assets.resources.bookkeeper.pool import BookiePool
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
 from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.native.loader import core
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
+
+UPLOADS_AT_ONCE = 2
+FETCHES_AT_ONCE = 4
 
 
 class Worker:
@@ -48,6 +52,7 @@ class Worker:
         )
         self.store = store or S3ObjectStore(settings.store, meter=self.rates)
         self.clock = clock
+        self.core = core()
         self._exit = ExitStack()
         self._addresses: dict[str, tuple[str, int]] = {}
         self._pool = self._exit.enter_context(
@@ -69,7 +74,9 @@ class Worker:
         """A reader of the task's ledger. Tasks run one after the other, so they share the pool."""
         self._addresses.update(task.source.addresses)
         password = self.settings.bookies.password.encode()
-        return LedgerReader(task.source.metadata(password), self._pool, self.settings.bookies)
+        return LedgerReader(
+            task.source.metadata(password), self._pool, self.settings.bookies, core=self.core
+        )
 
     @contextmanager
     def taking_up(self, task: BlockTask) -> Iterator[None]:
@@ -82,11 +89,15 @@ class Worker:
         return read_budget(self.store, self._budget_key)
 
     def uploader(self) -> Executor:
-        """What sends one part while the next block is being encoded."""
-        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="part-upload")
+        """What sends parts while the next block is being encoded."""
+        return ThreadPoolExecutor(UPLOADS_AT_ONCE, thread_name_prefix="part-upload")
+
+    def fetcher(self) -> Executor:
+        """What reads ranges of an object while those before them are being decoded."""
+        return ThreadPoolExecutor(FETCHES_AT_ONCE, thread_name_prefix="range-fetch")
 
 
-def run_task(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
+def run_task(task: BlockTask, worker: Worker) -> Generator[BlockRow]:
     """Run one task and yield a row per block, failures included; never raises for a bad ledger.
 
     A task stops at its first failing block: what stopped it would stop the next one, too. The

@@ -28,11 +28,15 @@ class WorkerOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Software:
-    """What tasks are made of, in the driver or a worker. `packages` maps names to versions."""
+    """What tasks are made of, in the driver or a worker. `packages` maps names to versions.
+
+    `loop` says which loop over entries runs: native/loader.py.
+    """
 
     build: str
     python: str
     packages: dict[str, str]
+    loop: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from tiering_assets.look.ledger.eligibility import owner_of
 from tiering_assets.look.ledger.object_class import read_unless_archived
 from tiering_assets.look.ledger.verification import certificate_differences, rows_by_part
 from tiering_assets.offload_format.decoder import BlockRange, Index, block_lengths, decode_index
+from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.offload_format.keys import (
     check_format_version,
     data_key,
@@ -51,6 +52,11 @@ class ObjectSight:
     @property
     def blocks(self) -> list[BlockRange]:
         return [] if self.decoded is None else block_lengths(self.decoded)
+
+    @property
+    def block_digest(self) -> DigestKind:
+        """How the certificate digests entries; without one there is nothing to meet."""
+        return "frames" if self.certificate is None else self.certificate.record.block_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +159,7 @@ def check_object(stack: Stack, key: str) -> ObjectCheck:
             data_key=sight.data_key,
             version_id=sight.data.version_id,
             blocks=plans,
+            digest=sight.block_digest,
         )[TaskKind.READ_BACK]
         findings += block_findings(found)
         rows = rows_by_part(found)

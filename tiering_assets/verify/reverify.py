@@ -23,6 +23,7 @@ from tiering_assets.look.ledger.verification import (
     rows_by_part,
 )
 from tiering_assets.offload_format.decoder import decode_index
+from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX, BlockPlan
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.records import keys
@@ -166,6 +167,7 @@ def read_back(
     data_key: str,
     version_id: str | None,
     blocks: Sequence[BlockPlan],
+    digest: DigestKind = "frames",
     with_source: bool = False,
 ) -> dict[TaskKind, list[BlockRow]]:
     """Rows of every block, failures included: one task a block, so one bad block hides no other."""
@@ -178,6 +180,7 @@ def read_back(
         version_id=version_id,
         topic=topic,
         budget_key=stack.budget_key,
+        digest=digest,
     )
     tasks = split_task(whole, bytes_max=1)
     if with_source:
@@ -236,6 +239,7 @@ def _reverify(stack: Stack, ledger_id: int, *, source: bool) -> Reverified:
             data_key=record.data.key,
             version_id=data.version_id,
             blocks=blocks,
+            digest=record.block_digest,
             with_source=bookies is not None,
         )
     stored_rows = rows_by_part(rows[TaskKind.READ_BACK])

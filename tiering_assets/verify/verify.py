@@ -307,6 +307,7 @@ def _certify(
         else None,
         writer=stack.writer,
         previous=item.attempt.sha256,
+        block_digest="frames",
     )
     if signer is not None:
         signed = Signature(**signer.sign(encode_record(certificate)))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.sim_judge import judge
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.unchecked import unchecked
 from tiering_assets.batch import pipeline
@@ -11,12 +12,17 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy import offload
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.reasons import Reason
+from tiering_assets.ground.stack import _preparing
 from tiering_assets.look.brakes.pauses import pause
 from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.resume import find_certified, list_failures, read_failure
+from tiering_assets.quality.expectations_run import prepare_aside
 from tiering_assets.records import keys
 from tiering_assets.resources.errors import IntegrityError, ObjectStoreError, PrerequisiteError
+from tiering_assets.resources.settings import Settings
+from tiering_assets.spark.runner import SparkRunner
+from tiering_assets.tasks.runner import LocalRunner
 
 
 @pytest.fixture
@@ -42,6 +48,45 @@ def certify_another(scene, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "find_resumable", lambda *_: None)
         return scene.certify().certificate
+
+
+# ----- the judge
+
+
+def test_the_judge_gets_ready_while_ledgers_are_copied(scene):
+    """Importing the library takes seconds, in which a process that has sent tasks only waits."""
+    steps: list[object] = []
+
+    def judged(facts):
+        steps.append(("judged", len(facts)))
+        return judge(facts)
+
+    stack = replace(
+        scene.process(),
+        prepare_judge=lambda: steps.append(("ready", attempts(scene))),
+        judge=judged,
+    )
+    [outcome] = offload_batch(stack, [0], publish=False)
+    assert outcome.state == "verified"
+    assert steps == [("ready", []), ("judged", 1)]
+
+
+def test_the_judge_does_not_get_ready_where_nothing_is_copied(scene):
+    scene.certify()
+    asked = []
+    [outcome] = offload_batch(
+        replace(scene.process(), prepare_judge=lambda: asked.append("ready")), [0], publish=False
+    )
+    assert outcome.state == "verified"
+    assert asked == []
+
+
+def test_only_a_process_that_leaves_the_work_to_others_gets_its_judge_ready_meanwhile():
+    settings = Settings()
+    for runner in (None, LocalRunner(settings)):
+        assert _preparing(runner) is not prepare_aside
+        assert _preparing(runner)() is None
+    assert _preparing(SparkRunner.__new__(SparkRunner)) is prepare_aside
 
 
 # ----- copies that wait
@@ -227,7 +272,7 @@ def test_what_is_not_copied_starts_no_workers(scene):
 def test_what_is_not_copied_gets_nothing_ready(scene):
     """A run that finds nothing to do pays for no JVM, and for no expectation library."""
     scene.publish()
-    stack = replace(scene.process(), prepare_suites=pytest.fail)
+    stack = replace(scene.process(), prepare_judge=pytest.fail)
     stack.runner.begin = pytest.fail
     [outcome] = offload_batch(stack, [0])
     assert outcome.noop
@@ -235,7 +280,7 @@ def test_what_is_not_copied_gets_nothing_ready(scene):
 
 def test_what_is_to_be_copied_gets_all_ready_before_the_runner_is_waited_for(scene):
     did = []
-    stack = replace(scene.process(), prepare_suites=lambda: did.append("suites"))
+    stack = replace(scene.process(), prepare_judge=lambda: did.append("suites"))
     stack.runner.begin = lambda: did.append("begin")
     stack.runner.start = lambda: did.append("start")
     offload_batch(stack, [0])

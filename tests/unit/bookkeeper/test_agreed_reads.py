@@ -34,8 +34,8 @@ def dummy(cluster, write_quorum=3):
 def read_agreed(reader, first=0, last=ENTRIES - 1):
     return [
         (entry_id, bytes(view), length)
-        for batch in reader.iter_agreed(first_entry_id=first, last_entry_id=last)
-        for entry_id, view, length in batch
+        for run in reader.iter_agreed(first_entry_id=first, last_entry_id=last)
+        for entry_id, view, length in run.entries()
     ]
 
 

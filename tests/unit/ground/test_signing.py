@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tiering_assets.ground.signing import has_public_keys, load_public_keys, load_signer
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import Hold
-from tiering_assets.release.reread import reread_wanted
+from tiering_assets.release.voucher import reread_possible
 from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import Settings
 
@@ -40,9 +40,9 @@ def settings(**sign):
 def test_without_keys_nothing_is_signed_and_every_release_reads_again():
     assert load_signer(settings()) is None
     assert not load_public_keys(settings())
-    assert reread_wanted(settings())
+    assert reread_possible(settings())
     off = replace(settings(), release=replace(settings().release, reread_without_key=False))
-    assert not reread_wanted(off)
+    assert not reread_possible(off)
 
 
 def test_a_signature_by_the_private_key_counts_by_the_public_one(files):
@@ -58,7 +58,7 @@ def test_a_signature_by_the_private_key_counts_by_the_public_one(files):
     assert signer is not None
     both = settings(public_key_files=f" {files['public']} , {files['public']},")
     assert has_public_keys(both)
-    assert not reread_wanted(both)
+    assert not reread_possible(both)
     assert load_public_keys(both).problem({**body, "signature": signer.sign(body)}) is None
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.resources.object_store.meter import MeteredBody
+from tiering_assets.resources.object_store.meter import SlicedBody
 
 
 class Allowance:
@@ -35,7 +35,7 @@ class Allowance:
 )
 def test_every_byte_comes_once_and_only_after_it_was_allowed(content, steps, sizes):
     allowance = Allowance(*steps)
-    body = MeteredBody(content, allowance)
+    body = SlicedBody(content, allowance)
     assert len(body) == len(content)
     read = b""
     for n in range(1000):
@@ -50,7 +50,7 @@ def test_every_byte_comes_once_and_only_after_it_was_allowed(content, steps, siz
 
 def test_a_new_try_asks_for_all_of_it_again():
     allowance = Allowance(4)
-    body = MeteredBody(bytearray(b"0123456789"), allowance)
+    body = SlicedBody(bytearray(b"0123456789"), allowance)
     assert bytes(body.read(3)) == b"012"
     assert body.seek(0) == 0
     assert b"".join(iter(lambda: bytes(body.read(3)), b"")) == b"0123456789"
@@ -60,4 +60,4 @@ def test_a_new_try_asks_for_all_of_it_again():
 @pytest.mark.parametrize(("offset", "whence"), [(1, 0), (0, 1), (0, io.SEEK_END)])
 def test_no_other_place_can_be_sought(offset, whence):
     with pytest.raises(ValueError, match="seeks to its start"):
-        MeteredBody(b"abc", Allowance(1)).seek(offset, whence)
+        SlicedBody(b"abc", Allowance(1)).seek(offset, whence)

@@ -13,10 +13,12 @@ from tests.support.golden_objects import golden_ledger, golden_ledgers
 from tests.support.index_damage import DAMAGES
 from tests.support.index_facts import golden_index_facts
 from tiering_assets.offload_format.decoder import decode_index
+from tiering_assets.quality import expectations_run
 from tiering_assets.quality.checks import CHECKS, CHECKS_BY_NAME, suite_digest
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.findings import FailedCheck
 from tiering_assets.quality.suites import validate_indexes
+from tiering_assets.resources.errors import PrerequisiteError
 
 BASE = golden_index_facts(golden_ledger("multi-block", 20))
 
@@ -175,3 +177,30 @@ def test_a_program_without_a_file_can_judge_too():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stdout) == (0, "[2] None\n"), done.stderr
+
+
+def test_a_library_that_is_prepared_aside_is_there_when_it_is_needed():
+    code = (
+        "import sys\n"
+        "from tiering_assets.quality.expectations_run import prepare_aside, run_suite\n"
+        "thread = prepare_aside()\n"
+        "print('great_expectations.validator.validator' in sys.modules)\n"  # it did not wait
+        "thread.join()\n"
+        "print('great_expectations.validator.validator' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\nTrue\n", "")
+
+
+def test_a_library_that_cannot_be_prepared_is_an_error_of_who_judges(monkeypatch, capsys):
+    def broken():
+        raise PrerequisiteError("it cannot be imported")
+
+    monkeypatch.setattr(expectations_run, "_batch_definition", broken)
+    monkeypatch.setattr(expectations_run, "_KEPT", {})
+    expectations_run.prepare_aside().join()
+    assert capsys.readouterr().err == ""
+    with pytest.raises(PrerequisiteError, match="cannot be imported"):
+        validate_indexes([BASE])

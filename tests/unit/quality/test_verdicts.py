@@ -37,6 +37,7 @@ def run(monkeypatch):
     def run(*results):
         batch = SimpleNamespace(validate=lambda *_args, **_how: SimpleNamespace(results=results))
         definition = SimpleNamespace(get_batch=lambda **_how: batch)
+        monkeypatch.setattr(expectations_run, "_kept", lambda *_args: None)  # no first look
         monkeypatch.setattr(expectations_run, "_build", lambda suite: suite)
         monkeypatch.setattr(expectations_run, "_batch_definition", lambda: definition)
         return run_suite(SUITE, pd.DataFrame())

@@ -94,6 +94,7 @@ EXAMPLES: tuple[models.Record, ...] = (
         seconds=1.25,
         writer=WRITER,
         previous="1" * 64,
+        block_digest="frames",
     ),
     models.Quarantine(
         ledger_id=42,

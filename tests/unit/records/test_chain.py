@@ -23,6 +23,7 @@ FACTS = LedgerFacts(
 )
 OBJECT = ObjectFacts(key="k", size=1, etag="e", sha256="s")
 CERTIFICATE = Certificate(
+    block_digest="frames",
     ledger=FACTS,
     uid=UID,
     ml_name="t/n/persistent/x",

@@ -59,6 +59,33 @@ def test_what_is_written_today_still_has_every_field_of_this_version(record):
     assert known_then(encode_record(record), was) == was
 
 
+def test_a_certificate_of_version_1_is_read_and_written_as_it_was():
+    body = stored.decode_record((FIXTURES / "certificate-1.json").read_bytes(), key=KEY)
+    older = decode_record(Certificate, body, key=KEY)
+    assert isinstance(CERTIFICATE, Certificate)
+    assert older == dataclasses.replace(CERTIFICATE, block_digest="entries")
+    again = encode_record(older)
+    assert again["schema"] == "tierkeeper/certificate/1"
+    assert "block_digest" not in again
+    assert known_then(again, body) == body
+
+
+@pytest.mark.parametrize("version", ["0", "3", "1/", "entries"])
+def test_a_certificate_of_any_other_version_is_refused(version):
+    body = {**encode_record(CERTIFICATE), "schema": f"tierkeeper/certificate/{version}"}
+    with pytest.raises(FormatError, match=f"certificate/{version}', expected"):
+        decode_record(Certificate, body, key=KEY)
+
+
+def test_what_version_1_could_not_say_is_not_read_in_it():
+    body = {**encode_record(CERTIFICATE), "schema": "tierkeeper/certificate/1"}
+    assert decode_record(Certificate, body, key=KEY).block_digest == "entries"
+    with pytest.raises(FormatError, match="block_digest"):
+        decode_record(
+            Certificate, {**body, "schema": Certificate.kind, "block_digest": "x"}, key=KEY
+        )
+
+
 def known_then(now, then):
     """What is written now, without the fields that were added since, at any depth."""
     if isinstance(then, dict) and isinstance(now, dict):

@@ -33,7 +33,7 @@ def test_the_check_exits_with_zero_when_current(capsys):
 @pytest.mark.parametrize("record", EXAMPLES, ids=lambda r: r.kind)
 def test_a_schema_names_its_kind_and_all_fields_of_the_fixture(record):
     schema = json.loads(schema_text(type(record)))
-    written = json.loads((FIXTURES / file_name(type(record))).read_text())
+    written = json.loads((FIXTURES / file_name(record.kind)).read_text())
     assert schema["properties"]["schema"] == {"const": record.kind}
     assert set(written) <= set(schema["properties"])
     assert set(schema["required"]) <= set(written)
@@ -47,10 +47,10 @@ def sections():
 
 @pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.kind)
 def test_the_page_explains_every_field_of_every_kind(kind):
-    schema = json.loads((SCHEMAS / file_name(kind)).read_text())
+    schema = json.loads((SCHEMAS / file_name(kind.kind)).read_text())
     explained = set(re.findall(r"^\| `(\w+)` \|", sections()[kind.kind], flags=re.MULTILINE))
     assert explained == set(schema["properties"]) - {"schema", "writer", "previous", "digest"}
-    assert f"schemas/{file_name(kind)}" in sections()[kind.kind]
+    assert f"schemas/{file_name(kind.kind)}" in sections()[kind.kind]
 
 
 def test_the_page_explains_every_shared_part():

@@ -132,7 +132,6 @@ def test_one_is_looked_at_however_slow_the_rest_is(scene, stack, work, monkeypat
 def unread(monkeypatch):
     """Nobody reads every byte again: the looks alone are tried here."""
     monkeypatch.setattr(release, "reread_before_release", lambda *_: Reread())
-    monkeypatch.setattr(release, "reread_wanted", lambda _settings: False)
 
 
 def disturbances(scene):

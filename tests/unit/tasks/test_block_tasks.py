@@ -69,11 +69,12 @@ def copied(objects, ledger, run):
 
 
 def digest_of(ledger, block):
-    """The digest over (id int64, length int32, payload) that both readings must agree on."""
-    summed = hashlib.sha256()
+    """The digest over header and frames that both readings must agree on."""
+    head = struct.pack(">Iqqq100x", 0xFBDBABCB, 128, block.block_length, block.first_entry_id)
+    summed = hashlib.sha256(head)
     for entry_id in range(block.first_entry_id, block.last_entry_id + 1):
         payload = ledger.payloads[entry_id]
-        summed.update(struct.pack(">qi", entry_id, len(payload)) + payload)
+        summed.update(struct.pack(">iq", len(payload), entry_id) + payload)
     return summed.hexdigest()
 
 

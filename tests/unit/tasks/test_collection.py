@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.made_ledger import MadeLedger, MadeWorker
-from tiering_assets.resources.errors import BookieNotAuthorizedError
+from tiering_assets.offload_format.decoder import BlockWalker
+from tiering_assets.resources.errors import BookieNotAuthorizedError, FormatError
 from tiering_assets.resources.spark_master import MIB, memory_overhead_mib
+from tiering_assets.tasks import read_back
 from tiering_assets.tasks.descriptors import TaskKind
 from tiering_assets.tasks.worker import run_task
 
@@ -24,12 +26,12 @@ LEDGER = MadeLedger(entries=3000, size=1000, block_bytes=MIB)
 
 
 class Watched(MadeWorker):
-    """Notes whether the collector is on whenever the loop asks for more."""
+    """Notes whether the collector is on whenever the loop asks for more, or begins to decode."""
 
     def __init__(self, *, fail=False):
         super().__init__(LEDGER)
         self.seen: list[bool] = []
-        give, range_of = self.bookie.receive_batch, self.objects.get_range
+        give = self.bookie.receive_batch
 
         def receive_batch(request):
             self.seen.append(gc.isenabled())
@@ -37,20 +39,23 @@ class Watched(MadeWorker):
                 raise BookieNotAuthorizedError("wrong password")
             return give(request)
 
-        def get_range(*args, **named):
-            self.seen.append(gc.isenabled())
-            if fail:
-                raise OSError("no answer")
-            return range_of(*args, **named)
+        class Walker(BlockWalker):
+            def feed(walker, chunk):  # noqa: N805 - self is the worker
+                self.seen.append(gc.isenabled())
+                if fail:
+                    raise FormatError("no such block")
+                return super().feed(chunk)
 
         self.bookie.receive_batch = receive_batch  # type: ignore[method-assign]
-        self.objects.get_range = get_range  # type: ignore[method-assign]
+        self.core = None
+        self.walker = Walker
 
 
 @pytest.mark.parametrize("kind", TaskKind)
-def test_the_collector_is_off_in_a_block_and_on_between_blocks(kind):
+def test_the_collector_is_off_in_a_block_and_on_between_blocks(kind, monkeypatch):
     assert gc.isenabled()
     with Watched() as worker:
+        monkeypatch.setattr(read_back, "BlockWalker", worker.walker)
         for row in run_task(LEDGER.task(kind), worker):
             assert not row.error
             assert gc.isenabled()
@@ -59,8 +64,9 @@ def test_the_collector_is_off_in_a_block_and_on_between_blocks(kind):
 
 
 @pytest.mark.parametrize("kind", TaskKind)
-def test_a_block_that_fails_leaves_the_collector_on(kind):
+def test_a_block_that_fails_leaves_the_collector_on(kind, monkeypatch):
     with Watched(fail=True) as worker:
+        monkeypatch.setattr(read_back, "BlockWalker", worker.walker)
         rows = list(run_task(LEDGER.task(kind), worker))
     assert rows[-1].error
     assert worker.seen

@@ -96,10 +96,10 @@ def _release(
     from tiering_assets.batch.newest_releases import newest_releases
     from tiering_assets.batch.release_batch import ReleaseResults
     from tiering_assets.batch.release_plan import execute_plan, planned_outcomes
-    from tiering_assets.release.reread import reread_wanted
+    from tiering_assets.release.voucher import reread_possible
 
     dry_run = config.dry_run or cluster.deleted_bookie_ledgers not in context.selected_asset_keys
-    tasks = not dry_run and reread_wanted(tiering_stack.load())
+    tasks = not dry_run and reread_possible(tiering_stack.load())
     with (
         tiering_stack.connect(context, cluster, with_tasks=tasks) as stack,
         observed_backlog(context, cluster, stack) as backlog,

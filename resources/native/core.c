@@ -1,0 +1,207 @@
+/* The loop over entries: digest check, framing and decoding of whole batches, without an object each.
+ *
+ * Four functions. Each takes bytes as they came and says "plainly good" or where it stopped being so; what
+ * is wrong, and whether it is, the Python reference says (bookkeeper/batch_body.py, offload_format/). Nothing
+ * here allocates, keeps state between calls, or reads or writes outside the ranges that it is given.
+ *
+ * Layouts: BookKeeper DigestManager (stored entry: 32 header bytes, CRC32C, payload; a batch prefixes each by
+ * its int32 length), PIP-17 (block: 128 header bytes, frames of int32 length, int64 id, payload; padding).
+ * All integers are big-endian. Little-endian machines with an instruction for CRC32C only.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <nmmintrin.h>
+static inline uint32_t crc8(uint32_t crc, uint64_t word) { return (uint32_t)_mm_crc32_u64(crc, word); }
+static inline uint32_t crc1(uint32_t crc, uint8_t byte) { return _mm_crc32_u8(crc, byte); }
+static int has_instruction(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_2);
+}
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
+static inline uint32_t crc8(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }
+static inline uint32_t crc1(uint32_t crc, uint8_t byte) { return __crc32cb(crc, byte); }
+static int has_instruction(void) { return (getauxval(AT_HWCAP) & (1 << 7)) != 0; } /* HWCAP_CRC32 */
+#else
+#error "no instruction for CRC32C is known here"
+#endif
+
+#define EXPORT __attribute__((visibility("default")))
+#define ABI 1
+
+enum {
+    LENGTH_BYTES = 4,
+    ENTRY_HEADER = 32,
+    STORED_HEADER = ENTRY_HEADER + 4, /* and its CRC32C */
+    FRAME_HEADER = 12,
+    BLOCK_HEADER = 128,
+    SHORT_LANE = 256, /* bytes of each of three streams that are digested at once */
+    LONG_LANE = 4096,
+};
+
+static uint32_t short_ahead[4][256], long_ahead[4][256]; /* a digest after so many zero bytes */
+
+static inline uint32_t get32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return __builtin_bswap32(v);
+}
+
+static inline int64_t get64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return (int64_t)__builtin_bswap64(v);
+}
+
+static inline void put32(uint8_t *p, uint32_t v) {
+    v = __builtin_bswap32(v);
+    memcpy(p, &v, 4);
+}
+
+static inline void put64(uint8_t *p, uint64_t v) {
+    v = __builtin_bswap64(v);
+    memcpy(p, &v, 8);
+}
+
+static inline uint64_t word_at(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+
+static inline uint32_t ahead(uint32_t table[4][256], uint32_t crc) {
+    return table[0][crc & 255] ^ table[1][(crc >> 8) & 255] ^ table[2][(crc >> 16) & 255] ^ table[3][crc >> 24];
+}
+
+/* The digest is linear, so that of each single bit after `bytes` zero bytes gives all the others. */
+static void fill_ahead(uint32_t table[4][256], int bytes) {
+    for (int bit = 0; bit < 32; bit++) {
+        uint32_t crc = (uint32_t)1 << bit;
+        for (int i = 0; i < bytes; i += 8) crc = crc8(crc, 0);
+        for (int value = 0; value < 256; value++)
+            if (value >> (bit % 8) & 1) table[bit / 8][value] ^= crc;
+    }
+}
+
+/* Three streams of `lane` bytes side by side: the instruction takes one word a cycle, its result three. */
+static inline uint32_t three_lanes(uint32_t crc, const uint8_t *p, int lane, uint32_t table[4][256]) {
+    uint32_t second = 0, third = 0;
+    for (int i = 0; i < lane; i += 8) {
+        crc = crc8(crc, word_at(p + i));
+        second = crc8(second, word_at(p + lane + i));
+        third = crc8(third, word_at(p + 2 * lane + i));
+    }
+    return ahead(table, ahead(table, crc) ^ second) ^ third;
+}
+
+static uint32_t add_bytes(uint32_t crc, const uint8_t *p, int64_t n) {
+    for (; n >= 3 * LONG_LANE; n -= 3 * LONG_LANE, p += 3 * LONG_LANE) crc = three_lanes(crc, p, LONG_LANE, long_ahead);
+    for (; n >= 3 * SHORT_LANE; n -= 3 * SHORT_LANE, p += 3 * SHORT_LANE)
+        crc = three_lanes(crc, p, SHORT_LANE, short_ahead);
+    for (; n >= 8; n -= 8, p += 8) crc = crc8(crc, word_at(p));
+    for (; n > 0; n--, p++) crc = crc1(crc, *p);
+    return crc;
+}
+
+/* Once, before anything else. The version of these functions, or 0 where this machine cannot run them. */
+EXPORT int32_t core_begin(void) {
+    if (!has_instruction()) return 0;
+    memset(short_ahead, 0, sizeof short_ahead);
+    memset(long_ahead, 0, sizeof long_ahead);
+    fill_ahead(short_ahead, SHORT_LANE);
+    fill_ahead(long_ahead, LONG_LANE);
+    return ABI;
+}
+
+EXPORT uint32_t core_crc32c(const uint8_t *data, int64_t size, uint32_t before) {
+    return ~add_bytes(~before, data, size);
+}
+
+/* How many whole records there are, `most` at most, and where the last ends. -1 unless all of it is records. */
+EXPORT int64_t core_find(const uint8_t *records, int64_t size, int64_t most, int64_t *end) {
+    int64_t at = 0, count = 0;
+    while (count < most && size - at >= LENGTH_BYTES) {
+        int32_t length = (int32_t)get32(records + at);
+        if (length < 0 || length > size - at - LENGTH_BYTES) return -1;
+        at += LENGTH_BYTES + length;
+        count++;
+    }
+    if (count == 0 || (count < most && at != size)) return -1;
+    *end = at;
+    return count;
+}
+
+/* How many of the first `count` records are good, one after the other, as entries `first` and on of the ledger.
+ * facts: end of the last good record, payload bytes of all. */
+EXPORT int64_t core_verify(const uint8_t *records, int64_t size, int64_t count, int64_t ledger, int64_t first,
+                           int64_t facts[2]) {
+    int64_t at = 0, good = 0, payload_bytes = 0;
+    for (; good < count && size - at >= LENGTH_BYTES; good++) {
+        int32_t length = (int32_t)get32(records + at);
+        if (length < STORED_HEADER || length > size - at - LENGTH_BYTES) break;
+        const uint8_t *stored = records + at + LENGTH_BYTES;
+        if (get64(stored) != ledger || get64(stored + 8) != first + good) break;
+        int64_t payload = length - STORED_HEADER;
+        uint32_t crc = add_bytes(add_bytes(~(uint32_t)0, stored, ENTRY_HEADER), stored + STORED_HEADER, payload);
+        if (~crc != get32(stored + ENTRY_HEADER)) break;
+        payload_bytes += payload;
+        at += LENGTH_BYTES + length;
+    }
+    facts[0] = at;
+    facts[1] = payload_bytes;
+    return good;
+}
+
+/* Write `count` records as frames of entries `first` and on. Each payload is digested where it was written, against
+ * the digest that was stored with it. Bytes written; -1 when that differs, or it does not fit or is not there. */
+EXPORT int64_t core_frame(const uint8_t *records, int64_t size, int64_t count, int64_t first, uint8_t *out,
+                          int64_t room) {
+    int64_t at = 0, to = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (size - at < LENGTH_BYTES) return -1;
+        int32_t length = (int32_t)get32(records + at);
+        if (length < STORED_HEADER || length > size - at - LENGTH_BYTES) return -1;
+        const uint8_t *stored = records + at + LENGTH_BYTES;
+        int64_t payload = length - STORED_HEADER;
+        if (payload > room - to - FRAME_HEADER) return -1;
+        uint8_t *frame = out + to;
+        put32(frame, (uint32_t)payload);
+        put64(frame + 4, (uint64_t)(first + i));
+        memcpy(frame + FRAME_HEADER, stored + STORED_HEADER, (size_t)payload);
+        uint32_t crc = add_bytes(add_bytes(~(uint32_t)0, stored, ENTRY_HEADER), frame + FRAME_HEADER, payload);
+        if (~crc != get32(stored + ENTRY_HEADER)) return -1;
+        at += LENGTH_BYTES + length;
+        to += FRAME_HEADER + payload;
+    }
+    return to;
+}
+
+/* Payload bytes of a whole block: its header, `count` frames of entries `first` and on, padding to its end.
+ * -1 unless each byte is as it must be. */
+EXPORT int64_t core_walk(const uint8_t *block, int64_t size, int64_t first, int64_t count) {
+    if (size < BLOCK_HEADER || count < 1) return -1;
+    if (get32(block) != 0xFBDBABCB || get64(block + 4) != BLOCK_HEADER || get64(block + 12) != size ||
+        get64(block + 20) != first)
+        return -1;
+    for (int i = 28; i < BLOCK_HEADER; i++)
+        if (block[i]) return -1;
+    int64_t at = BLOCK_HEADER;
+    for (int64_t i = 0; i < count; i++) {
+        if (size - at < FRAME_HEADER) return -1;
+        int32_t length = (int32_t)get32(block + at);
+        if (length < 0 || length > size - at - FRAME_HEADER || get64(block + at + 4) != first + i) return -1;
+        at += FRAME_HEADER + length;
+    }
+    int64_t payload_bytes = at - BLOCK_HEADER - FRAME_HEADER * count;
+    const uint8_t pattern[8] = {0xFE, 0xDC, 0xDE, 0xAD, 0xFE, 0xDC, 0xDE, 0xAD};
+    const uint64_t whole = word_at(pattern);
+    for (; size - at >= 8; at += 8)
+        if (word_at(block + at) != whole) return -1;
+    for (int i = 0; at < size; at++, i++)
+        if (block[at] != pattern[i]) return -1;
+    return payload_bytes;
+}
