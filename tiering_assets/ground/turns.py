@@ -1,5 +1,4 @@
-"""What is done by one thread at a time, by name: others wait for their turn; and what is done every
-so often beside other work.
+"""What is done by one thread at a time, by name, and what is done every so often beside it.
 
 Owns: who waits sleeps by the stack's own sleep, so that a simulated schedule decides who is next,
 and a run that is asked to end is not stuck in a lock.
