@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -40,6 +40,8 @@ _EXECUTOR_POLL_S = 0.2
 _LOOPBACK = "127.0.0.1"
 # The same for every host and user, so that one run can interrupt what a dead one left behind.
 _CONNECT_USER = "tierkeeper"
+# The JVM carries small rows for a minute or so, and spends half of its CPU on compiling for more.
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @contextmanager
@@ -48,6 +50,7 @@ def spark_session(
     *,
     worker_environment: Mapping[str, str] | None = None,
     run_id: str = "",
+    given_up: Callable[[], bool] = lambda: False,
 ) -> Iterator[SparkSession]:
     """Yield a session; a classic one is started now if this process has none (about 10 s).
 
@@ -61,6 +64,7 @@ def spark_session(
         worker_environment: variables that local workers find in their environment, credentials
             among them. They are in this process's environment only while the JVM starts.
         run_id: names the session at a Connect server, see `interrupt_run`; empty is a fresh one.
+        given_up: whether nobody wants the session any more; then no executor is waited for.
 
     Raises:
         SettingsError: a master that is refused.
@@ -87,7 +91,7 @@ def spark_session(
     session = _start(settings, master, worker_environment or {})
     try:
         if master.way is Way.STANDALONE:
-            _wait_for_executor(session, settings)
+            _wait_for_executor(session, settings, given_up)
         yield session
     finally:
         _stop(session)
@@ -104,6 +108,18 @@ def interrupt_run(settings: SparkSettings, run_id: str, tags: Sequence[str]) -> 
         return 0
     with _connected(master, run_id) as session:
         return sum(len(session.interruptTag(tag)) for tag in tags)
+
+
+def load_pyspark(settings: SparkSettings) -> None:
+    """Import all of PySpark that sessions and tasks use, so that no other thread imports it, too.
+
+    Its modules import each other in circles: two threads at once may meet half of one.
+    """
+    import pyspark.sql.classic.dataframe
+    import pyspark.sql.pandas.map_ops
+
+    if parse_master(settings).way is Way.CONNECT:
+        import pyspark.sql.connect.session  # noqa: F401
 
 
 @contextmanager
@@ -174,11 +190,15 @@ def _start(
             ) from error
 
 
-def _wait_for_executor(session: SparkSession, settings: SparkSettings) -> None:
+def _wait_for_executor(
+    session: SparkSession, settings: SparkSettings, given_up: Callable[[], bool]
+) -> None:
     """Spark would wait for ever for workers that are not there, or have too little to give."""
     context: Any = session.sparkContext._jsc.sc()
     deadline = time.monotonic() + settings.start_timeout_s
     while context.getExecutorMemoryStatus().size() < 2:  # the driver itself is one
+        if given_up():
+            raise PrerequisiteError(f"spark.master is {settings.master}: not waited for any more")
         if time.monotonic() > deadline:
             raise PrerequisiteError(
                 f"spark.master is {settings.master}: it gave us no executor within "
@@ -205,7 +225,9 @@ def _configuration(settings: SparkSettings, master: Master) -> dict[str, str]:
         where["spark.executor.memory"] = settings.executor_memory
     return where | {
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} {_SHORT_LIVED}"
+        ),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # The rows are few and small; two hundred partitions would be two hundred empty tasks.

@@ -147,7 +147,7 @@ class BrokerAdmin(Protocol):
 
 
 class HttpBrokerAdmin:
-    """BrokerAdmin by HTTP. Not shared between threads, as its session is not."""
+    """BrokerAdmin by HTTP. Threads may share it."""
 
     def __init__(
         self, settings: BrokerSettings, *, monotonic: Callable[[], float] = time.monotonic

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from tiering_assets.resources.errors import BrokerError, FormatError
@@ -34,6 +35,7 @@ class BrokerStats:
         self._monotonic = monotonic
         self._kept: dict[str, _Stats] = {}
         self._silent: set[str] = set()
+        self._lock = Lock()
 
     def lists(self, broker: str, topic: str, *, age_max_s: float = 0.0) -> bool:
         """Whether the broker has the topic; a "no" may have been given so long ago.
@@ -41,13 +43,14 @@ class BrokerStats:
         Raises:
             BrokerError: it does not answer, or with something else than stats.
         """
-        kept = self._kept.get(broker)
-        if kept is not None:
-            listed, age_s = topic in kept.topics, self._monotonic() - kept.asked_at
-            if age_s < (YES_KEPT_S if listed else age_max_s):
-                return listed
-        found = self._kept[broker] = _Stats(self._monotonic(), self._topics_of(broker))
-        return topic in found.topics
+        with self._lock:  # threads that want the same answer wait for one
+            kept = self._kept.get(broker)
+            if kept is not None:
+                listed, age_s = topic in kept.topics, self._monotonic() - kept.asked_at
+                if age_s < (YES_KEPT_S if listed else age_max_s):
+                    return listed
+            found = self._kept[broker] = _Stats(self._monotonic(), self._topics_of(broker))
+            return topic in found.topics
 
     def of_one_away(self, broker: str, topic: str, *, age_max_s: float) -> bool | None:
         """The same of a broker that is not registered; None when it does not answer.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from threading import local
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -37,13 +38,21 @@ class _Bearer(AuthBase):
 
 
 class AdminHttp:
-    """Requests below `/admin/v2`. Paths are given encoded."""
+    """Requests below `/admin/v2`. Paths are given encoded. Each thread has a session of its own."""
 
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._base = settings.admin_url.rstrip("/")
         self._trusted = {urlsplit(self._base).netloc}
-        self._session = requests.Session()
+        self._own = local()
+        self._sessions: list[requests.Session] = []
+
+    def _session(self) -> requests.Session:
+        if not hasattr(self._own, "session"):
+            self._own.session = requests.Session()
+            self._sessions.append(self._own.session)
+        found: requests.Session = self._own.session
+        return found
 
     def trust(self, broker: str) -> None:
         """Let the token go to `host:port`, which the configured broker named as one of its own."""
@@ -53,7 +62,8 @@ class AdminHttp:
         return f"{urlsplit(self._base).scheme}://{broker}"
 
     def close(self) -> None:
-        self._session.close()
+        for session in self._sessions:
+            session.close()
 
     def json(
         self,
@@ -104,7 +114,7 @@ class AdminHttp:
         token = self._settings.token if self._may_know(url) else ""
         timeout = (min(5.0, self._settings.timeout_s), self._settings.timeout_s)
         try:
-            return self._session.request(
+            return self._session().request(
                 method,
                 url,
                 params=params,

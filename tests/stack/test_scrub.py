@@ -455,6 +455,9 @@ class Noted:
         self._runner, self._differ = runner, differ
         self.blocks = dict.fromkeys(TaskKind, 0)
 
+    def begin(self):
+        self._runner.begin()
+
     def start(self):
         self._runner.start()
 

@@ -19,6 +19,7 @@ from tiering_assets.resources.errors import PrerequisiteError
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.resources.spark_session import spark_session
+from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 from tiering_assets.tasks.runner import LocalRunner, split_task
 
@@ -108,6 +109,37 @@ def test_each_task_runs_once(spark_runner, bookies, objects):
     assert sorted(row.part_number for row in rows) == [block.part_number for block in ledger.blocks]
     assert [batches_from(bookies, block) for block in ledger.blocks] == [1] * len(ledger.blocks)
     assert completed(objects, tasks, rows) == ledger.object_bytes()
+
+
+def test_a_long_run_tells_how_far_it_is_before_its_end(spark_runner, settings, bookies, objects):
+    """A job hands rows over at its end, so a run of more than the cores do at once is several."""
+    ledger = ledger_of(bookies, 27, megabytes=30)
+    tasks = copy_tasks(objects, ledger)
+    assert len(tasks) > 4
+    blockwise = replace(settings, offload=replace(settings.offload, task_bytes=BLOCK))
+    seen: list[set[int]] = []
+
+    def told(_row: BlockRow) -> None:
+        asked = {r.entry_id for r in bookies.reads() if r.opcode == READ_BATCH_OPCODE}
+        seen.append({b.part_number for b in ledger.blocks if b.first_entry_id in asked})
+
+    spark_runner.start()  # the process has one session, whoever asks
+    with open_spark_runner(blockwise) as runner:
+        rows = runner.run(tasks, progress=told)
+    parts = {block.part_number for block in ledger.blocks}
+    assert {row.part_number for row in rows} == parts
+    assert len(seen) == len(parts)
+    assert seen[0] < seen[-1] == parts
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
+
+
+def test_a_session_begins_beside_other_work_and_its_failure_is_told_by_start(settings):
+    broken = replace(settings, spark=SparkSettings(master="spark://127.0.0.1:1"))
+    with open_spark_runner(broken) as runner:
+        runner.begin()
+        runner.begin()
+        with pytest.raises(PrerequisiteError, match="no server listens there"):
+            runner.start()
 
 
 def test_a_failing_ledger_is_a_row_and_its_neighbour_is_done(spark_runner, bookies, objects):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate
@@ -24,7 +24,8 @@ from tests.support.sim_scheduler import Actor
 from tests.support.unchecked import unchecked
 from tiering_assets.batch.release_plan import Written
 from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.stack import TOPICS_AT_ONCE, RunMemory, Stack
+from tiering_assets.ground.turns import Turns
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
 from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.errors import EntryUnavailableError, LedgerNotOnBookieError
@@ -123,7 +124,42 @@ class Process:
             open_lengths=self.open_lengths,
             new_uid=world.new_uid,
             in_parallel=lambda act, items: [act(item) for item in items],
+            topics_in_parallel=self.side_by_side,
+            memory=RunMemory(Turns(self.sleep)),
+            every=lambda _seconds, _act: nullcontext(),
         )
+
+    def side_by_side(self, act: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """As threads do it, each an actor of the schedule: their calls meet in every order."""
+        scheduler = self.world.scheduler
+        me = scheduler.current
+        if len(items) < 2 or me is None:
+            return [act(item) for item in items]
+        results: dict[int, Any] = {}
+        errors: list[BaseException] = []
+        left = list(enumerate(items))
+        live = 0
+
+        def work() -> None:
+            nonlocal live
+            try:
+                while left and not errors:
+                    number, item = left.pop(0)
+                    results[number] = act(item)
+            except BaseException as error:  # noqa: BLE001 - the process dies of it, in its own thread
+                errors.append(error)
+            finally:
+                live -= 1
+                if live == 0:
+                    scheduler.wake(me)
+
+        for number in range(min(TOPICS_AT_ONCE, len(items))):
+            live += 1
+            scheduler.spawn(f"{self.name}/{number}", 0.0, work)
+        scheduler.park()
+        if errors:
+            raise errors[0]
+        return [results[number] for number in range(len(items))]
 
     def quiet_book(self) -> RecordBook:
         """The records as they lie there: for the simulation, no remote call of this process."""
@@ -164,7 +200,11 @@ class Runner(LocalRunner):
     """The local runner, on a worker that reads simulated bookies."""
 
     def __init__(self, process: Process, settings: Settings, objects: ObjectStore) -> None:
-        super().__init__(settings, make_worker=lambda: _Worker(process, settings, objects))
+        super().__init__(
+            settings,
+            make_worker=lambda: _Worker(process, settings, objects),
+            alone=nullcontext(),  # one actor runs at a time, and a lock would keep it from that
+        )
         self._process = process
 
     def run(

@@ -71,6 +71,16 @@ class Scheduler:
         if not self._hand_over(me):
             me.baton.acquire()
 
+    def park(self) -> None:
+        """Let whoever calls stand still until somebody who is to act wakes it."""
+        me = self.current
+        if me is not None and not self._hand_over(me):
+            me.baton.acquire()
+
+    def wake(self, actor: Actor) -> None:
+        """Let a parked actor be the next to act at this time."""
+        heapq.heappush(self._ahead, (self.now, next(self._order), actor))
+
     def run(self) -> None:
         """Let every actor act until all are done."""
         self._hand_over(None)

@@ -56,7 +56,7 @@ class Wire:
         """One remote call of ours, with whatever goes wrong with it."""
         faults, rng = self.world.faults, self.world.rng
         fault = faults.pick(room, method, args) if faults.on and not process.steady else None
-        process.call_began = self.world.scheduler.now
+        began = self.world.scheduler.now
         wait_s = rng.random() * 0.02
         if fault == "delay":
             wait_s = rng.uniform(0.5, 15.0)
@@ -82,6 +82,7 @@ class Wire:
             faults.strike(fault)
             self._heard(process, room, method, args, self.world.scheduler.now - SESSION_S)
             return old
+        process.call_began = began  # of this call: others of the process may be on their way
         self.world.monitor.before(process, room, method, args, kwargs)
         if room == "metadata" and method in WRITES:
             self.remember(process.site)

@@ -6,8 +6,7 @@ is reached comes back as `noop` with its certificate. What Dagster, the CLI and 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +15,7 @@ from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.disturb import not_due
 from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
-from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
+from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
@@ -97,9 +96,8 @@ def offload_batch(
     outcomes: dict[int, LedgerOutcome] = {}
     rights = Rights(stack)
     try:
-        for ledger_id in wanted:
-            outcomes[ledger_id] = _guard(ledger_id, partial(_begin, stack, ledger_id, rights))
-        begun = [i for i, one in outcomes.items() if one.wait is None and one.error is None]
+        _each(stack, wanted, lambda i: _begin(stack, i, rights), outcomes)
+        begun = [i for i in wanted if outcomes[i].wait is None and outcomes[i].error is None]
         ask = AskFirst(stack) if publish else None
         try:
             attempted = _copy_and_verify(stack, outcomes, ask)
@@ -115,8 +113,7 @@ def offload_batch(
             _interrupted(stack, outcomes, rights, publish=publish)
         raise
     finally:
-        for ledger_id in wanted:
-            _guard(ledger_id, partial(_drop, stack, ledger_id))
+        _each(stack, wanted, partial(_drop, stack), {})
     seconds = stack.monotonic() - started
     return [replace(outcomes[i], seconds=outcomes[i].seconds or seconds) for i in wanted]
 
@@ -127,6 +124,20 @@ def _guard(ledger_id: int, act: Callable[[], LedgerOutcome]) -> LedgerOutcome:
         return act()
     except TierkeeperError as error:
         return LedgerOutcome(ledger_id=ledger_id, error=error)
+
+
+def _each(
+    stack: Stack,
+    ledger_ids: Sequence[int],
+    act: Callable[[int], LedgerOutcome],
+    into: dict[int, LedgerOutcome],
+) -> None:
+    """The same for each ledger, several at once; what is done stands there if the others end."""
+
+    def one(ledger_id: int) -> None:
+        into[ledger_id] = _guard(ledger_id, partial(act, ledger_id))
+
+    stack.in_parallel(one, ledger_ids)
 
 
 def _begin(stack: Stack, ledger_id: int, rights: Rights) -> LedgerOutcome:
@@ -197,17 +208,17 @@ def _copy_and_verify(
 
     `ask` is None where nothing is to be published.
     """
-    plans: list[LedgerPlan] = []
-    to_verify: list[ToVerify] = []
-    for ledger_id, outcome in list(outcomes.items()):
-        if outcome.wait is None and outcome.error is None:
-            outcomes[ledger_id] = _guard(
-                ledger_id, partial(_start, stack, ledger_id, ask, plans, to_verify)
-            )
-    copied: Mapping[int, CopiedAttempt | NotCopied] = {}
-    if plans:
+    by_id = sorted(outcomes.items())
+    to_start = [i for i, one in by_id if one.wait is None and one.error is None]
+    found: dict[int, LedgerPlan | ToVerify] = {}
+    _each(stack, to_start, lambda i: _start(stack, i, ask, found), outcomes)
+    work = [found[i] for i in to_start if i in found]
+    plans = [one for one in work if isinstance(one, LedgerPlan)]
+    to_verify = [one for one in work if isinstance(one, ToVerify)]
+    if work:
+        _tell_work(stack, plans, to_verify)
         stack.prepare_judge()
-        copied = copy_ledgers(stack, plans)
+    copied = copy_ledgers(stack, plans) if plans else {}
     attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
     for ledger_id, result in copied.items():
         if isinstance(result, CopiedAttempt):
@@ -240,12 +251,23 @@ def _copy_and_verify(
     return attempted
 
 
+def _tell_work(stack: Stack, plans: Sequence[LedgerPlan], again: Sequence[ToVerify]) -> None:
+    """The first line with figures, as soon as they are known: people see what they wait for."""
+    whole = [*plans, *(item.plan for item in again)]
+    size = sum(plan.object_bytes for plan in whole)
+    topics = len({plan.ml_name for plan in whole})
+    stack.tell(
+        f"{len(plans)} ledgers to copy and {len(again)} to read back, of {topics} topics, "
+        f"{size / 1e6:.1f} MB in all",
+        *(plan.ledger_id for plan in whole),
+    )
+
+
 def _start(
     stack: Stack,
     ledger_id: int,
     ask: AskFirst | None,
-    plans: list[LedgerPlan],
-    to_verify: list[ToVerify],
+    found: dict[int, LedgerPlan | ToVerify],
 ) -> LedgerOutcome:
     """Decide where the ledger goes on, and queue it there."""
     resumable = find_resumable(stack, ledger_id)
@@ -259,11 +281,12 @@ def _start(
         return LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, wait=off)
     outcome = LedgerOutcome(ledger_id=ledger_id, ml_name=plan.ml_name, notes=plan.notes)
     if isinstance(resumable, Complete) and _same_work(plan, resumable):
-        to_verify.append(ToVerify(plan=plan, attempt=resumable.attempt, source_rows=None))
+        found[ledger_id] = ToVerify(plan=plan, attempt=resumable.attempt, source_rows=None)
     else:
         if ask is not None:
             ask.require(plan)
-        plans.append(plan)
+        found[ledger_id] = plan
+    stack.runner.begin()  # while the other ledgers are planned
     return outcome
 
 
@@ -309,16 +332,22 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
 
 
 def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool) -> None:
-    topics: dict[tuple[str, int], dict[int, Stored[Certificate]]] = defaultdict(dict)
-    for ledger_id, outcome in outcomes.items():
+    """Topics side by side; a topic that was planned on two nodes has them one after the other."""
+    topics: dict[str, dict[int, dict[int, Stored[Certificate]]]] = {}
+    for ledger_id, outcome in sorted(outcomes.items()):
         certificate, czxid = outcome.certificate, outcome.ml_czxid
         if certificate is not None and czxid is not None and outcome.wait is None:
-            topics[certificate.record.ml_name, czxid][ledger_id] = certificate
-    for (ml_name, czxid), certificates in sorted(topics.items()):
-        for ledger_id, result in _publish_topic(
-            stack, ml_name, czxid, certificates, when_due=when_due
-        ).items():
-            outcomes[ledger_id] = _with_result(outcomes[ledger_id], result)
+            of_topic = topics.setdefault(certificate.record.ml_name, {})
+            of_topic.setdefault(czxid, {})[ledger_id] = certificate
+
+    def publish(ml_name: str) -> None:
+        for czxid, certificates in sorted(topics[ml_name].items()):
+            for ledger_id, result in _publish_topic(
+                stack, ml_name, czxid, certificates, when_due=when_due
+            ).items():
+                outcomes[ledger_id] = _with_result(outcomes[ledger_id], result)
+
+    stack.topics_in_parallel(publish, sorted(topics))
 
 
 def _copy_changed_anew(

@@ -1,4 +1,4 @@
-"""Release a batch of ledgers of any topics: one outcome each, topic by topic.
+"""Release a batch of ledgers of any topics: one outcome each, topics side by side.
 
 Owns: one topic's failure is its own, and every outcome comes with the records that prove it.
 release.py decides and deletes. What waits to be published of a topic goes out with its reload.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tiering_assets.automation.tick_memory import CertifiedAttempts
 from tiering_assets.batch.withdrawn import read_withdrawn
-from tiering_assets.change.change_topic import change_topic
+from tiering_assets.change.change_topic import TopicResults, change_topic
 from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
@@ -98,13 +98,13 @@ def release_batch(
     shadows = find_shadows(stack)
     waiting = waiting_certificates(stack, topics) if publish_waiting else {}
     along: dict[int, PublishedAlong] = {}
-    for ml_name, ids in sorted(topics.items()):
-        changed = change_topic(
-            stack,
-            ml_name,
-            publish=waiting.get(ml_name),
-            release=ToRelease(ledger_ids=ids, shadows=shadows, approval=approval),
-        )
+
+    def change(ml_name: str) -> TopicResults[PublishResult, ReleaseResult]:
+        order = ToRelease(ledger_ids=topics[ml_name], shadows=shadows, approval=approval)
+        return change_topic(stack, ml_name, publish=waiting.get(ml_name), release=order)
+
+    names = sorted(topics)
+    for ml_name, changed in zip(names, stack.topics_in_parallel(change, names), strict=True):
         results.update(changed.released)
         if ml_name in waiting:
             along.update(_along(stack, waiting[ml_name], changed.published))

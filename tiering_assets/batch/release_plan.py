@@ -9,8 +9,9 @@ cluster, too old, or trips the mass-delete tripwire without an acknowledgement.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from tiering_assets.automation.choices import count_closed
@@ -26,6 +27,7 @@ from tiering_assets.ground.plan_checks import (
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.topic_evidence import find_shadows, topic_of
+from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record
 from tiering_assets.records.models import NotReleased, PlannedRelease, ReleasePlan, SuiteResult
@@ -68,7 +70,9 @@ def make_plan(
     items: list[ReleasePlanItem] = []
     errors: dict[int, TierkeeperError] = {}
     wanted = {ml_name: sorted(ids) for ml_name, ids in sorted(topics.items())}
-    planned = plan_releases(stack, wanted, shadows=find_shadows(stack))
+    planned = plan_releases(
+        stack, wanted, shadows=find_shadows(stack), before_suites=partial(_foresee, stack)
+    )
     for ml_name, ledger_ids in wanted.items():
         found = planned[ml_name]
         if isinstance(found, TierkeeperError):
@@ -103,6 +107,17 @@ def make_plan(
         finished=tuple(item.ledger_id for item in staying if item.finished),
         errors=errors,
         suites={item.ledger_id: item.suites for item in items if item.suites},
+    )
+
+
+def _foresee(stack: Stack, rows: Sequence[LedgerRow], reads_again: bool) -> None:
+    """Say what a release would take, and get ready for it, before suites take seconds to judge."""
+    if reads_again:
+        stack.runner.begin()
+    stack.tell(
+        f"{len(rows)} ledgers, {sum(row.certified_data_bytes for row in rows) / 1e6:.1f} MB, are "
+        "published and looked at; the suites judge them now",
+        *(row.ledger_id for row in rows),
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from tiering_assets.change.disturb import Seen, see
+from tiering_assets.change.reload_room import ReloadRoom
 from tiering_assets.change.topic_change import Confirmed, make_change
 from tiering_assets.change.topic_edit import TopicChange
 from tiering_assets.ground.evidence import Dated, all_of
@@ -121,19 +122,20 @@ def change_topic(
 ) -> TopicResults[P, Q]:
     """Publish certified attempts and release due ledgers of one topic, with one reload for both.
 
-    Safe to run twice, and after a crash anywhere.
+    Safe to run twice, and after a crash anywhere; and beside other topics, in threads of one run.
     """
     try:
         seen = see(stack, ml_name)
     except TierkeeperError as error:
         return TopicResults(_all(publish, error), _all(release, error))
-    publication, removal = carry_out(
-        stack,
-        ml_name,
-        seen,
-        _prepared(stack, ml_name, publish, seen),
-        _prepared(stack, ml_name, release, seen),
-    )
+    with stack.memory.shared(ReloadRoom).changing(ml_name):
+        publication, removal = carry_out(
+            stack,
+            ml_name,
+            seen,
+            _prepared(stack, ml_name, publish, seen),
+            _prepared(stack, ml_name, release, seen),
+        )
     return TopicResults(publication.settled, removal.settled)
 
 

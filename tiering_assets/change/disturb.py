@@ -17,8 +17,10 @@ from tiering_assets.change.disturbance import (
     sealed_by_us,
     why_left_alone,
 )
+from tiering_assets.change.reload_room import ReloadRoom
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.turns import looks
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import Found, locate
 from tiering_assets.look.topic.topic_evidence import topic_of
@@ -146,11 +148,24 @@ def must_wait(stack: Stack, ml_name: str, seen: Seen) -> Wait | None:
     short = why_not_reloadable(stack, ml_name, owner=seen.place.broker)
     if short is not None:
         return short
-    return why_left_alone(
-        _activity(stack, topic_of(ml_name)),
-        _recent(stack, ml_name, seen.place.broker),
-        stack.settings.disturb,
-    )
+    return _let_in(stack, ml_name, seen.place.broker, _activity(stack, topic_of(ml_name)))
+
+
+def _let_in(
+    stack: Stack, ml_name: str, broker: str | None, activity: TopicActivity | None
+) -> Wait | None:
+    """The same by what the topic is busy with and by the budgets, beside the topics under way."""
+    room, limits = stack.memory.shared(ReloadRoom), stack.settings.disturb
+    pauses = looks()
+    while True:
+        ended = room.ended
+        recent = _recent(stack, ml_name, broker)
+        wait = why_left_alone(activity, recent, limits)
+        if wait is not None:
+            return wait
+        if room.let_in(ml_name, broker, recent, limits, ended=ended):
+            return None
+        stack.sleep(next(pauses))
 
 
 def _activity(stack: Stack, topic: str) -> TopicActivity | None:

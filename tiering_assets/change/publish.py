@@ -32,6 +32,7 @@ from tiering_assets.look.ledger.quarantine import Won, win_outcome
 from tiering_assets.look.topic.publications import recorded_publications
 from tiering_assets.look.topic.publish_gate import decide_publish, not_skipping, place_digest
 from tiering_assets.look.topic.topic_evidence import deleted, publish_evidence, topic_of
+from tiering_assets.records.keys import namespace_of
 from tiering_assets.records.models import Certificate, Outcome
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import (
@@ -82,25 +83,29 @@ class ToPublish:
             RefusedError: a rule forbids publishing the topic; every reason says what lifts it.
             MetadataConflictError: the topic was deleted and made again since planning.
         """
-        return publish_canary(stack, prepare_publication(stack, ml_name, self, seen)).half
+        work = prepare_publication(stack, ml_name, self, seen)
+        with stack.memory.turns.of(("canary", namespace_of(ml_name))):
+            work = replace(work, proven=canary_stands(stack, ml_name, work.place))
+            return publish_canary(stack, work).half
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationWork:
     """What is left to publish of a topic, and what was settled without touching it.
 
-    `proven` says that the namespace's canary stands for the place with this digest. `evidence` is
-    what all of it stands on.
+    `proven` says that the namespace's canary stands for the place with this digest: asked when it
+    is the topic's turn, as another topic's canary may be on its way. `evidence` is what all of it
+    stands on.
     """
 
     ml_name: str
     czxid: int
     place: str
-    proven: bool
     won: Mapping[int, Won]
     settled: Mapping[int, PublishResult]
     seen: Seen
     evidence: Dated
+    proven: bool = False
     replacing: Mapping[int, UUID] = field(default_factory=dict)
 
     @property
@@ -171,7 +176,6 @@ def prepare_publication(
         ml_name=ml_name,
         czxid=ml_czxid,
         place=place,
-        proven=canary_stands(stack, ml_name, place),
         won=won,
         settled=settled,
         replacing=broken,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import ExitStack
@@ -52,6 +53,8 @@ def demo(
         sys.stderr.write(f"[{time.monotonic() - began:5.1f} s] {line}\n")
         sys.stderr.flush()
 
+    # Its servers live for a minute: Java's second compiler takes more than it gives back by then.
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if (directory / STATE_FILE).exists():
         DevStack.open(directory).stop()  # an earlier demo's; every demo begins with empty servers
     with ExitStack() as exits:

@@ -56,12 +56,13 @@ class Rights:
         if owner is None or "/" not in owner:
             return
         self.owners[ledger_id] = owner
-        if owner in self._granted:
-            return
-        path = managed_ledger_path(owner)
-        metadata.get(path)
-        metadata.require_writable(path)
-        self._granted.add(owner)
+        with self._stack.memory.turns.of(("rights", owner)):
+            if owner in self._granted:
+                return
+            path = managed_ledger_path(owner)
+            metadata.get(path)
+            metadata.require_writable(path)
+            self._granted.add(owner)
 
 
 def require_proven(stack: Stack) -> None:
@@ -141,8 +142,9 @@ class AskFirst:
     def require(self, plan: LedgerPlan) -> None:
         """RefusedError where the copy could not be published, naming what lifts it."""
         name = plan.ml_name
-        if name not in self._refused:
-            self._refused[name] = self._ask(name)
+        with self._stack.memory.turns.of(("asked first", name)):
+            if name not in self._refused:
+                self._refused[name] = self._ask(name)
         if (why := self._refused[name]) is not None:
             raise RefusedError(f"nothing was copied, as it could not be published: {why}")
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.task_progress import telling
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.look.ledger.resume import Work, find_unfinished
@@ -195,7 +196,14 @@ def _run(stack: Stack, tasks: Sequence[BlockTask]) -> dict[str, list[BlockRow]]:
     ]
     by_attempt: dict[str, list[BlockRow]] = {}
     if pieces:
-        for row in stack.runner.run(pieces, progress=lambda row: _narrate(stack, row)):
+        with telling(stack, "copying", pieces) as count:
+
+            def told(row: BlockRow) -> None:
+                count(row)
+                _narrate(stack, row)
+
+            rows = stack.runner.run(pieces, progress=told)
+        for row in rows:
             by_attempt.setdefault(row.attempt, []).append(row)
     return by_attempt
 

@@ -23,6 +23,7 @@ from tiering_assets.ground.effects import about, reach
 from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
+from tiering_assets.ground.turns import Turns, every
 from tiering_assets.quality.expectations_run import prepare_aside
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.ledger_frame import LedgerRow
@@ -74,11 +75,20 @@ K = TypeVar("K", bound=Hashable)
 
 
 class RunMemory:
-    """Kept by whoever asks under a key of their own. An error is no answer: it is asked again."""
+    """Kept by whoever asks under a key of their own. An error is no answer: it is asked again.
 
-    def __init__(self) -> None:
+    Threads that ask the same at once wait for one answer. `turns` are those of the run.
+    """
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self.turns = turns or Turns()
         self._kept: dict[Hashable, tuple[float, object]] = {}
         self._final: dict[Hashable, object] = {}
+        self._shared: dict[type, object] = {}
+
+    def shared(self, kind: Callable[[], T]) -> T:
+        """The one value of this class that all threads of the run share."""
+        return cast(T, self._shared.setdefault(cast(type, kind), kind()))
 
     def ask_final(
         self, wanted: Sequence[K], ask: Callable[[list[K]], Sequence[T | None]]
@@ -100,13 +110,14 @@ class RunMemory:
 
         `now` is a monotonic clock; an answer counts as old as its question.
         """
-        found = self._kept.get(key)
-        if found is not None and now() - found[0] <= age_max_s:
-            return cast(T, found[1])
-        asked_at = now()
-        answer = ask()
-        self._kept[key] = (asked_at, answer)
-        return answer
+        with self.turns.of(key):
+            found = self._kept.get(key)
+            if found is not None and now() - found[0] <= age_max_s:
+                return cast(T, found[1])
+            asked_at = now()
+            answer = ask()
+            self._kept[key] = (asked_at, answer)
+            return answer
 
 
 R = TypeVar("R")
@@ -122,11 +133,25 @@ class Parallel(Protocol):
 
 
 REQUESTS_AT_ONCE = 16  # as many as a process has connections to the store
+TOPICS_AT_ONCE = 4  # each waits for its broker most of the time; more would reload at one time
 
 
 def _in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         return list(pool.map(act, items))
+
+
+def _topics_in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Who is asked to end begins no other topic, and brings those under way to their end."""
+    if len(items) < 2:
+        return [act(item) for item in items]
+    with ThreadPoolExecutor(TOPICS_AT_ONCE, thread_name_prefix="topic") as pool:
+        under_way = [pool.submit(act, item) for item in items]
+        try:
+            return [one.result() for one in under_way]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _nothing() -> None:
@@ -160,6 +185,8 @@ class Stack:
     new_uid: Callable[[], UUID] = uuid4
     rates: Rates | None = None
     in_parallel: Parallel = _in_threads
+    topics_in_parallel: Parallel = _topics_in_threads
+    every: Callable[[float, Callable[[], None]], AbstractContextManager[None]] = every
     memory: RunMemory = field(default_factory=RunMemory)
 
     def tell(

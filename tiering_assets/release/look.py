@@ -85,6 +85,7 @@ def gather_topic(
     else:
         brokers = _brokers(stack)
     shadows.renew()
+    asked = asked.and_(shadows.evidence)
     policy = _policy(stack, ml_name)
     # They are only ever added: what is published anew meanwhile is not counted, and waits.
     recorded = _publications(stack, ml_name, before, publications)
@@ -110,7 +111,7 @@ def gather_topic(
         brokers=brokers,
         public_keys=load_public_keys(stack.settings),
         holds=read_brakes(stack, HOLD),
-        evidence=asked.and_(shadows.evidence),
+        evidence=asked,
     )
 
 

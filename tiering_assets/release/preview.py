@@ -5,7 +5,7 @@ Owns: the same evidence and the same decision as the release itself, by release.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.publications import Publications
 from tiering_assets.look.topic.topic_evidence import Shadows, find_shadows, topic_of
+from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.records.models import Certificate, SuiteResult
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.evidence import (
@@ -22,7 +23,7 @@ from tiering_assets.release.evidence import (
     judge_all,
     look_at_ledgers,
 )
-from tiering_assets.release.gate import MayRelease
+from tiering_assets.release.gate import MayRelease, Voucher
 from tiering_assets.release.look import TopicEvidence, gather_topic
 from tiering_assets.release.release import intent_of_finished
 from tiering_assets.release.work import decide_now
@@ -78,10 +79,13 @@ def plan_releases(
     *,
     shadows: Shadows | None = None,
     publications: Mapping[str, Publications] | None = None,
+    before_suites: Callable[[Sequence[LedgerRow], bool], None] | None = None,
 ) -> dict[str, list[ReleasePlanItem] | TierkeeperError]:
     """The dry run of several topics, whose ledgers the expectation suites judge together.
 
-    A topic that could not be looked at has its error; a suite that cannot be run at all raises.
+    `before_suites` is called once with the ledgers that only suites can refuse any more, as that
+    takes seconds, and with whether any of them would be read again. A topic that could not be
+    looked at has its error; a suite that cannot be run at all raises.
     """
     known = find_shadows(stack) if shadows is None else shadows
     planned: dict[str, list[ReleasePlanItem] | TierkeeperError] = {}
@@ -103,6 +107,10 @@ def plan_releases(
             looked.append(look_at_ledgers(stack, about, ledger_ids))
         except TierkeeperError as error:
             planned[ml_name] = error
+    looks = [look for one in looked for look in one.looks.values()]
+    rows = [look.row for look in looks if look.row is not None]
+    if before_suites is not None and rows:
+        before_suites(rows, any(look.voucher is Voucher.READING for look in looks))
     for one, evidence in zip(looked, judge_all(stack, looked), strict=True):
         try:
             items = [_item(stack, one.about, ledger_id, e) for ledger_id, e in evidence.items()]

@@ -10,7 +10,7 @@ one that is lost. Deleting before the broker has reloaded would stall its reader
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
@@ -92,10 +92,46 @@ def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) ->
             about=about,
             shadows=known,
         )
+    gathered = gather(stack, about, ledger_ids)
+    with stack.memory.turns.of("intents"):  # those of another topic count against the same hour
+        results, due = _intend_all(stack, ml_name, topic, node, gathered, approval)
+    claims = {
+        i: (item.evidence.certificate, item.ledger)
+        for i, item in due.items()
+        if item.evidence.look.voucher is Voucher.READING
+    }
+    reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in claims.items() if c})
+    results.update(reread.waiting)
+    due = {
+        i: replace(item, read=reread.dated(i)) for i, item in due.items() if i not in reread.waiting
+    }
+    work = ReleaseWork(
+        ml_name=ml_name,
+        czxid=node.stat.czxid,
+        due=due,
+        settled=results,
+        seen=seen,
+        about=about,
+        shadows=known,
+    )
+    # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
+    young = is_young(stack, work.evidence, Kind.OBJECTS)
+    return work if young and not claims else gate_again(stack, work)
+
+
+def _intend_all(
+    stack: Stack,
+    ml_name: str,
+    topic: ManagedLedger,
+    node: Node,
+    gathered: Mapping[int, Evidence],
+    approval: Approval | None,
+) -> tuple[dict[int, ReleaseResult], dict[int, Due]]:
+    """What waits or was done before, and what goes, its intent written."""
     results: dict[int, ReleaseResult] = {}
     due: dict[int, Due] = {}
     room = _room(stack)
-    for ledger_id, evidence in gather(stack, about, ledger_ids).items():
+    for ledger_id, evidence in gathered.items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
         if finished is not None:
             results[ledger_id] = finished
@@ -124,28 +160,7 @@ def prepare_release(stack: Stack, ml_name: str, order: ToRelease, seen: Seen) ->
                 results[ledger_id] = error
             else:
                 reach("release.intended", ledger_id, topic=ml_name, attempt=decision.uid)
-    claims = {
-        i: (item.evidence.certificate, item.ledger)
-        for i, item in due.items()
-        if item.evidence.look.voucher is Voucher.READING
-    }
-    reread = reread_before_release(stack, {i: (c, n) for i, (c, n) in claims.items() if c})
-    results.update(reread.waiting)
-    due = {
-        i: replace(item, read=reread.dated(i)) for i, item in due.items() if i not in reread.waiting
-    }
-    work = ReleaseWork(
-        ml_name=ml_name,
-        czxid=node.stat.czxid,
-        due=due,
-        settled=results,
-        seen=seen,
-        about=about,
-        shadows=known,
-    )
-    # Every byte was read meanwhile, or many intents were written: nothing is marked on old answers.
-    young = is_young(stack, work.evidence, Kind.OBJECTS)
-    return work if young and not claims else gate_again(stack, work)
+    return results, due
 
 
 def _room(stack: Stack) -> int:

@@ -25,6 +25,7 @@ from tiering_assets.ground.evidence import Dated, Kind
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.signing import has_public_keys
 from tiering_assets.ground.stack import Stack, asking, bounds_of, is_young
+from tiering_assets.ground.task_progress import telling
 from tiering_assets.look.ledger.plan import resolve_all
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.verification import (
@@ -45,6 +46,10 @@ from tiering_assets.verify.reverify import plan_of
 Due = Mapping[int, tuple[Stored[Certificate], LedgerNode]]
 LATER = NotNow(("there was no time to read every byte of it: the next run goes on from here",))
 CHUNK_BYTES = 8 * 1024**3  # work for 32 tasks; at 50 MB/s for less than three minutes
+_READING = {
+    TaskKind.READ_SOURCE: "reading bookies again",
+    TaskKind.READ_BACK: "reading copies again",
+}
 _NAMED_MAX = 5  # differences in a quarantine record and a reason
 
 
@@ -130,14 +135,16 @@ def _read_chunk(stack: Stack, due: Due, before: str) -> tuple[dict[int, NotNow[s
             waiting[ledger_id] = _unread(error)
     rows: dict[int, list[BlockRow]] = defaultdict(list)
 
-    def read(kind: TaskKind) -> None:
+    def read_all(kind: TaskKind) -> None:
         if some := [task for task in tasks if task.kind is kind]:
-            for row in stack.runner.run(some):
+            with telling(stack, _READING[kind], some) as count:
+                read = stack.runner.run(some, progress=count)
+            for row in read:
                 rows[row.ledger_id].append(row)
 
-    read(TaskKind.READ_SOURCE)
+    read_all(TaskKind.READ_SOURCE)
     dated = asking(stack, Kind.BYTES)
-    read(TaskKind.READ_BACK)
+    read_all(TaskKind.READ_BACK)
     if len(due) == 1:
         dated = asking(stack, Kind.BYTES)
     for ledger_id, (stored, _node) in due.items():

@@ -6,7 +6,7 @@ own. With `spark.code = ship` the code is sent once a session, and `spark.archiv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,10 +37,12 @@ def packages_name(settings: Settings) -> str:
 
 
 @contextmanager
-def open_session(settings: Settings, *, run_id: str = "") -> Iterator[SparkSession]:
+def open_session(
+    settings: Settings, *, run_id: str = "", given_up: Callable[[], bool] = lambda: False
+) -> Iterator[SparkSession]:
     """Yield a session whose workers can be asked for `bootstrap.checked` functions.
 
-    Errors as in `spark_session` and `check_spark`.
+    Errors, and `given_up`, as in `spark_session` and `check_spark`.
     """
     check_spark(settings)
     local = parse_master(settings.spark).way is Way.LOCAL
@@ -48,6 +50,7 @@ def open_session(settings: Settings, *, run_id: str = "") -> Iterator[SparkSessi
         settings.spark,
         worker_environment=credentials(settings) if local else None,
         run_id=run_id,
+        given_up=given_up,
     ) as session:
         _send_code(session, settings)
         yield session

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import RLock, current_thread, get_ident, main_thread
+from threading import RLock, current_thread, get_ident, local, main_thread
 
 from tiering_assets.resources import ending
 from tiering_assets.resources.errors import ObjectStoreError
@@ -73,17 +73,28 @@ class Rates:
         self._reader: int | None = None  # the thread that reads the budget
         self._tries = 0  # requests of this reading
         self._limits: dict[str, Limit | None] = {}
-        self._topic = ""
+        self._own = local()  # the topic of a thread
+        self._under_way: list[str] = []  # those of all threads
         self._buckets: dict[tuple[str, str], Bucket] = {}
 
     @contextmanager
     def of_topic(self, name: str) -> Iterator[None]:
-        """Take from this topic's budgets, too; `name` is any stable name of it, empty is none."""
-        before, self._topic = self._topic, name
+        """Take from this topic's budgets, too; `name` is any stable name of it, empty is none.
+
+        It is this thread's topic. Threads without one, as those that send parts, take the newest.
+        """
+        before = getattr(self._own, "topic", None)
+        self._own.topic = name
+        self._under_way.append(name)
         try:
             yield
         finally:
-            self._topic = before
+            self._under_way.remove(name)
+            self._own.topic = before
+
+    def _topic(self) -> str:
+        own: str | None = getattr(self._own, "topic", None)
+        return own if own is not None else "".join(self._under_way[-1:])
 
     # ----- what the store's client asks
 
@@ -159,8 +170,8 @@ class Rates:
     def _bounded(self, rate: Rate) -> list[tuple[Bucket, Limit]]:
         """The buckets that bound this rate now, each with its limit."""
         asked = [(rate.value, "")]
-        if self._topic:
-            asked.append((rate.of_topic, self._topic))
+        if topic := self._topic():
+            asked.append((rate.of_topic, topic))
         found: list[tuple[Bucket, Limit]] = []
         for name, topic in asked:
             limit = self._limits.get(name)

@@ -7,8 +7,10 @@ about an attempt depends on how often.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Protocol
+from threading import Lock
+from typing import Any, Protocol
 
 from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
@@ -20,8 +22,15 @@ Progress = Callable[[BlockRow], None]
 class TaskRunner(Protocol):
     """Runs tasks to their end and returns every row, failures included, in no fixed order."""
 
+    def begin(self) -> None:
+        """Begin to get ready, as tasks will come; returns at once, and repeating it does nothing.
+
+        What goes wrong is told by `start`.
+        """
+        ...
+
     def start(self) -> None:
-        """Get ready, as tasks are about to come: what cannot run them says so before a write."""
+        """Be ready, as tasks are about to come: what cannot run them says so before a write."""
         ...
 
     def run(
@@ -37,10 +46,24 @@ class TaskRunner(Protocol):
 
 
 class LocalRunner:
-    """One task after the other in this process; what small fleets and fault tests use."""
+    """One task after the other in this process; what small fleets and fault tests use.
 
-    def __init__(self, settings: Settings, *, make_worker: Callable[[], Worker] | None = None):
+    Threads have theirs run one after the other, too: this process is one spender of its budgets.
+    `alone` is the lock for that.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        make_worker: Callable[[], Worker] | None = None,
+        alone: AbstractContextManager[Any] | None = None,
+    ):
         self._make_worker = make_worker or (lambda: Worker(settings))
+        self._alone = alone or Lock()
+
+    def begin(self) -> None:
+        """Nothing to begin."""
 
     def start(self) -> None:
         """Nothing to start."""
@@ -49,7 +72,7 @@ class LocalRunner:
         self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
     ) -> list[BlockRow]:
         rows: list[BlockRow] = []
-        with self._make_worker() as worker:
+        with self._alone, self._make_worker() as worker:
             for task in tasks:
                 for row in run_task(task, worker):
                     rows.append(row)

@@ -16,6 +16,7 @@ from hashlib import sha256
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.signing import load_signer
 from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.task_progress import telling
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.verification import (
@@ -147,7 +148,9 @@ def _read(
                     replace(piece, kind=TaskKind.READ_SOURCE, blocks=blocks, version_id=None)
                 )
     if tasks:
-        for row in stack.runner.run(tasks):
+        with telling(stack, "reading back", tasks) as count:
+            rows = stack.runner.run(tasks, progress=count)
+        for row in rows:
             by_attempt[row.attempt][row.kind].append(row)
     return by_attempt
 

@@ -267,3 +267,30 @@ def test_what_is_not_copied_starts_no_workers(scene):
     stack.runner.start = pytest.fail
     [outcome] = offload_batch(stack, [0])
     assert outcome.published is not None
+
+
+def test_what_is_not_copied_gets_nothing_ready(scene):
+    """A run that finds nothing to do pays for no JVM, and for no expectation library."""
+    scene.publish()
+    stack = replace(scene.process(), prepare_judge=pytest.fail)
+    stack.runner.begin = pytest.fail
+    [outcome] = offload_batch(stack, [0])
+    assert outcome.noop
+
+
+def test_what_is_to_be_copied_gets_all_ready_before_the_runner_is_waited_for(scene):
+    did = []
+    stack = replace(scene.process(), prepare_judge=lambda: did.append("suites"))
+    stack.runner.begin = lambda: did.append("begin")
+    stack.runner.start = lambda: did.append("start")
+    offload_batch(stack, [0])
+    assert did[:3] == ["begin", "suites", "start"]
+
+
+def test_what_is_to_be_done_is_told_before_the_runner_is_waited_for(scene):
+    said: list[str] = []
+    stack = replace(scene.process(), narrate=said.append)
+    stack.runner.start = lambda: said.append("started")
+    offload_batch(stack, [0])
+    first = said[: said.index("started")]
+    assert any("1 ledgers to copy and 0 to read back, of 1 topics, " in line for line in first)

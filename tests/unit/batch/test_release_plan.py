@@ -113,7 +113,7 @@ def test_a_topic_that_cannot_be_looked_at_is_told_and_holds_up_no_other(scene, d
 @pytest.mark.parametrize("missing", ["certificate", "published_at"])
 def test_nothing_is_planned_without_its_proof(scene, due, missing, monkeypatch):
     def planned(stack, topics, **how):
-        items = plan_release(stack, TOPIC, topics[TOPIC], **how)
+        items = plan_release(stack, TOPIC, topics[TOPIC], shadows=how["shadows"])
         nothing: Any = {missing: None}
         return {TOPIC: [replace(one, **nothing) for one in items]}
 
@@ -209,3 +209,31 @@ def test_one_that_needs_no_acknowledgement_is_carried_out_without(scene, due):
     assert plan(scene).plan.acknowledged is None
     done = results_of(execute_plan(scene.process("release"), plan(scene)).outcomes)
     assert all(map(is_released, done.values()))
+
+
+# ----- what is made ready while suites judge
+
+
+def foreseen(scene, **limits):
+    """What a planner said and made ready."""
+    did: list[str] = []
+    stack = replace(limited(scene, **limits), narrate=did.append)
+    stack.runner.begin = lambda: did.append("begin")
+    plan(scene, stack=stack)
+    return did
+
+
+def test_what_every_byte_is_read_of_gets_a_runner_ready(scene, due):
+    did = foreseen(scene)
+    assert did[0] == "begin"
+    assert did[1].startswith("2 ledgers, ")
+
+
+def test_what_is_not_read_again_starts_no_runner(scene, due):
+    assert "begin" not in foreseen(scene, reread_without_key=False)
+
+
+def test_what_no_suite_is_asked_about_gets_nothing_ready(scene):
+    """Nothing is published."""
+    scene.fill(TOPIC)
+    assert foreseen(scene) == []

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame
 
 from tiering_assets.spark import runner
+from tiering_assets.spark.runner import JOBS_AT_ONCE, small_jobs
+from tiering_assets.tasks.descriptors import BlockTask
 
 ACTIONS = {
     "collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show", "tail",
@@ -44,3 +47,21 @@ def test_nothing_stands_after_map_in_arrow():
         and isinstance(node.value.func, ast.Attribute)
     ]
     assert returned.count("mapInArrow") == 1, "the frame with the effects is returned as it is"
+
+
+@pytest.mark.parametrize(
+    ("slots", "cores", "jobs"),
+    [
+        (2, 2, [2]),  # the cores do it at once
+        (5, 2, [1, 1, 1, 1, 1]),
+        (8, 7, [1] * 8),
+        (20, 16, [3, 3, 3, 3, 3, 3, 2]),
+    ],
+)
+def test_a_long_run_is_small_jobs_that_fill_the_cores(slots, cores, jobs):
+    packed: list[list[BlockTask]] = [[] for _ in range(slots)]
+    found = small_jobs(packed, cores=cores)
+    assert [len(job) for job in found] == jobs
+    if len(found) > 1:
+        at_once = min(cores, JOBS_AT_ONCE - 1)
+        assert at_once * len(found[0]) >= cores

@@ -157,7 +157,7 @@ class Copied:
         settings = replace(settings, verify=replace(settings.verify, second_replica=how_many))
         really, self.read = self.stack.runner.run, []
 
-        def run(tasks):
+        def run(tasks, *, progress):
             for task in tasks:
                 assert task.blocks
                 self.read += [(task.kind, block.part_number) for block in task.blocks]

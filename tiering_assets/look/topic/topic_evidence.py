@@ -37,13 +37,15 @@ class Shadows:
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
         self._by_source: Mapping[str, Sequence[str]] = {}
-        self.evidence = Dated()
+        self.evidence = Dated()  # to be read before `of` is asked: threads renew it
 
     def renew(self) -> None:
         """Look again if half of the evidence's time is over."""
-        if not is_young(self._stack, self.evidence, Kind.SHADOWS):
-            self.evidence = asking(self._stack, Kind.SHADOWS)
-            self._by_source = _find(self._stack)
+        with self._stack.memory.turns.of("shadows"):
+            if not is_young(self._stack, self.evidence, Kind.SHADOWS):
+                dated = asking(self._stack, Kind.SHADOWS)
+                self._by_source = _find(self._stack)
+                self.evidence = dated
 
     def of(self, topic: str) -> tuple[str, ...]:
         """Managed-ledger names of the shadows of a topic, given by its full name."""
