@@ -204,6 +204,7 @@ class Runner(LocalRunner):
             settings,
             make_worker=lambda: _Worker(process, settings, objects),
             alone=nullcontext(),  # one actor runs at a time, and a lock would keep it from that
+            at_once=1,
         )
         self._process = process
 

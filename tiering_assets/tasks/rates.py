@@ -74,27 +74,28 @@ class Rates:
         self._tries = 0  # requests of this reading
         self._limits: dict[str, Limit | None] = {}
         self._own = local()  # the topic of a thread
-        self._under_way: list[str] = []  # those of all threads
         self._buckets: dict[tuple[str, str], Bucket] = {}
 
     @contextmanager
     def of_topic(self, name: str) -> Iterator[None]:
         """Take from this topic's budgets, too; `name` is any stable name of it, empty is none.
 
-        It is this thread's topic. Threads without one, as those that send parts, take the newest.
+        It is this thread's topic, and nobody else's: a thread that serves it has to `adopt` it.
         """
-        before = getattr(self._own, "topic", None)
-        self._own.topic = name
-        self._under_way.append(name)
+        before = self._topic()
+        self.adopt(name)
         try:
             yield
         finally:
-            self._under_way.remove(name)
-            self._own.topic = before
+            self.adopt(before)
+
+    def adopt(self, name: str) -> None:
+        """From now on this thread takes from that topic's budgets, too."""
+        self._own.topic = name
 
     def _topic(self) -> str:
-        own: str | None = getattr(self._own, "topic", None)
-        return own if own is not None else "".join(self._under_way[-1:])
+        own: str = getattr(self._own, "topic", "")
+        return own
 
     # ----- what the store's client asks
 

@@ -6,16 +6,19 @@ about an attempt depends on how often.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Protocol
 
 from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.worker import Worker, run_task
 
+TASKS_AT_ONCE = 2  # of a local runner: a third gains nothing where the store is the bound
 Progress = Callable[[BlockRow], None]
 
 
@@ -46,10 +49,10 @@ class TaskRunner(Protocol):
 
 
 class LocalRunner:
-    """One task after the other in this process; what small fleets and fault tests use.
+    """Two tasks at a time in this process, the largest first; what small fleets use.
 
-    Threads have theirs run one after the other, too: this process is one spender of its budgets.
-    `alone` is the lock for that.
+    Topics that are worked on side by side have their tasks run one lot after the other: this
+    process is one spender of its budgets. `alone` is the lock for that.
     """
 
     def __init__(
@@ -58,9 +61,11 @@ class LocalRunner:
         *,
         make_worker: Callable[[], Worker] | None = None,
         alone: AbstractContextManager[Any] | None = None,
+        at_once: int = TASKS_AT_ONCE,
     ):
         self._make_worker = make_worker or (lambda: Worker(settings))
         self._alone = alone or Lock()
+        self._at_once = at_once
 
     def begin(self) -> None:
         """Nothing to begin."""
@@ -71,17 +76,56 @@ class LocalRunner:
     def run(
         self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
     ) -> list[BlockRow]:
-        rows: list[BlockRow] = []
-        with self._alone, self._make_worker() as worker:
-            for task in tasks:
-                for row in run_task(task, worker):
-                    rows.append(row)
-                    if progress is not None:
-                        progress(row)
-        return rows
+        lot = _Lot(tasks, progress)
+        with self._alone, ExitStack() as exits:
+            workers = [exits.enter_context(self._make_worker())]
+            for _ in range(min(self._at_once, len(tasks)) - 1):
+                workers.append(exits.enter_context(workers[0].beside()))
+            lot.run(workers)
+        return lot.rows
 
     def interrupt(self, run_id: str, attempts: Sequence[str]) -> None:
         """Nothing to do: these tasks die with the process that runs them."""
+
+
+class _Lot:
+    """Tasks that some workers of this process take up, one after the other, until none is left."""
+
+    def __init__(self, tasks: Sequence[BlockTask], progress: Progress | None) -> None:
+        self._left = deque(sorted(tasks, key=lambda task: -task.bytes))
+        self._progress, self._lock, self._ended = progress, Lock(), Event()
+        self.rows: list[BlockRow] = []
+
+    def run(self, workers: Sequence[Worker]) -> None:
+        """Whoever is asked to end begins no other block, and leaves no thread."""
+        if len(workers) == 1:
+            self._take_up(workers[0])
+            return
+        with ThreadPoolExecutor(len(workers), thread_name_prefix="task") as pool:
+            try:
+                for one in [pool.submit(self._take_up, worker) for worker in workers]:
+                    one.result()
+            except BaseException:
+                self._ended.set()
+                raise
+
+    def _take_up(self, worker: Worker) -> None:
+        while (task := self._next()) is not None:
+            with closing(run_task(task, worker)) as rows:
+                for row in rows:
+                    self._take(row)
+                    if self._ended.is_set():
+                        return
+
+    def _next(self) -> BlockTask | None:
+        with self._lock:
+            return self._left.popleft() if self._left and not self._ended.is_set() else None
+
+    def _take(self, row: BlockRow) -> None:
+        with self._lock:
+            self.rows.append(row)
+            if self._progress is not None:
+                self._progress(row)
 
 
 def split_task(task: BlockTask, *, bytes_max: int) -> list[BlockTask]:

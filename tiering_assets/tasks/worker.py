@@ -46,7 +46,7 @@ class Worker:
     ) -> None:
         self.settings = settings
         self.reached = reached
-        self._budget_key = ""
+        self._budget_key = self._topic = ""
         self.rates = rates or Rates(
             settings.budget, parts=lambda: parts_of(settings), read=self._budget
         )
@@ -82,6 +82,7 @@ class Worker:
     def taking_up(self, task: BlockTask) -> Iterator[None]:
         """Spend from the budgets of the task's topic, and look for budgets where the task says."""
         self._budget_key = self._budget_key or task.budget_key
+        self._topic = task.topic
         with self.rates.of_topic(task.topic):
             yield
 
@@ -90,11 +91,27 @@ class Worker:
 
     def uploader(self) -> Executor:
         """What sends parts while the next block is being encoded."""
-        return ThreadPoolExecutor(UPLOADS_AT_ONCE, thread_name_prefix="part-upload")
+        return self._threads(UPLOADS_AT_ONCE, "part-upload")
 
     def fetcher(self) -> Executor:
         """What reads ranges of an object while those before them are being decoded."""
-        return ThreadPoolExecutor(FETCHES_AT_ONCE, thread_name_prefix="range-fetch")
+        return self._threads(FETCHES_AT_ONCE, "range-fetch")
+
+    def beside(self) -> Worker:
+        """One more in this process, which spends with it, but has its own bookie connections."""
+        return Worker(
+            self.settings,
+            store=self.store,
+            clock=self.clock,
+            rates=self.rates,
+            reached=self.reached,
+        )
+
+    def _threads(self, count: int, name: str) -> Executor:
+        """They spend from the budgets of the task's topic, as the thread does that they serve."""
+        return ThreadPoolExecutor(
+            count, thread_name_prefix=name, initializer=self.rates.adopt, initargs=(self._topic,)
+        )
 
 
 def run_task(task: BlockTask, worker: Worker) -> Generator[BlockRow]:
