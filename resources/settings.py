@@ -56,6 +56,11 @@ class BookieSettings:
         "where to dial a bookie instead of the address it advertises, in driver and workers: "
         "10.0.0.1:3181=127.0.0.1:13181, bookie-1.internal=127.0.0.1",
     )
+    http_port: int = setting(
+        0,
+        "port of every bookie's HTTP server, with its figures; 0 is the one that each registers",
+        kinds.COUNT.upto(65_535, "ports end there", zero=True),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
@@ -317,6 +322,12 @@ class BudgetSettings:
         "from the budget until its answer is there; under a budget, larger answers are "
         "refused",
         kinds.SIZE.upto(GIB),
+    )
+    add_latency_max_s: float = setting(
+        0.05,
+        "p99 of a bookie's adds, as its own page has it. Above it tasks read from the bookie for a "
+        "part of their time, a quarter at least; 0 is no look at the page",
+        kinds.DURATION.upto(kinds.HOUR, zero=True),
     )
 
 

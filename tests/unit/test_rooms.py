@@ -67,7 +67,7 @@ PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     RESOURCES: "errors plain_text proto_text quantity settings settings_engines settings_kinds "
     "settings_protocol",
-    "tiering_assets.resources.bookkeeper": "address_map batch_body digest frames ledger ledger_metadata "
+    "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger ledger_metadata "
     "placement runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
@@ -96,7 +96,7 @@ PURE = {
     "tiering_assets.release": "approval caps gate",
     "tiering_assets.retention": "expiry_rules forget_rules retention_load",
     "tiering_assets.scrub": "plan",
-    "tiering_assets.tasks": "descriptors rate_budget worker_rows",  # rows that decisions judge; arithmetic
+    "tiering_assets.tasks": "descriptors polite_share rate_budget worker_rows",  # rows that decisions judge; arithmetic
 }
 NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
 BY_WHAT_IT_IS_GIVEN = {  # a store that they read and write

@@ -33,7 +33,7 @@ from tiering_assets.look.ledger.plan import (
     decide_sight,
     facts_of,
     lay_out,
-    resolve_all,
+    source_of,
 )
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.layout import BlockPlan, block_bytes_for, plan_layout
@@ -52,7 +52,6 @@ from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.resources.metastore.store import Node
 from tiering_assets.tasks.budget_record import read_budget
-from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.tasks.rate_budget import wanted_rates
 
 LAYOUTS_MAX = 500
@@ -149,7 +148,7 @@ def _planned(stack: Stack, ml_name: str, node: LedgerNode, found: _Found) -> Pla
     if not exact and found.layouts < LAYOUTS_MAX:
         found.layouts += 1
         try:
-            source = LedgerSource.of(node.metadata, resolve_all(stack, node))
+            source = source_of(stack, node)
             with stack.spending_for(ml_name):
                 blocks, exact = lay_out(stack, source, block_bytes), True
         except (BookieError, EntryUnavailableError, IntegrityError) as error:

@@ -17,6 +17,7 @@ from tiering_assets.look.topic.publish_gate import (
 )
 from tiering_assets.resources.bookkeeper.address_map import AddressMap
 from tiering_assets.resources.bookkeeper.admin import BookieAdmin
+from tiering_assets.resources.bookkeeper.figures_page import read_add_latency
 from tiering_assets.resources.errors import BookieError
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.pulsar.admin import BrokerAdmin
@@ -59,6 +60,39 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
             continue
         http = ledgers.http_endpoint(bookie)
         yield _bookie_http(bookie, http and ways.dialled(http), timeout_s)
+        if settings.budget.add_latency_max_s:
+            port = settings.bookies.http_port
+            page = (address[0], port) if port else http
+            yield _add_latency(bookie, page and ways.dialled(page), settings)
+
+
+def _add_latency(bookie: str, page: tuple[str, int] | None, settings: Settings) -> Finding:
+    """Whether reads of it can be polite; without its figures they are paced by budgets alone."""
+    check = f"adds of {bookie}"
+    bound_s = settings.budget.add_latency_max_s
+    alone = "reads from it are paced by budgets alone"
+    if page is None:
+        return warn(
+            check,
+            f"it registers no HTTP server: how long its adds take is unknown, and {alone}",
+            "httpServerEnabled=true in bookkeeper.conf, or set bookies.http_port",
+        )
+    try:
+        seen = read_add_latency(page, timeout_s=settings.bookies.connect_timeout_s)
+    except BookieError as error:
+        return warn(
+            check,
+            f"how long they take is unknown, and {alone}: {error}",
+            "open the network from here and from workers to its HTTP server, set "
+            "bookies.http_port, or leave statsProviderClass in bookkeeper.conf as it is shipped",
+        )
+    if seen.p99_s is None:
+        return ok(check, "none in the last minute; reads are slowed when they are slow")
+    slowed = "reads from it are slowed" if seen.p99_s > bound_s else "reads are not slowed"
+    return ok(
+        check,
+        f"p99 {seen.p99_s * 1000:.1f} ms, budget.add_latency_max_s {bound_s * 1000:g} ms: {slowed}",
+    )
 
 
 def check_absent(ledgers: LedgerDirectory, registered: set[str]) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.signing import has_public_keys
 from tiering_assets.ground.stack import Stack, asking, bounds_of, is_young
 from tiering_assets.ground.task_progress import telling
-from tiering_assets.look.ledger.plan import resolve_all
+from tiering_assets.look.ledger.plan import source_of
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.verification import (
     certificate_differences,
@@ -39,7 +39,7 @@ from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import IntegrityError, TierkeeperError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.resources.settings import Settings
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind
 from tiering_assets.tasks.runner import split_task
 from tiering_assets.verify.reverify import plan_of
 
@@ -159,7 +159,7 @@ def _tasks(stack: Stack, certificate: Certificate, node: LedgerNode) -> list[Blo
     whole = BlockTask(
         kind=TaskKind.READ_BACK,
         attempt=str(certificate.uid),
-        source=LedgerSource.of(node.metadata, resolve_all(stack, node)),
+        source=source_of(stack, node),
         data_key=certificate.data.key,
         blocks=tuple(plan_of(certificate)),
         version_id=certificate.data.version_id,

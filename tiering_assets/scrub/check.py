@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.object_class import can_be_read
-from tiering_assets.look.ledger.plan import resolve_all
+from tiering_assets.look.ledger.plan import source_of
 from tiering_assets.look.ledger.verification import (
     block_differences,
     object_differences,
@@ -29,7 +29,7 @@ from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.resources.object_store.store import ObjectHead
 from tiering_assets.scrub.plan import LOOK_REQUESTS, Depth, DueLook
-from tiering_assets.tasks.descriptors import BlockRow, LedgerSource, TaskKind
+from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 from tiering_assets.verify.object_check import (
     ObjectSight,
     look_at_object,
@@ -231,7 +231,7 @@ def _read_blocks(
         return {}
     asked = node if sight.certificate is None else None  # a certificate says what they would
     if asked is not None:
-        source = LedgerSource.of(asked.metadata, resolve_all(stack, asked))
+        source = source_of(stack, asked)
     else:
         source = without_bookies(sight.ledger_id, last_entry_id=blocks[-1].last_entry_id, length=0)
     rows = read_back(

@@ -7,7 +7,7 @@ the ledger password from their own settings. Payload never appears in either dir
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -36,7 +36,10 @@ class TaskKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerSource:
-    """Where the entries of one closed ledger are: metadata without its password, and addresses."""
+    """Where the entries of one closed ledger are: metadata without its password, and addresses.
+
+    `pages` are those of the bookies' HTTP servers, where they are known.
+    """
 
     ledger_id: int
     last_entry_id: int
@@ -47,6 +50,7 @@ class LedgerSource:
     digest_type: str
     segments: tuple[tuple[int, tuple[str, ...]], ...]
     addresses: dict[str, tuple[str, int]]
+    pages: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, metadata: LedgerMetadata, addresses: dict[str, tuple[str, int]]) -> LedgerSource:

@@ -13,15 +13,18 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Self
 
+from tiering_assets.resources.bookkeeper.address_map import AddressMap
 from tiering_assets.resources.bookkeeper.pool import BookiePool
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
-from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.errors import SettingsError, TierkeeperError
 from tiering_assets.resources.native.loader import core
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
+from tiering_assets.tasks.polite_share import look_every_s
+from tiering_assets.tasks.politeness import Politeness, PoliteReads, politeness_of_process
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
 
 UPLOADS_AT_ONCE = 2
@@ -55,8 +58,9 @@ class Worker:
         self.core = core()
         self._exit = ExitStack()
         self._addresses: dict[str, tuple[str, int]] = {}
+        self.reads = PoliteReads(self.rates, _politeness(settings))
         self._pool = self._exit.enter_context(
-            BookiePool(settings.bookies, self._addresses, meter=self.rates)
+            BookiePool(settings.bookies, self._addresses, meter=self.reads)
         )
 
     def __enter__(self) -> Self:
@@ -73,6 +77,8 @@ class Worker:
     def reader(self, task: BlockTask) -> LedgerReader:
         """A reader of the task's ledger. Tasks run one after the other, so they share the pool."""
         self._addresses.update(task.source.addresses)
+        ways = AddressMap.parse(self.settings.bookies.address_map)
+        self.reads.pages = sorted(map(ways.dialled, task.source.pages.values()))
         password = self.settings.bookies.password.encode()
         return LedgerReader(
             task.source.metadata(password), self._pool, self.settings.bookies, core=self.core
@@ -112,6 +118,17 @@ class Worker:
         return ThreadPoolExecutor(
             count, thread_name_prefix=name, initializer=self.rates.adopt, initargs=(self._topic,)
         )
+
+
+def _politeness(settings: Settings) -> Politeness | None:
+    bound_s = settings.budget.add_latency_max_s
+    if bound_s == 0:
+        return None
+    try:
+        spenders = parts_of(settings)
+    except SettingsError:  # a master that this runner has no use for
+        spenders = settings.budget.runs_max
+    return politeness_of_process(bound_s, look_every_s(spenders))
 
 
 def run_task(task: BlockTask, worker: Worker) -> Generator[BlockRow]:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.plan import LedgerSight, facts_of, look_at, resolve_all
+from tiering_assets.look.ledger.plan import LedgerSight, facts_of, look_at, source_of
 from tiering_assets.look.ledger.resume import Certified, find_resumable
 from tiering_assets.look.ledger.survey import ml_names_of
 from tiering_assets.look.ledger.verification import (
@@ -288,7 +288,7 @@ def _bookies(
         return None, "bookies not asked: the bookie copy is released or gone"
     if facts_of(sight.node) != certificate.ledger:
         return None, "bookies not asked: this is not the ledger that was certified any more"
-    return LedgerSource.of(sight.node.metadata, resolve_all(stack, sight.node)), ""
+    return source_of(stack, sight.node), ""
 
 
 def recheck_indexes(

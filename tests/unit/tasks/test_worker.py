@@ -93,3 +93,30 @@ def test_a_block_that_is_there_already_is_ours_only_with_our_bytes(bookies, obje
     else:
         assert again.error_class == "IntegrityError"
         assert "already exists with other bytes" in again.error
+
+
+def test_its_reads_are_polite_to_the_bookies_of_its_task_as_the_address_map_has_them(objects):
+    settings = replace(
+        SETTINGS, bookies=replace(SETTINGS.bookies, address_map="bk.example:8000=127.0.0.1:8001")
+    )
+    pages = {"bk0": ("bk.example", 8000), "bk1": ("other.example", 8000)}
+    with ExitStack() as stack, Worker(settings, store=objects) as worker:
+        ledger = SimLedger.store(SimBookies(stack), 7, [b"x"], block_bytes=BLOCK)
+        task = replace(ledger.task(), source=replace(ledger.source, pages=pages))
+        worker.reader(task)
+        assert worker.reads.pages == [("127.0.0.1", 8001), ("other.example", 8000)]
+
+
+def test_workers_of_a_process_share_what_bookies_told_and_none_looks_where_it_is_off(objects):
+    rates = Rates(SETTINGS.budget, parts=lambda: 1)
+    off = replace(SETTINGS, budget=replace(SETTINGS.budget, add_latency_max_s=0.0))
+    odd = replace(SETTINGS, spark=replace(SETTINGS.spark, master="no master"))
+    with (
+        Worker(SETTINGS, store=objects, rates=rates) as one,
+        Worker(SETTINGS, store=objects, rates=rates) as two,
+        Worker(off, store=objects, rates=rates) as three,
+        Worker(odd, store=objects, rates=rates) as four,
+    ):
+        assert one.reads.politeness is two.reads.politeness is not None
+        assert three.reads.politeness is None
+        assert four.reads.politeness is not None

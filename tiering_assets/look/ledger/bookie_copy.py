@@ -8,13 +8,13 @@ from __future__ import annotations
 from uuid import UUID
 
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.plan import resolve_all
+from tiering_assets.look.ledger.plan import source_of
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.errors import TierkeeperError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
-from tiering_assets.tasks.descriptors import BlockTask, LedgerSource, TaskKind
+from tiering_assets.tasks.descriptors import BlockTask, TaskKind
 
 
 def why_only_copy(stack: Stack, ledger_id: int, *, ml_name: str, uid: UUID) -> str | None:
@@ -52,7 +52,7 @@ def _why_not_given(stack: Stack, node: LedgerNode, *, ml_name: str, uid: UUID) -
         task = BlockTask(
             kind=TaskKind.READ_SOURCE,
             attempt=str(uid),
-            source=LedgerSource.of(ledger, resolve_all(stack, node)),
+            source=source_of(stack, node),
             data_key=data_key(uid, ledger.ledger_id),
             blocks=(everything,),
             topic=ml_name,

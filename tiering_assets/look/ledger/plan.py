@@ -6,7 +6,7 @@ that every byte of both objects is determined before the first one is sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from tiering_assets.ground.reasons import Reason, Wait
@@ -144,7 +144,7 @@ def plan_ledger(
     if node is None or listed is None or topic_node is None or sight.ml_name is None:
         return Wait(Reason.MISSING, f"ledger {ledger_id} vanished while it was looked at")
     facts = facts_of(node)
-    source = LedgerSource.of(node.metadata, resolve_all(stack, node))
+    source = source_of(stack, node)
     chosen = block_bytes_for(
         facts.length, node.metadata.entries, block_bytes or stack.settings.offload.block_bytes
     )
@@ -188,6 +188,21 @@ def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[Block
             )
         except IntegrityError as error:
             raise IntegrityError(f"ledger {source.ledger_id}: {error}") from error
+
+
+def source_of(stack: Stack, node: LedgerNode) -> LedgerSource:
+    """The ledger as tasks read it, with its bookies' pages of figures where politeness wants
+    them.
+    """
+    addresses = resolve_all(stack, node)
+    pages: dict[str, tuple[str, int]] = {}
+    if stack.settings.budget.add_latency_max_s > 0:
+        port = stack.settings.bookies.http_port
+        for bookie, (host, _rpc) in addresses.items():
+            page = (host, port) if port else stack.ledgers.http_endpoint(bookie)
+            if page is not None:
+                pages[bookie] = page
+    return replace(LedgerSource.of(node.metadata, addresses), pages=pages)
 
 
 def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:

@@ -1,12 +1,14 @@
 """A bookie whose id is a name and that is down has no address: its replicas are read elsewhere."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
 from tests.support.metastore_sim import Cluster
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import IDS, PASSWORD, SimBookies, SimLedger
+from tiering_assets.look.ledger import plan
 from tiering_assets.look.ledger.plan import lay_out, resolve_all
 from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
 from tiering_assets.resources.bookkeeper.ledger import (
@@ -18,7 +20,7 @@ from tiering_assets.resources.bookkeeper.ledger import (
 from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_metadata
 from tiering_assets.resources.errors import EntryUnavailableError, MetadataError
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
-from tiering_assets.resources.settings import BookieSettings, Settings
+from tiering_assets.resources.settings import BookieSettings, BudgetSettings, Settings
 from tiering_assets.tasks.descriptors import LedgerSource, TaskKind, decode_task, encode_task
 from tiering_assets.tasks.lengths import stored_lengths
 from tiering_assets.tasks.runner import LocalRunner
@@ -132,3 +134,28 @@ def test_a_store_that_does_not_answer_says_nothing_about_a_bookie(stack, monkeyp
     monkeypatch.setattr(stack.ledgers, "resolve", silent)
     with pytest.raises(MetadataError):
         resolve_all(stack, node)
+
+
+def test_pages_are_those_that_bookies_registered_or_the_port_that_is_set(
+    stack, bookies, register, metadata
+):
+    register(*IDS)
+    message = BookieServiceInfoFormat()
+    message.endpoints.add(id="bookie", port=3181, host="bk.example", protocol="bookie-rpc")
+    message.endpoints.add(id="http", port=8000, host="0.0.0.0", protocol="http")
+    metadata.put(f"/ledgers/available/{IDS[0]}", message.SerializeToString())
+    node = stack.ledgers.read(LEDGER_ID)
+    assert plan.source_of(stack, node).pages == {IDS[0]: ("bk.example", 8000)}
+
+    stack.settings = replace(SETTINGS, bookies=replace(SETTINGS.bookies, http_port=9000))
+    hosts = {name: host for name, (host, _) in source_of(stack).addresses.items()}
+    assert plan.source_of(stack, node).pages == {name: (hosts[name], 9000) for name in IDS}
+
+    stack.settings = replace(SETTINGS, budget=BudgetSettings(add_latency_max_s=0.0))
+    assert plan.source_of(stack, node).pages == {}
+
+
+def test_pages_travel_with_the_task(bookies):
+    ledger = SimLedger.store(bookies, LEDGER_ID, PAYLOADS, block_bytes=4096)
+    task = replace(ledger.task(), source=replace(ledger.source, pages={"bk0": ("h", 8000)}))
+    assert decode_task(encode_task(task)) == task

@@ -1,0 +1,137 @@
+"""Who looks at bookies' pages, how often, and what a worker's reads wait for."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from tiering_assets.resources.bookkeeper.add_latency import AddLatency
+from tiering_assets.resources.errors import BookieError
+from tiering_assets.resources.settings import BudgetSettings
+from tiering_assets.tasks.polite_share import SHARE_MIN, UNREAD_AGAIN_S
+from tiering_assets.tasks.politeness import FORGET_S, Politeness, PoliteReads
+from tiering_assets.tasks.rates import Rates
+
+EVERY_S = 5.0
+A, B, C = ("a", 8000), ("b", 8000), ("c", 8000)
+SLOW = AddLatency(p99_s=0.2, count=0, total_s=0.0)
+FAST = AddLatency(p99_s=0.001, count=0, total_s=0.0)
+
+
+class Bookies:
+    """Pages by address, on a clock that only waiting moves."""
+
+    def __init__(self, **pages):
+        self.pages = {(name, 8000): page for name, page in pages.items()}
+        self.now, self.asked, self.sleeps = 1000.0, [], []
+
+    def read(self, address):
+        self.asked.append(address[0])
+        page = self.pages[address]
+        if page is None:
+            raise BookieError("silent")
+        return page
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.sleeps.append(seconds)
+        self.now += seconds
+
+    def politeness(self):
+        return Politeness(bound_s=0.05, every_s=EVERY_S, read=self.read, clock=self.clock)
+
+    def reads(self, politeness, *pages):
+        rates = Rates(BudgetSettings(), parts=lambda: 1)
+        made = PoliteReads(rates, politeness, clock=self.clock, sleep=self.sleep)
+        made.pages = pages
+        return made
+
+
+def test_one_page_each_five_seconds_in_turn():
+    bookies = Bookies(a=FAST, b=FAST, c=FAST)
+    polite = bookies.politeness()
+    for _ in range(300):
+        polite.share([A, B, C])
+        bookies.now += 0.1
+    assert bookies.asked == ["a", "b", "c", "a", "b", "c"]
+
+
+def test_the_slowest_of_a_task_s_bookies_counts_and_others_do_not():
+    bookies = Bookies(a=FAST, b=SLOW, c=FAST)
+    polite = bookies.politeness()
+    for _ in range(3):
+        polite.share([A, B, C])
+        bookies.now += EVERY_S
+    assert polite.share([A, B]) == 0.5
+    assert polite.share([A, C]) == 1
+    assert polite.share([]) == 1
+
+
+def test_a_page_that_is_silent_costs_one_look_a_minute_and_others_are_looked_at():
+    bookies = Bookies(a=None, b=FAST)
+    polite = bookies.politeness()
+    for _ in range(int(UNREAD_AGAIN_S / EVERY_S)):
+        assert polite.share([A, B]) == 1
+        bookies.now += EVERY_S
+    assert bookies.asked.count("a") == 1
+    assert bookies.asked.count("b") == len(bookies.asked) - 1 > 5
+
+
+def test_pages_that_are_all_silent_are_left_alone_for_a_minute():
+    bookies = Bookies(a=None)
+    polite = bookies.politeness()
+    for _ in range(10):
+        polite.share([A])
+        bookies.now += EVERY_S
+    assert bookies.asked == ["a"]
+
+
+def test_what_nobody_looked_at_for_long_says_nothing():
+    bookies = Bookies(a=SLOW, b=FAST)
+    polite = bookies.politeness()
+    assert polite.share([A]) == 0.5
+    bookies.now += FORGET_S
+    polite.share([B])
+    assert polite.share([A, B]) == 1
+
+
+def test_nobody_waits_for_another_one_s_look():
+    bookies, looking, done = Bookies(a=SLOW), threading.Event(), threading.Event()
+
+    def slow_page(address):
+        looking.set()
+        done.wait(10)
+        return bookies.read(address)
+
+    polite = Politeness(bound_s=0.05, every_s=EVERY_S, read=slow_page, clock=bookies.clock)
+    thread = threading.Thread(target=polite.share, args=([A],))
+    thread.start()
+    assert looking.wait(10)
+    assert polite.share([A]) == 1  # what is known by now
+    done.set()
+    thread.join()
+    assert polite.share([A]) == 0.5
+
+
+def test_a_worker_reads_for_its_share_of_the_time():
+    """Each read takes 0.1 s; at the floor three times as much is waited."""
+    bookies = Bookies(a=SLOW)
+    reads = bookies.reads(bookies.politeness(), A)
+    for number in range(4000):
+        bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6)
+        reads.take_reads(1)
+        bookies.now += 0.1
+    late = bookies.sleeps[len(bookies.sleeps) // 2 :]
+    assert late == pytest.approx([0.1 * (1 / SHARE_MIN - 1)] * len(late))
+
+
+def test_fast_bookies_and_switched_off_politeness_are_waited_for_by_nobody():
+    bookies = Bookies(a=FAST)
+    for politeness in (bookies.politeness(), None):
+        reads = bookies.reads(politeness, A)
+        for _ in range(100):
+            bookies.now += 0.1
+            assert reads.take_reads(1) == []
+    assert bookies.sleeps == []

@@ -1,0 +1,108 @@
+"""Reads of bookies wait while those bookies say that their adds are slow.
+
+Owns: one memory for each process, because tasks are short and a bookie's figures are a minute old:
+what one task learnt counts for the next. One look at a time, each at one page, so that pages are
+asked LOOKS_PER_S_MAX times a second by all workers together, whatever their number. What the page
+says, or that it says nothing, never fails a read; see tasks/polite_share.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from threading import Lock
+
+from tiering_assets.resources import ending
+from tiering_assets.resources.bookkeeper.add_latency import AddLatency
+from tiering_assets.resources.bookkeeper.address_map import Address
+from tiering_assets.resources.bookkeeper.figures_page import read_add_latency
+from tiering_assets.resources.bookkeeper.meter import ReadMeter, TakenRead
+from tiering_assets.resources.errors import BookieError
+from tiering_assets.tasks.polite_share import BookiePace, may_look, next_pace, pause_s
+
+FORGET_S = 300.0  # figures of a bookie that nobody looked at for so long say nothing
+
+
+class Politeness:
+    """What this process knows of bookies, by the addresses of their pages. For all threads."""
+
+    def __init__(
+        self,
+        *,
+        bound_s: float,
+        every_s: float,
+        read: Callable[[Address], AddLatency] = read_add_latency,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._bound_s, self._every_s = bound_s, every_s
+        self._read, self._clock = read, clock
+        self._lock = Lock()
+        self._looked_at: float | None = None
+        self._paces: dict[Address, BookiePace] = {}
+
+    def share(self, pages: Sequence[Address]) -> float:
+        """Of the time, for one who reads from all of these; looks at one of them if it is time."""
+        self._look(pages)
+        now = self._clock()
+        paces = [self._paces.get(page) for page in pages]
+        return min((p.share for p in paces if p and now - p.at < FORGET_S), default=1.0)
+
+    def _look(self, pages: Sequence[Address]) -> None:
+        if not pages or not self._lock.acquire(blocking=False):
+            return  # somebody is looking, and what is known by now is enough
+        try:
+            now = self._clock()
+            if self._looked_at is not None and now - self._looked_at < self._every_s:
+                return
+            due = [one for one in pages if may_look(self._pace(one), now)]
+            if not due:
+                return
+            page = min(due, key=lambda one: self._pace(one).at)
+            try:
+                seen = self._read(page)
+            except BookieError:
+                seen = None
+            self._looked_at = self._clock()
+            pace = self._pace(page)
+            self._paces[page] = next_pace(pace, seen, self._looked_at, bound_s=self._bound_s)
+        finally:
+            self._lock.release()
+
+    def _pace(self, page: Address) -> BookiePace:
+        return self._paces.get(page) or BookiePace(at=float("-inf"))
+
+
+@cache
+def politeness_of_process(bound_s: float, every_s: float) -> Politeness:
+    """The one that all workers of this process share."""
+    return Politeness(bound_s=bound_s, every_s=every_s)
+
+
+class PoliteReads:
+    """A worker's meter of reads: waits for its bookies first, then for its budgets."""
+
+    def __init__(
+        self,
+        budgets: ReadMeter,
+        politeness: Politeness | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = ending.pause,
+    ) -> None:
+        self._budgets, self.politeness = budgets, politeness
+        self._clock, self._sleep = clock, sleep
+        self._since = clock()
+        self.pages: Sequence[Address] = ()
+
+    def take_reads(self, count: int) -> Sequence[TakenRead]:
+        if self.politeness is not None:
+            wait_s = pause_s(self.politeness.share(self.pages), self._clock() - self._since)
+            if wait_s > 0:
+                self._sleep(wait_s)
+        taken = self._budgets.take_reads(count)
+        self._since = self._clock()
+        return taken
+
+    def reads_at_once(self) -> int | None:
+        return self._budgets.reads_at_once()
