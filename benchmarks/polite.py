@@ -255,6 +255,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rate", type=int, default=100, help="messages of 1 KiB per second")
+    parser.add_argument("--rollover", type=int, default=60, help="seconds of a bookie's window")
     parser.add_argument("--short", action="store_true", help="3 rounds of 10 s, figures of 5 s")
     parser.add_argument("--accept", action="store_true", help=f"keep it in {RESULTS.name}")
     parser.add_argument("--producer", help=argparse.SUPPRESS)
@@ -269,7 +270,12 @@ def main() -> None:
     if options.short:
         found = run(pairs=3, seconds=10.0, rate=options.rate, rollover_s=5)
     else:
-        found = run(pairs=options.pairs, seconds=options.seconds, rate=options.rate, rollover_s=60)
+        found = run(
+            pairs=options.pairs,
+            seconds=options.seconds,
+            rate=options.rate,
+            rollover_s=options.rollover,
+        )
     text = json.dumps(found, indent=1)
     if options.accept:
         RESULTS.write_text(text + "\n")

@@ -324,7 +324,7 @@ class BudgetSettings:
         kinds.SIZE.upto(GIB),
     )
     add_latency_max_s: float = setting(
-        0.05,
+        0.02,
         "p99 of a bookie's adds, as its own page has it. Above it tasks read from the bookie for a "
         "part of their time, a quarter at least; 0 is no look at the page",
         kinds.DURATION.upto(kinds.HOUR, zero=True),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tiering_assets.batch.backfill import offload_in_lots
 from tiering_assets.batch.offload_prefix_rules import (
     KeepBytes,
     Prefix,
@@ -22,7 +23,7 @@ from tiering_assets.batch.offload_prefix_rules import (
     reached,
     require_position,
 )
-from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
+from tiering_assets.batch.pipeline import LedgerOutcome
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.pauses import why_off
@@ -46,6 +47,7 @@ _CURABLE = frozenset(
         Reason.LEFT_ALONE,
         Reason.BOOKIES_SHORT,
         Reason.UNDO_UNCONFIRMED,
+        Reason.PAUSED,
     }
 )
 # Nothing is left to do for the ledger, or there is no such ledger any more.
@@ -162,8 +164,8 @@ def _open_bytes(
 def offload_prefix(stack: Stack, plan: PrefixPlan, *, publish: bool = True) -> PrefixProgress:
     """One pass over what is left before the goal. RefusedError when the topic is gone meanwhile."""
     found = _require_enabled(stack, plan.ml_name)
-    ids = choose_prefix(found.ledgers, plan.before).ledger_ids if found.ledgers else []
-    outcomes = tuple(offload_batch(stack, ids, publish=publish)) if ids else ()
+    left = choose_prefix(found.ledgers, plan.before).to_offload if found.ledgers else ()
+    outcomes = tuple(offload_in_lots(stack, left, publish=publish)) if left else ()
     return look_again(stack, plan, outcomes)
 
 
@@ -184,11 +186,18 @@ def look_again(
 def offload_prefix_until(
     stack: Stack, plan: PrefixPlan, *, timeout_s: float, pause_s: float = PAUSE_S
 ) -> PrefixProgress:
-    """Pass after pass until the goal is reached, waiting cures nothing, or the time is over."""
+    """Pass after pass until the goal is reached, waiting cures nothing, or the time is over.
+
+    A topic that is paused meanwhile is waited for, and nothing more of it is begun.
+    """
     deadline = stack.monotonic() + timeout_s
     done: dict[int, LedgerOutcome] = {}
     while True:
-        progress = offload_prefix(stack, plan)
+        off = why_off(stack, plan.ml_name) if done else None  # a first pass is refused
+        if off is not None and off.reason is Reason.PAUSED:
+            progress = look_again(stack, plan, _as_of_now(stack, plan, done))
+        else:
+            progress = offload_prefix(stack, plan)
         done |= {one.ledger_id: one for one in progress.outcomes}
         left_s = deadline - stack.monotonic()
         if progress.reached or progress.stuck or left_s <= 0:
