@@ -35,11 +35,18 @@ CLAIM_S = 15.0
 def fill(dev: DevStack, ledgers: int) -> None:
     """A ledger is full after ENTRIES entries, so each spec makes one."""
     source = random.Random(11)
-    for number in range(ledgers):
-        size = int(10 ** source.uniform(2.5, 5.5))
-        spec = TopicSpec(topic=TOPIC, messages=ENTRIES, payload_bytes=size, seed=number)
+    specs = [
+        TopicSpec(
+            topic=TOPIC,
+            messages=ENTRIES,
+            payload_bytes=int(10 ** source.uniform(2.5, 5.5)),
+            seed=number,
+        )
+        for number in range(ledgers)
+    ]
+    for spec in specs:
         produce(dev.endpoints, spec)
-    seal(dev.endpoints, spec)
+    seal(dev.endpoints, specs[-1])
 
 
 def offload(dev: DevStack, *, kill_at: float | None) -> dict[str, Any]:

@@ -26,21 +26,20 @@ def offload_in_lots(
     lots = cut_lots(ledgers)
     if len(lots) == 1:
         return offload_batch(stack, [one.ledger_id for one in ledgers], publish=publish)
-    backfill = _Backfill(stack, ledgers)
+    backfill = _Backfill(stack, ledgers, publish=publish)
     for lot in lots:
-        if publish and backfill.is_full(lot):
+        if backfill.is_full(lot):
             backfill.publish()
-        backfill.copy(lot, publish=publish)
-    if publish:
-        backfill.publish()
+        backfill.copy(lot)
+    backfill.publish()
     return [backfill.outcomes[one.ledger_id] for one in ledgers]
 
 
 class _Backfill:
     """One pass: `proven` are the ledgers that wait for their batch to be published."""
 
-    def __init__(self, stack: Stack, ledgers: Sequence[LedgerInfo]) -> None:
-        self._stack = stack
+    def __init__(self, stack: Stack, ledgers: Sequence[LedgerInfo], *, publish: bool) -> None:
+        self._stack, self._publishes = stack, publish
         self._sizes = {one.ledger_id: one.size or 0 for one in ledgers}
         self._proven: list[int] = []
         self._done: list[LotDone] = []
@@ -55,39 +54,35 @@ class _Backfill:
         count = len(self._proven) + len(lot)
         return count > auto.batch_ledgers_max or size > auto.batch_bytes_max
 
-    def copy(self, lot: Sequence[LedgerInfo], *, publish: bool) -> None:
+    def copy(self, lot: Sequence[LedgerInfo]) -> None:
         """Copy and read back. What an earlier run did, and what waits, says nothing of the pace."""
+        began, worked = self._stack.monotonic(), LotDone(0, 0, 0.0)
         ids = [one.ledger_id for one in lot]
-        began = self._stack.monotonic()
-        for one in offload_batch(self._stack, ids, publish=False, ask_first=publish):
+        for one in offload_batch(self._stack, ids, publish=False, ask_first=self._publishes):
             self.outcomes[one.ledger_id] = one
-            if one.certificate is not None and one.wait is None and one.error is None:
+            size = self._sizes[one.ledger_id]
+            if one.verified:
+                worked = replace(worked, ledgers=worked.ledgers + 1, bytes=worked.bytes + size)
+            else:
+                self._found = replace(
+                    self._found, ledgers=self._found.ledgers + 1, bytes=self._found.bytes + size
+                )
+            if self._publishes & (one.state == "verified"):
                 self._proven.append(one.ledger_id)
-        took = self._stack.monotonic() - began
-        worked = [i for i in ids if self.outcomes[i].verified or self.outcomes[i].error is not None]
-        size = sum(self._sizes[i] for i in worked)
-        if worked:
-            self._done.append(LotDone(len(worked), size, took))
-        self._found = LotDone(
-            self._found.ledgers + len(ids) - len(worked),
-            self._found.bytes + sum(self._sizes[i] for i in ids) - size,
-            0.0,
-        )
+        self._done.append(replace(worked, seconds=self._stack.monotonic() - began))
         self._tell()
 
     def publish(self) -> None:
         """Publish what is proven, as one change of the topic."""
-        if not self._proven:
-            return
         began = self._stack.monotonic()
         for now in offload_batch(self._stack, self._proven):
             before = self.outcomes[now.ledger_id]
             self.outcomes[now.ledger_id] = replace(
                 now,
-                copied=before.copied or now.copied,
-                verified=before.verified or now.verified,
+                copied=before.copied | now.copied,
+                verified=before.verified | now.verified,
                 parts_sent=before.parts_sent + now.parts_sent,
-                notes=before.notes or now.notes,
+                notes=(*before.notes, *now.notes),
                 seconds=before.seconds,
             )
         self._publish_s += self._stack.monotonic() - began

@@ -18,6 +18,8 @@ LOTS: Final = 40  # about; each costs its runner a start
 LOT_LEDGERS_MIN: Final = 5
 DOUBT: Final = 0.02  # of a lot's time; what single ledgers are off from any law
 TOLD_FROM: Final = 0.1  # of the bytes and of the ledgers, before which too little is known
+_TICK_S: Final = 1e-3
+_NEARLY: Final = 1e-200
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +75,25 @@ def fit_costs(done: Sequence[LotDone], *, ledgers: int, size: int) -> Costs:
     all alike cannot tell number from bytes. So in doubt each of both takes half of the time of all
     `ledgers` and of their `size`, which DOUBT weighs against the lots.
     """
+    ledgers, size = max(1, ledgers), max(1, size)
     rows = [
-        (one.ledgers / ledgers / one.seconds, one.bytes / max(1, size) / one.seconds)
+        (one.ledgers / ledgers / seconds, one.bytes / size / seconds)
         for one in done
-        if one.seconds > 0
+        for seconds in (max(one.seconds, _TICK_S),)
     ]
-    if not rows:
-        return Costs(ledger_s=0.0, byte_s=0.0)
     n1, b1 = sum(n for n, _ in rows), sum(b for _, b in rows)
-    shares = sum(one.ledgers / ledgers + one.bytes / max(1, size) for one in done) / 2
-    doubt = DOUBT * shares / sum(one.seconds for one in done)
+    shares = sum(one.ledgers / ledgers + one.bytes / size for one in done) / 2
+    doubt = DOUBT * shares / max(sum(one.seconds for one in done), _TICK_S)
     nn = sum(n * n for n, _ in rows) + doubt**2
     bb = sum(b * b for _, b in rows) + doubt**2
     nb = sum(n * b for n, b in rows) - doubt**2
-    det = nn * bb - nb * nb
+    det = max(nn * bb - nb * nb, _NEARLY)
     whole_n, whole_b = (n1 * bb - b1 * nb) / det, (b1 * nn - n1 * nb) / det
     if whole_n < 0:
-        whole_n, whole_b = 0.0, b1 / bb
+        whole_n, whole_b = 0.0, b1 / max(bb, _NEARLY)
     elif whole_b < 0:
-        whole_n, whole_b = n1 / nn, 0.0
-    return Costs(ledger_s=whole_n / ledgers, byte_s=whole_b / max(1, size))
+        whole_n, whole_b = n1 / max(nn, _NEARLY), 0.0
+    return Costs(ledger_s=whole_n / ledgers, byte_s=whole_b / size)
 
 
 def figures_of(
@@ -106,7 +107,7 @@ def figures_of(
     ledgers_copied, bytes_copied = sum(one.ledgers for one in done), sum(one.bytes for one in done)
     ledgers_due, bytes_due = ledgers - found.ledgers, size - found.bytes
     left = None
-    if done and bytes_copied >= TOLD_FROM * bytes_due and ledgers_copied >= TOLD_FROM * ledgers_due:
+    if bytes_copied >= TOLD_FROM * bytes_due and ledgers_copied >= TOLD_FROM * ledgers_due:
         costs = fit_costs(done, ledgers=ledgers_due, size=bytes_due)
         left = costs.seconds(ledgers_due - ledgers_copied, bytes_due - bytes_copied)
         left += publish_ledger_s * (ledgers_due - ledgers_copied)

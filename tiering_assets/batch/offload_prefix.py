@@ -192,12 +192,8 @@ def offload_prefix_until(
     """
     deadline = stack.monotonic() + timeout_s
     done: dict[int, LedgerOutcome] = {}
+    progress = offload_prefix(stack, plan)
     while True:
-        off = why_off(stack, plan.ml_name) if done else None  # a first pass is refused
-        if off is not None and off.reason is Reason.PAUSED:
-            progress = look_again(stack, plan, _as_of_now(stack, plan, done))
-        else:
-            progress = offload_prefix(stack, plan)
         done |= {one.ledger_id: one for one in progress.outcomes}
         left_s = deadline - stack.monotonic()
         if progress.reached or progress.stuck or left_s <= 0:
@@ -208,6 +204,10 @@ def offload_prefix_until(
             f"{min(pause_s, left_s):.0f} s, for {left_s:.0f} s at most"
         )
         stack.sleep(min(pause_s, left_s))
+        if why_off(stack, plan.ml_name) is None:
+            progress = offload_prefix(stack, plan)
+        else:
+            progress = look_again(stack, plan, _as_of_now(stack, plan, done))
 
 
 def _as_of_now(

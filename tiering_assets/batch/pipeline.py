@@ -80,12 +80,12 @@ def offload_batch(
     ledger_ids: Iterable[int],
     *,
     publish: bool = True,
-    ask_first: bool | None = None,
+    ask_first: bool = False,
     when_due: bool = False,
 ) -> list[LedgerOutcome]:
     """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order.
 
-    `ask_first` refuses to copy what could not be published; None is as `publish` says.
+    `ask_first` refuses to copy what could not be published later, as `publish` does.
 
     With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
     stay verified until then.
@@ -101,7 +101,7 @@ def offload_batch(
     try:
         _each(stack, wanted, lambda i: _begin(stack, i, rights), outcomes)
         begun = [i for i in wanted if outcomes[i].wait is None and outcomes[i].error is None]
-        ask = AskFirst(stack) if (publish if ask_first is None else ask_first) else None
+        ask = AskFirst(stack) if publish | ask_first else None
         try:
             attempted = _copy_and_verify(stack, outcomes, ask)
         except TierkeeperError as error:  # the run's own, such as a Spark that does not start

@@ -14,6 +14,7 @@ from tiering_assets.batch import backfill
 from tiering_assets.batch.backfill_rules import LOT_LEDGERS_MIN
 from tiering_assets.batch.offload_prefix import offload_prefix, offload_prefix_until, plan_prefix
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.copy.ask_first import AskFirst
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.look.brakes import pauses
 from tiering_assets.look.brakes.scopes import topic_scope
@@ -161,12 +162,19 @@ def test_a_topic_that_is_paused_before_the_first_pass_is_refused(scene):
     assert not runner.copied
 
 
-def test_a_backfill_is_published_by_batches_as_large_as_a_run_s(scene):
+@pytest.mark.parametrize(
+    ("room", "batches"),
+    [
+        ({"batch_ledgers_max": 60}, range(4, 8)),
+        ({"batch_ledgers_max": 1000, "batch_bytes_max": 100_000}, range(3, 10)),
+        ({"batch_ledgers_max": 1000}, range(1, 2)),
+    ],
+    ids=["by number", "by bytes", "all at once"],
+)
+def test_a_backfill_is_published_by_batches_as_large_as_a_run_s(scene, room, batches):
     stack, _said, _runner = opened(scene)
-    stack = replace(
-        stack,
-        settings=replace(stack.settings, auto=replace(stack.settings.auto, batch_ledgers_max=60)),
-    )
+    auto = replace(stack.settings.auto, **room)
+    stack = replace(stack, settings=replace(stack.settings, auto=auto))
     published = []
     whole = offload_batch
 
@@ -180,8 +188,8 @@ def test_a_backfill_is_published_by_batches_as_large_as_a_run_s(scene):
         found = offload_prefix(stack, plan_of(scene, stack))
     assert found.reached
     assert sum(published) == len(found.outcomes)
-    assert max(published) <= 60
-    assert len(published) < 2 * len(found.outcomes) / 60 + 1
+    assert max(published) <= auto.batch_ledgers_max
+    assert len(published) in batches
     assert {one.state for one in found.outcomes} == {"published"}
     assert all(one.copied and one.verified and not one.noop for one in found.outcomes)
 
@@ -191,3 +199,21 @@ def test_without_publication_every_ledger_is_proven_and_none_is_published(scene)
     found = offload_prefix(stack, plan_of(scene, stack), publish=False)
     assert {one.state for one in found.outcomes} == {"verified"}
     assert {one.wait for one in found.outcomes} == {None}
+
+
+def test_what_cannot_be_published_is_not_copied(scene, monkeypatch):
+    def refused(_self, plan):
+        raise RefusedError(f"{plan.ml_name} would not be readable")
+
+    monkeypatch.setattr(AskFirst, "require", refused)
+    stack, _said, runner = opened(scene)
+    found = offload_prefix(stack, plan_of(scene, stack))
+    assert {str(one.error) for one in found.outcomes} == {f"{TOPIC} would not be readable"}
+    assert not runner.copied
+
+
+def test_few_ledgers_are_one_batch_and_nothing_is_told_of_a_backfill():
+    scene = Scene()
+    stack, noted = noting(scene, scene.process())
+    assert offload_prefix(stack, plan_of(scene, stack)).reached
+    assert noted == []
