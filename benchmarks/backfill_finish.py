@@ -67,10 +67,12 @@ def offload(dev: DevStack, *, kill_at: float | None) -> dict[str, Any]:
     )
     began = time.perf_counter()
     told: dict[str, Any] = {}
+    last: list[str] = []
     assert process.stderr is not None
     for line in process.stderr:
         found = _backfill_of(line)
         now = time.perf_counter() - began
+        last = [*last[-9:], line]
         if found is None:
             continue
         if found["seconds_left"] is not None and "finish_s" not in told:
@@ -83,6 +85,8 @@ def offload(dev: DevStack, *, kill_at: float | None) -> dict[str, Any]:
     process.stderr.close()
     told["code"] = process.wait(timeout=600)
     told["end_s"] = time.perf_counter() - began
+    if "finish_s" not in told:
+        raise SystemExit(f"no finish was told, exit code {told['code']}: {''.join(last)}")
     return told
 
 

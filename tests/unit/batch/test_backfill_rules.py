@@ -52,6 +52,14 @@ def test_lots_are_few_and_one_that_exceeds_its_share_does_by_one_ledger(sizes):
         assert sum(one.size or 0 for one in lot[:-1]) <= sum(sizes) / LOTS or sum(sizes) == 0
 
 
+@pytest.mark.parametrize(
+    ("sizes", "lots"),
+    [([10] * 400, 40), ([0] * 400, 40), ([10] * 20, 20), ([1] * 19 + [1000], 4), ([10] * 5, 1)],
+)
+def test_a_lot_is_a_fortieth_of_the_ledgers_or_of_the_bytes(sizes, lots):
+    assert len(cut_lots(listed(sizes))) == lots
+
+
 @pytest.mark.parametrize(("ledger_s", "byte_s"), [(2.0, 1e-8), (0.0, 1e-8), (2.0, 0.0)])
 def test_lots_of_few_large_and_of_many_small_ledgers_tell_the_costs_apart(ledger_s, byte_s):
     true = Costs(ledger_s=ledger_s, byte_s=byte_s)
