@@ -55,18 +55,18 @@ class BareClients:
         """Send that many bytes, two parts at a time."""
         client, parts = self._client(endpoint), _parts(size, part_bytes)
         began = time.perf_counter()
-        key, etag = self._put(client, parts)
+        key, etag = self._put(client, parts, UPLOADS_AT_ONCE)
         seconds = time.perf_counter() - began
         self._sent, self._to_sink = Sent(client, key, parts, etag), endpoint is not None
         return {"seconds": seconds, "bytes": size}
 
-    def put_get(self, size: int, part_bytes: int, endpoint: str | None) -> Answer:
-        """The same, and read them back by ranges, four at a time."""
+    def put_get(self, size: int, part_bytes: int, endpoint: str | None, tasks: int = 1) -> Answer:
+        """The same, and read them back by ranges, four at a time; with what so many tasks have."""
         client, parts = self._client(endpoint), _parts(size, part_bytes)
         back = bytearray(size)
         began = time.perf_counter()
-        key, etag = self._put(client, parts)
-        self._get(client, key, memoryview(back))
+        key, etag = self._put(client, parts, UPLOADS_AT_ONCE * tasks)
+        self._get(client, key, memoryview(back), FETCHES_AT_ONCE * tasks)
         seconds = time.perf_counter() - began
         self._sent, self._to_sink = Sent(client, key, parts, etag, back), False
         return {"seconds": seconds, "bytes": size}
@@ -90,7 +90,7 @@ class BareClients:
             raise IntegrityError(f"{len(back)} other bytes than those sent lie in the store")
         return {}
 
-    def _put(self, client: Any, parts: Sequence[bytes]) -> tuple[str, str]:
+    def _put(self, client: Any, parts: Sequence[bytes], at_once: int) -> tuple[str, str]:
         bucket, key = self._settings.bucket, f"benchmark-{time.time_ns()}"
         upload = client.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
 
@@ -104,14 +104,14 @@ class BareClients:
             )
             return {"PartNumber": number, "ETag": answer["ETag"]}
 
-        with ThreadPoolExecutor(UPLOADS_AT_ONCE) as threads:
+        with ThreadPoolExecutor(at_once) as threads:
             done = list(threads.map(send, range(1, len(parts) + 1)))
         answer = client.complete_multipart_upload(
             Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": done}
         )
         return key, answer["ETag"]
 
-    def _get(self, client: Any, key: str, into: memoryview) -> None:
+    def _get(self, client: Any, key: str, into: memoryview, at_once: int) -> None:
         def fetch(start: int) -> None:
             end = min(start + RANGE_BYTES, len(into))
             body = client.get_object(
@@ -122,7 +122,7 @@ class BareClients:
                 into[at : at + len(piece)] = piece
                 at += len(piece)
 
-        with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
+        with ThreadPoolExecutor(at_once) as threads:
             list(threads.map(fetch, range(0, len(into), RANGE_BYTES)))
 
     def _client(self, endpoint: str | None) -> Any:
