@@ -48,6 +48,7 @@ class Bench:
     servers: Mapping[str, Sequence[int]]
     local: Child
     python: Child | None  # the same as `local` with Python's loop over entries
+    signing: Child | None  # the same with a key, whose releases do not read every byte again
     spark: Child | None
     client: Child
     sink: Child

@@ -2,7 +2,7 @@
 
 Owns: who goes first alternates by round. Of a kind with one ledger two topics are made: the broker
 offloads one, tierkeeper the other; Spark copies the broker's topic before it does, and so does
-Python's loop, once. Of many ledgers tierkeeper alone has a topic, or many.
+Python's loop, once. Of many ledgers tierkeeper alone has a topic, or many, and a key to sign with.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from benchmarks.content import Kind
 from benchmarks.figures import Sample, joined
 
 PYTHON_ROUND = 1  # one suffices for a fallback
+SIGNED = "ours-release (signed)"
 
 
 class Cell(Measuring):
@@ -57,7 +58,7 @@ class Cell(Measuring):
         theirs, ours = self._produce("broker"), self._produce("ours")
         turns: list[Callable[[], None]] = [
             lambda: self._theirs(theirs),
-            lambda: self._ours(ours),
+            lambda: self._ours(ours, self.bench.local, "ours-release"),
             lambda: self._ceilings(ours),
         ]
         turns = turns if self.round % 2 else [turns[1], turns[2], turns[0]]
@@ -71,8 +72,11 @@ class Cell(Measuring):
         return [theirs, ours]
 
     def _many_ledgers(self) -> list[Topics]:
+        signing = self.bench.signing
+        if signing is None:
+            return []
         ours = self._produce("ours")
-        self._ours(ours)
+        self._ours(ours, signing, SIGNED)
         return [ours]
 
     # ----- contenders
@@ -92,14 +96,13 @@ class Cell(Measuring):
             sample = replace(sample, error=f"{len(keys)} of {len(topics.ledgers)} were offloaded")
         self.keep(sample, keys, topics.expected)
 
-    def _ours(self, topics: Topics) -> None:
-        local = self.bench.local
+    def _ours(self, topics: Topics, local: Child, release: str) -> None:
         stages, keys = self._staged(local, "ours", topics)
         if any(stage.error is not None for stage in stages):
-            self.samples.append(replace(stages[-1], contender="ours-release"))
+            self.samples.append(replace(stages[-1], contender=release))
             return
         last = self.measure(
-            "ours-release",
+            release,
             topics,
             lambda: local.ask(action="publish_and_release", timeout_s=WORK_TIMEOUT_S),
             local,
@@ -107,7 +110,7 @@ class Cell(Measuring):
         left = [ledger for ledger in topics.ledgers if self.bench.stack.ledgers.read(ledger)]
         if last.error is None and left:
             last = replace(last, error=f"bookies still have {left}")
-        self.keep(joined("ours-release", [*stages, last]), keys, topics.expected)
+        self.keep(joined(release, [*stages, last]), keys, topics.expected)
 
     def _by_python(self, agent: Child, topics: Topics) -> None:
         before = len(self.samples)

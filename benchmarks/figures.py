@@ -48,6 +48,7 @@ CONTENDERS = (
     Contender("ours-copy", "copied", "worker", "broker"),
     Contender("ours-verify", "copied, every byte read back", "worker", "broker"),
     Contender("ours-release", "copied, read back, published, released", "worker", "broker"),
+    Contender("ours-release (signed)", "ours-release with a key that signs", "worker"),
     Contender("ours-verify (python)", "ours-verify by Python's loop", "worker", "broker", rounds=1),
     Contender("spark-copy", "copied, by Spark", "worker", "broker"),
     Contender("spark-verify", "copied, every byte read back, by Spark", "worker", "broker"),

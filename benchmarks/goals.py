@@ -17,7 +17,7 @@ from typing import Any
 Row = Mapping[str, Any]
 CEILING = "ceiling-put-get"
 CEILING_SHARE = 0.8
-VERIFY, RELEASE, BROKER = "ours-verify", "ours-release", "broker"
+VERIFY, RELEASE, BROKER = "ours-verify", "ours-release (signed)", "broker"
 MBS, CPU = "mb_per_s", "cpu_s_per_gb_without_store"
 
 
@@ -80,7 +80,7 @@ GOALS: tuple[Goal, ...] = (
         at_most=True,
     ),
     Goal(
-        measure="batch of 20 with publish and release / with verify only, MB/s",
+        measure="batch of 20, signed, with publish and release / with verify only, MB/s",
         kind="10 KiB, 20 ledgers",
         contender=RELEASE,
         over=VERIFY,

@@ -18,6 +18,7 @@ from benchmarks.bench import Bench
 from benchmarks.figures import SEAWEED, VERSITY
 from benchmarks.meters import seaweed_requests
 from benchmarks.versity import Gateway, build
+from tiering_assets.ground.signing import make_key
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.resources.devstack.bucket import create_bucket
 from tiering_assets.resources.devstack.stack import DevStack
@@ -29,10 +30,14 @@ _LOGS = ROOT / "build" / "bench"
 
 
 @contextmanager
-def near(dev: DevStack, *, agents: Sequence[str]) -> Iterator[Bench]:
-    """The stack as it is. `agents` may have `spark` and `python` besides the two always there."""
+def near(dev: DevStack, *, agents: Sequence[str], keys: Path) -> Iterator[Bench]:
+    """The stack as it is. `agents` may have `spark` and `python` besides those always there.
+
+    A key is made in `keys` for the one that signs.
+    """
     with ExitStack() as exits:
-        started = _started(exits, _environment(dev), ("local", "client", *agents))
+        kinds = ("local", "signing", "client", *agents)
+        started = _started(exits, _environment(dev), kinds, keys)
         yield _bench(exits, dev, started, store=SEAWEED)
 
 
@@ -106,6 +111,7 @@ def _bench(
         servers=roles_of(dev),
         local=agents["local"],
         python=agents.get("python"),
+        signing=agents.get("signing"),
         spark=agents.get("spark"),
         client=agents["client"],
         sink=sink,
@@ -115,21 +121,34 @@ def _bench(
 
 
 def _started(
-    exits: ExitStack, environment: Mapping[str, str], kinds: Sequence[str]
+    exits: ExitStack,
+    environment: Mapping[str, str],
+    kinds: Sequence[str],
+    keys: Path | None = None,
 ) -> dict[str, Child]:
-    """Agents by kind; `python` is a local one without the library of core.c."""
+    """Agents by kind; `python` and `signing` are local ones with something set."""
     _LOGS.mkdir(parents=True, exist_ok=True)
-    started: dict[str, Child] = {}
-    for kind in kinds:
-        own = {SWITCH: "off"} if kind == "python" else {}
-        started[kind] = exits.enter_context(
+    special = {"python": {SWITCH: "off"}}
+    if keys is not None:
+        special["signing"] = _signing(keys)
+    return {
+        kind: exits.enter_context(
             start_agent(
-                "local" if kind == "python" else kind,
-                environment={**environment, **own},
+                "local" if kind in special else kind,
+                environment={**environment, **special.get(kind, {})},
                 logs=_LOGS,
             )
         )
-    return started
+        for kind in kinds
+    }
+
+
+def _signing(keys: Path) -> dict[str, str]:
+    made = make_key(keys)
+    return {
+        "TIERKEEPER_SIGN_PRIVATE_KEY_FILE": str(made.private),
+        "TIERKEEPER_SIGN_PUBLIC_KEY_FILES": str(made.public),
+    }
 
 
 def _child(name: str, *arguments: str) -> Child:

@@ -13,8 +13,16 @@ from benchmarks.content import KINDS, LEDGERS, TOPICS, Kind
 from benchmarks.figures import CONTENDERS, SEAWEED, VERSITY
 
 ALL_KINDS = (*KINDS, LEDGERS, TOPICS)
-OF_MANY = ("ours-copy", "ours-verify", "ours-release")
-ON_VERSITY = ("broker", *OF_MANY, "ceiling-store", "ceiling-put-get")
+OF_MANY = ("ours-copy", "ours-verify", "ours-release (signed)")
+OF_MANY_ALONE = ("ours-release (signed)",)
+ON_VERSITY = (
+    "broker",
+    "ours-copy",
+    "ours-verify",
+    "ours-release",
+    "ceiling-store",
+    "ceiling-put-get",
+)
 FIXED = 0.35  # of a warm-up's time: what is the same at any size (reloads of topics, polling)
 FAR_S = 8.0  # a round of far reads of one kind
 VERSITY_SHARE = 0.6  # of a round on the first store: neither Spark nor reads
@@ -83,7 +91,8 @@ def wanted_rows() -> list[tuple[str, str, str]]:
         (contender.name, kind.name, SEAWEED)
         for contender in CONTENDERS
         for kind in ALL_KINDS
-        if is_single(kind) or contender.name in OF_MANY
+        if contender.name in OF_MANY or is_single(kind)
+        if contender.name not in OF_MANY_ALONE or not is_single(kind)
     ]
     on_versity = [(name, kind.name, VERSITY) for name in ON_VERSITY for kind in KINDS]
     return wanted + on_versity

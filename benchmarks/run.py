@@ -294,7 +294,7 @@ def _measure(run: Run, options: argparse.Namespace, directory: Path) -> None:
         )
         options.block_mib = dev.options.block_bytes // MIB
         agents = [name for name in ("spark", "python") if name not in run.without]
-        with near(dev, agents=agents) as bench:
+        with near(dev, agents=agents, keys=directory / "keys") as bench:
             run.measure(bench)
             if run.kept:
                 with far(dev, bench) as farther:

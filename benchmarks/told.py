@@ -85,7 +85,7 @@ def lived(results: Mapping[str, Any]) -> list[Figure]:
     """What a live producer pays for a backfill that is paced, and for one that is not."""
     more_ms = results.get("polite_p99_more_ms")
     unpaced = results.get("unpaced_p99_ratio")
-    beside = "" if unpaced is None else f"; unpaced it is {unpaced:.3g}"
+    beside = "" if unpaced is None else f"; without pacing it is {unpaced:.3g}"
     why = f"`{BACKFILL_BY}` has not measured a paced backfill"
     return [
         Figure(
@@ -100,7 +100,7 @@ def lived(results: Mapping[str, Any]) -> list[Figure]:
             else f"{more_ms:.2g} ms more, where {MORE_MS_MAX:.0f} ms are allowed",
         ),
         Figure(
-            measure="pace of the polite backfill / unpaced",
+            measure="pace of the polite backfill / of one without pacing",
             value=results.get("polite_share_of_rate"),
             bound=0.25,
             at_most=False,

@@ -66,7 +66,7 @@ def test_a_live_producer_may_wait_a_little_longer_however_short_it_waited():
     said = {"polite_p99_ratio": 1.4, "unpaced_p99_ratio": 3.0, "polite_share_of_rate": 0.3}
     p99, pace = lived(said | {"polite_p99_more_ms": 5.0})
     assert (p99.value, p99.otherwise[:9], pace.value) == (1.4, "5 ms more", 0.3)
-    assert "unpaced it is 3" in p99.measure
+    assert "without pacing it is 3" in p99.measure
     assert lived(said | {"polite_p99_more_ms": 5.1})[0].otherwise == ""
 
 
