@@ -29,6 +29,7 @@ _COLOURS = {
     "read-broker-100ms": "#b45309",
     "read-ours-100ms": "#1d4ed8",
 }
+_STYLE: Any = {"svg.hashsalt": "tierkeeper", "svg.fonttype": "none", "font.size": 8}
 _WIDTH_IN, _PANEL_IN = 9.0, 3.4
 
 
@@ -129,8 +130,7 @@ def draw(panels: Sequence[Panel]) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    settings = {"svg.hashsalt": "tierkeeper", "svg.fonttype": "none", "font.size": 8}
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(_STYLE):
         count = max(1, len(panels))
         figure = Figure(figsize=(_WIDTH_IN, _PANEL_IN * count), layout="constrained")
         FigureCanvasSVG(figure)

@@ -3,8 +3,6 @@
 import json
 from xml.etree import ElementTree
 
-import pytest
-
 from benchmarks.page import BEFORE, IMAGES, RESULTS
 from benchmarks.plots import draw, panels_of, render_plots
 
@@ -45,14 +43,12 @@ def test_panels_have_each_store_before_and_after_and_no_row_with_an_error():
 
 
 def test_the_pictures_are_what_the_results_give():
-    pytest.importorskip("matplotlib")
     files = (json.loads(path.read_text()) for path in (RESULTS, BEFORE))
     for name, svg in render_plots(*files).items():
         assert (IMAGES / name).read_text() == svg, "run `python -m benchmarks.page`"
 
 
 def test_a_picture_is_the_same_each_time_with_its_medians_written_on_it():
-    pytest.importorskip("matplotlib")
     panels = panels_of(RESULT, {"rows": []})["performance-offload"]
     svg = draw(panels)
     assert svg == draw(panels)
@@ -61,5 +57,4 @@ def test_a_picture_is_the_same_each_time_with_its_medians_written_on_it():
 
 
 def test_a_picture_of_nothing_is_still_one():
-    pytest.importorskip("matplotlib")
     ElementTree.fromstring(draw([]))
