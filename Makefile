@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak fuzz bench bench-check bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-check bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,8 +65,13 @@ soak: setup ## automation on real servers for MINUTES=10, with everything killed
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)
 	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs soak)
 
-bench: setup ## measure against Pulsar's own offloader and what bounds both, MINUTES=18 at most; docs/performance.md
-	@$(BIN)/python -m benchmarks.run --minutes $(or $(MINUTES),18); code=$$?; $(BIN)/python -m benchmarks.page; exit $$code
+bench: setup ## measure against Pulsar's own offloader and what bounds both, MINUTES=30 at most; docs/performance.md
+	@$(BIN)/python -m benchmarks.run --minutes $(or $(MINUTES),30); code=$$?; $(BIN)/python -m benchmarks.page; exit $$code
+
+bench-backfill: setup ## one large ledger by two workers and by one, and what a live producer pays; ACCEPT=1 keeps it
+	@$(BIN)/python -m benchmarks.backfill $(if $(ACCEPT),--accept); code=$$?; \
+	if [ -e benchmarks/polite.py ]; then $(BIN)/python -m benchmarks.polite $(if $(ACCEPT),--accept) || code=$$?; \
+	else echo "no live producer: this tree has no pacing to measure (benchmarks/polite.py)"; fi; exit $$code
 
 bench-fleet: setup ## surveys, sensor ticks, one ledger and the metrics over LEDGERS=10000; ACCEPT=1 keeps it
 	$(BIN)/python -m benchmarks.fleet --ledgers $(or $(LEDGERS),10000) $(if $(BEFORE),--before $(BEFORE)) $(if $(ACCEPT),--accept)

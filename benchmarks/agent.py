@@ -15,35 +15,35 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from hashlib import sha256
 from typing import Any, BinaryIO
 
+from benchmarks.bare_clients import BareClients
 from benchmarks.content import Content, ContentHash, splitter
+from benchmarks.object_reads import iter_payloads_of
 from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
-from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.release import ToRelease
 from tiering_assets.release.work import Released
-from tiering_assets.resources.bookkeeper.batch_body import Entry
 from tiering_assets.resources.bookkeeper.pool import BookiePool
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.errors import IntegrityError, TierkeeperError
+from tiering_assets.resources.native.core import Core
+from tiering_assets.resources.native.loader import this_loop
 from tiering_assets.resources.settings_sources import load_settings
 from tiering_assets.spark.runner import open_spark_runner
 from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 Answer = dict[str, Any]
-_UPLOAD_THREADS = 2
 _LAG_S = 2.5
 _RELEASE_TRIES = 10
 
@@ -56,15 +56,13 @@ class Agent:
         self._copied: list[CopiedAttempt] = []
         self._certificates: dict[int, Stored[Certificate]] = {}
         self._source: LedgerSource | None = None
-        self._clients: dict[str | None, Any] = {}
-        self._sent: tuple[str | None, str, int, bytes, str] = (None, "", 0, b"", "")
 
-    def copy(self, ml_name: str) -> Answer:
-        """Plan and copy every sealed ledger of a topic."""
+    def copy(self, ml_names: list[str]) -> Answer:
+        """Plan and copy every sealed ledger of some topics, as one batch."""
         stack = self._stack
         self._copied, self._certificates = [], {}
         began = time.perf_counter()
-        ids = sealed_ledgers(stack, [ml_name])
+        ids = sealed_ledgers(stack, ml_names)
         plans = []
         for ledger_id in ids:
             plan = plan_ledger(stack, ledger_id)
@@ -76,6 +74,8 @@ class Agent:
                 raise result.error
             self._copied.append(result)
         seconds = time.perf_counter() - began
+        by_topic = {name: number for number, name in enumerate(ml_names)}
+        self._copied.sort(key=lambda one: (by_topic[one.plan.ml_name], one.plan.ledger_id))
         keys = [result.attempt.record.data_key for result in self._copied]
         return {"seconds": seconds, "keys": keys}
 
@@ -92,37 +92,51 @@ class Agent:
             self._certificates[ledger_id] = proof
         return {"seconds": time.perf_counter() - began}
 
-    def publish_and_release(self, ml_name: str) -> Answer:
-        """Have the broker read the copies, and delete the bookies'.
+    def publish_and_release(self) -> Answer:
+        """Have the broker read the copies, and delete the bookies'; topics as a run does them.
 
         Clocks of stores count whole seconds, so that a lag of zero is over after the next one has
         begun; that wait is not work.
         """
+        topics = list(dict.fromkeys(one.plan.ml_name for one in self._copied))
         began = time.perf_counter()
-        czxid = self._copied[0].plan.ml_czxid
-        order = ToPublish(certificates=self._certificates, ml_czxid=czxid)
-        published = change_topic(self._stack, ml_name, publish=order).published
-        for ledger_id, result in published.items():
-            if not isinstance(result, Published):
-                raise IntegrityError(f"ledger {ledger_id} was not published: {result}")
+        self._stack.topics_in_parallel(self._publish, topics)
         seconds = time.perf_counter() - began
         said: object = None
         for _ in range(_RELEASE_TRIES):
             time.sleep(_LAG_S)
             began = time.perf_counter()
-            due = ToRelease(ledger_ids=list(self._certificates))
-            outcomes = change_topic(self._stack, ml_name, release=due).released
-            if all(isinstance(outcome, Released) for outcome in outcomes.values()):
+            left = self._stack.topics_in_parallel(self._release, topics)
+            if not any(left):
                 return {"seconds": seconds + time.perf_counter() - began}
-            said = outcomes
-        raise IntegrityError(f"{ml_name} was not released: {said}")
+            said = left
+        raise IntegrityError(f"{topics} were not released: {said}")
+
+    def _publish(self, ml_name: str) -> None:
+        certificates = self._certificates_of(ml_name)
+        czxid = next(one.plan.ml_czxid for one in self._copied if one.plan.ml_name == ml_name)
+        order = ToPublish(certificates=certificates, ml_czxid=czxid)
+        published = change_topic(self._stack, ml_name, publish=order).published
+        for ledger_id, result in published.items():
+            if not isinstance(result, Published):
+                raise IntegrityError(f"ledger {ledger_id} was not published: {result}")
+
+    def _release(self, ml_name: str) -> list[str]:
+        """What was not released, and why."""
+        due = ToRelease(ledger_ids=list(self._certificates_of(ml_name)))
+        outcomes = change_topic(self._stack, ml_name, release=due).released
+        return [f"{i}: {said}" for i, said in outcomes.items() if not isinstance(said, Released)]
+
+    def _certificates_of(self, ml_name: str) -> dict[int, Stored[Certificate]]:
+        of_topic = [o.plan.ledger_id for o in self._copied if o.plan.ml_name == ml_name]
+        return {ledger_id: self._certificates[ledger_id] for ledger_id in of_topic}
 
     def read_object(self, keys: list[str], *, batched: bool) -> Answer:
         """Every message of some data objects, by the independent decoder."""
         began = time.perf_counter()
         found, split = ContentHash(), splitter(batched=batched)
         for key in keys:
-            for _entry_id, payload in _entries_of(self._stack, key):
+            for payload in iter_payloads_of(self._stack, key):
                 for message in split(payload):
                     found.add(message)
         return _read_answer(found.content(), time.perf_counter() - began)
@@ -138,74 +152,28 @@ class Agent:
     def read_bookies(self) -> Answer:
         """Every entry of the ledger from its bookies, digests checked."""
         began, entries = time.perf_counter(), 0
-        for batch in self._bookie_batches():
-            entries += len(batch)
+        for run in self._bookie_runs(this_loop().core):
+            entries += run.count
         return {"seconds": time.perf_counter() - began, "entries": entries}
 
     def hash_bookies(self, *, batched: bool) -> Answer:
         """The same again for its messages."""
         began = time.perf_counter()
         found, split = ContentHash(), splitter(batched=batched)
-        for batch in self._bookie_batches():
-            for _entry_id, payload, _length in batch:
+        for run in self._bookie_runs(None):
+            for _entry_id, payload, _length in run.entries():
                 for message in split(payload):
                     found.add(message)
         return _read_answer(found.content(), time.perf_counter() - began)
 
-    def _bookie_batches(self) -> Iterator[Sequence[Entry]]:
+    def _bookie_runs(self, core: Core | None) -> Iterator[Run]:
         settings, source = self._stack.settings.bookies, self._source
         if source is None:
             raise IntegrityError("no ledger was opened")
         with BookiePool(settings, source.addresses) as pool:
-            reader = LedgerReader(source.metadata(settings.password.encode()), pool, settings)
-            yield from reader.iter_batches(first_entry_id=0, last_entry_id=source.last_entry_id)
-
-    def multipart(self, size: int, part_bytes: int, endpoint: str | None) -> Answer:
-        """Send that many bytes with boto3 and nothing else, two parts at a time."""
-        client = self._clients.get(endpoint)
-        if client is None:
-            client = self._clients[endpoint] = _bare_client(self._stack, endpoint)
-        bucket, key = self._stack.objects.bucket, f"benchmark-{time.time_ns()}"
-        sizes = [part_bytes] * (size // part_bytes)
-        if rest := size - sum(sizes):
-            sizes.append(rest)
-        body = os.urandom(max(sizes))
-        bodies = {count: body[:count] for count in sizes}
-        began = time.perf_counter()
-        upload = client.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
-
-        def send(number: int) -> dict[str, Any]:
-            part = bodies[sizes[number - 1]]
-            answer = client.upload_part(
-                Bucket=bucket, Key=key, UploadId=upload, PartNumber=number, Body=part
-            )
-            return {"PartNumber": number, "ETag": answer["ETag"]}
-
-        with ThreadPoolExecutor(_UPLOAD_THREADS) as threads:
-            parts = list(threads.map(send, range(1, len(sizes) + 1)))
-        done = client.complete_multipart_upload(
-            Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": parts}
-        )
-        seconds = time.perf_counter() - began
-        sent = sha256()
-        for count in sizes:
-            sent.update(bodies[count])
-        self._sent = (endpoint, key, sum(sizes), sent.digest(), done["ETag"])
-        return {"seconds": seconds, "bytes": sum(sizes)}
-
-    def check_multipart(self) -> Answer:
-        """Whether the store has what `multipart` sent; the sink's ETag is its count of bytes."""
-        endpoint, key, size, digest, etag = self._sent
-        client, bucket = self._clients[endpoint], self._stack.objects.bucket
-        if endpoint is not None:
-            if etag.strip('"') != str(size):
-                raise IntegrityError(f"{etag} of {size} bytes reached the sink")
-            return {}
-        stored = client.get_object(Bucket=bucket, Key=key)["Body"].read()
-        client.delete_object(Bucket=bucket, Key=key)
-        if sha256(stored).digest() != digest:
-            raise IntegrityError(f"{len(stored)} other bytes than those sent lie in the store")
-        return {}
+            metadata = source.metadata(settings.password.encode())
+            reader = LedgerReader(metadata, pool, settings, core=core)
+            yield from reader.iter_runs(first_entry_id=0, last_entry_id=source.last_entry_id)
 
 
 def consume(service_url: str, topic: str) -> Answer:
@@ -232,47 +200,6 @@ def _read_answer(content: Content, seconds: float) -> Answer:
     return {"seconds": seconds, "messages": content.messages, "sha256": content.sha256}
 
 
-def _entries_of(stack: Stack, key: str) -> Iterator[tuple[int, memoryview]]:
-    step = stack.settings.offload.read_range_bytes
-    stored = stack.objects.get(f"{key}-index")
-    if stored is None:
-        raise IntegrityError(f"object {key}-index is not there")
-    for block in block_lengths(decode_index(stored.body)):
-        last = block.last_entry_id
-        walker = BlockWalker(
-            block_length=block.length,
-            first_entry_id=block.first_entry_id,
-            entries_expected=None if last is None else last - block.first_entry_id + 1,
-            offset=block.offset,
-        )
-        end = block.offset + block.length
-        for start in range(block.offset, end, step):
-            yield from walker.feed(
-                stack.objects.get_range(key, start=start, length=min(step, end - start))
-            )
-        walker.finish()
-
-
-def _bare_client(stack: Stack, endpoint: str | None) -> Any:
-    import boto3
-    from botocore.config import Config
-
-    store = stack.settings.store
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoint or store.endpoint,
-        region_name=store.region,
-        aws_access_key_id=store.access_key,
-        aws_secret_access_key=store.secret_key,
-        config=Config(
-            signature_version="s3v4",
-            s3={"addressing_style": "path", "payload_signing_enabled": False},
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-        ),
-    )
-
-
 @contextmanager
 def _stack_of(kind: str) -> Iterator[Stack]:
     settings = load_settings({}).settings
@@ -282,7 +209,7 @@ def _stack_of(kind: str) -> Iterator[Stack]:
 
 
 def _serve(stack: Stack, answers: BinaryIO) -> None:
-    agent = Agent(stack)
+    agent, bare = Agent(stack), BareClients(stack.settings.store)
     actions: dict[str, Callable[..., Answer]] = {
         "copy": agent.copy,
         "verify": agent.verify,
@@ -291,8 +218,10 @@ def _serve(stack: Stack, answers: BinaryIO) -> None:
         "open_ledger": agent.open_ledger,
         "read_bookies": agent.read_bookies,
         "hash_bookies": agent.hash_bookies,
-        "multipart": agent.multipart,
-        "check_multipart": agent.check_multipart,
+        "multipart": bare.multipart,
+        "put_get": bare.put_get,
+        "check_sent": bare.check_sent,
+        "loop": lambda: {"said": this_loop().said},
         "consume": consume,
     }
     for line in sys.stdin:

@@ -29,9 +29,19 @@ class AgentError(Exception):
 
 
 class Child:
-    """One process of this package in a process group of its own, and its lines."""
+    """One process of this package in a process group of its own, and its lines.
 
-    def __init__(self, module: str, *arguments: str, environment: Mapping[str, str], log: Path):
+    `tree` is the checkout whose code it runs.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        environment: Mapping[str, str],
+        log: Path,
+        tree: Path = ROOT,
+    ) -> None:
         self.name = " ".join((module.rpartition(".")[2], *arguments))
         self._log = log
         with log.open("ab") as errors:
@@ -40,7 +50,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=ROOT,
+                cwd=tree,
                 env={**os.environ, **environment},
                 start_new_session=True,
             )

@@ -32,25 +32,48 @@ _PAYLOAD_SIZE = 3  # field of SingleMessageMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One size of entries. `messages` is how many a full-size run sends to a topic."""
+    """What a cell is made of: one size of entries in some ledgers of some topics.
+
+    `messages` is how many a full-size run sends to a topic, `least` how many make its ledgers 50 MB
+    each. Messages of kinds of the same `made_as` are the same.
+    """
 
     name: str
     message_bytes: int
     messages: int
+    least: int = 0
     batched: bool = False
+    topics: int = 1
+    ledgers: int = 1  # of a topic
+    made_as: str = ""
 
-    def scaled(self, share: float) -> int:
-        """Messages of a smaller run: whole batches, and enough for an entry or two."""
-        unit = BATCH_MESSAGES if self.batched else 1
-        return max(4 * unit, int(self.messages * share) // unit * unit)
+    def scaled(self, share: float, *, least: bool = False) -> int:
+        """Messages of a smaller run: whole batches, and enough for an entry or two a ledger.
+
+        With `least` there are never fewer than those.
+        """
+        unit = BATCH_MESSAGES if self.batched else self.ledgers
+        wanted = max(self.messages * share, self.least if least else 0)
+        return max(4 * unit, int(wanted) // unit * unit)
 
 
 KINDS = (
-    Kind(name="100 B", message_bytes=100, messages=150_000),
-    Kind(name="1 KiB", message_bytes=KIB, messages=80_000),
-    Kind(name="10 KiB", message_bytes=10 * KIB, messages=12_000),
-    Kind(name="100 KiB", message_bytes=100 * KIB, messages=1_500),
-    Kind(name="100 B batched", message_bytes=100, messages=800_000, batched=True),
+    Kind(name="100 B", message_bytes=100, messages=400_000, least=380_000),
+    Kind(name="1 KiB", message_bytes=KIB, messages=80_000, least=48_000),
+    Kind(name="10 KiB", message_bytes=10 * KIB, messages=12_000, least=4_900),
+    Kind(name="100 KiB", message_bytes=100 * KIB, messages=1_500, least=490),
+    Kind(name="100 B batched", message_bytes=100, messages=800_000, least=460_000, batched=True),
+)
+LEDGERS = Kind(
+    name="10 KiB, 20 ledgers",
+    message_bytes=10 * KIB,
+    messages=20 * 4_900,
+    least=20 * 4_900,
+    ledgers=20,
+    made_as="10 KiB",
+)
+TOPICS = Kind(
+    name="10 KiB, 20 topics", message_bytes=10 * KIB, messages=500, topics=20, made_as="10 KiB"
 )
 
 
@@ -83,11 +106,11 @@ class ContentHash:
         return Content(len(self._lengths), whole)
 
 
-def iter_payloads(kind: Kind, messages: int) -> Iterator[bytes]:
-    """Yield the first so many messages of a kind."""
-    source = random.Random(f"{kind.name}:1")
+def iter_payloads(kind: Kind, messages: int, first: int = 0) -> Iterator[bytes]:
+    """Yield so many messages of a kind, from the one with that number on."""
+    source = random.Random(f"{kind.made_as or kind.name}:1")
     blob = source.randbytes(_BLOB_BYTES + kind.message_bytes)
-    for number in range(messages):
+    for number in range(first, first + messages):
         start = number * _STEP % _BLOB_BYTES
         yield blob[start : start + kind.message_bytes]
 
@@ -170,7 +193,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
     raise FormatError("a message's metadata ends within a number")
 
 
-def produce(service_url: str, topic: str, kind: Kind, messages: int) -> None:
+def produce(service_url: str, topic: str, kind: Kind, messages: int, first: int = 0) -> None:
     """Send the messages and wait until all are stored. BrokerError when one is not."""
     import pulsar
 
@@ -190,14 +213,11 @@ def produce(service_url: str, topic: str, kind: Kind, messages: int) -> None:
             batching_max_messages=BATCH_MESSAGES,  # by count alone, so that all topics are cut alike
             batching_max_allowed_size_in_bytes=4 * KIB * KIB,
             batching_max_publish_delay_ms=60_000,
-            # Bookies with little direct memory die under thousands of large unanswered entries.
-            max_pending_messages=20_000
-            if kind.batched
-            else (100 if kind.message_bytes > KIB else 1_000),
+            max_pending_messages=_pending_of(kind),
             block_if_queue_full=True,
             send_timeout_millis=120_000,
         )
-        for payload in iter_payloads(kind, messages):
+        for payload in iter_payloads(kind, messages, first):
             producer.send_async(payload, on_answer)
         producer.flush()
         producer.close()
@@ -207,3 +227,14 @@ def produce(service_url: str, topic: str, kind: Kind, messages: int) -> None:
         client.close()
     if refused:
         raise BrokerError(f"{topic}: {len(refused)} messages were refused, first {refused[0]}")
+
+
+def _pending_of(kind: Kind) -> int:
+    """How many messages may wait for their answer.
+
+    Bookies with little direct memory die under thousands of large unanswered entries. Of small ones
+    20,000 double the pace of 1,000.
+    """
+    if kind.batched or kind.message_bytes < KIB:
+        return 20_000
+    return 5_000 if kind.message_bytes == KIB else 100

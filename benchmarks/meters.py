@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import threading
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -18,8 +19,9 @@ from typing import Self
 import psutil
 
 EVERY_S = 0.2
-_REQUESTS = re.compile(r"^SeaweedFS_s3_request_total\{[^}]*\} ([0-9.e+]+)$", re.MULTILINE)
-
+_REQUESTS = re.compile(
+    r'^SeaweedFS_s3_request_total\{[^}]*type="(\w+)"[^}]*\} ([0-9.e+]+)$', re.MULTILINE
+)
 
 WITH_CHILDREN = "worker"  # servers have none, and looking for them costs as much as all the rest
 
@@ -27,20 +29,23 @@ WITH_CHILDREN = "worker"  # servers have none, and looking for them costs as muc
 class Meter:
     """Measures roles, each some processes, from entry to exit; the worker's with what it started.
 
-    `cpu_s` and `peak_rss_mb` are by role; `requests` is None where no metrics URL was given.
+    `cpu_s` and `peak_rss_mb` are by role, `requests` by kind. `counted` tells how many of each kind
+    the store has answered so far.
     """
 
-    def __init__(self, roles: Mapping[str, Sequence[int]], metrics_url: str | None) -> None:
+    def __init__(
+        self, roles: Mapping[str, Sequence[int]], counted: Callable[[], Counter[str]]
+    ) -> None:
         self._roles = roles
-        self._metrics_url = metrics_url
+        self._counted = counted
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, name="peak-memory", daemon=True)
         self.cpu_s: dict[str, float] = {}
         self.peak_rss_mb: dict[str, float] = dict.fromkeys(roles, 0.0)
-        self.requests: int | None = None
+        self.requests: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        self._requests = None if self._metrics_url is None else store_requests(self._metrics_url)
+        self._requests = self._counted()
         self._cpu = {role: _cpu_s(role, pids) for role, pids in self._roles.items()}
         self._thread.start()
         return self
@@ -56,8 +61,7 @@ class Meter:
         }
         self._stop.set()
         self._thread.join()
-        if self._metrics_url is not None and self._requests is not None:
-            self.requests = store_requests(self._metrics_url) - self._requests
+        self.requests = self._counted() - self._requests
 
     def _sample(self) -> None:
         while True:
@@ -68,11 +72,14 @@ class Meter:
                 return
 
 
-def store_requests(metrics_url: str) -> int:
-    """Requests that the store has answered so far, refused ones included."""
+def seaweed_requests(metrics_url: str) -> Counter[str]:
+    """Requests that SeaweedFS has answered so far, by kind, refused ones included."""
     with urllib.request.urlopen(metrics_url, timeout=10) as answer:
         text = answer.read().decode()
-    return int(sum(float(count) for count in _REQUESTS.findall(text)))
+    found: Counter[str] = Counter()
+    for kind, count in _REQUESTS.findall(text):
+        found[kind] += int(float(count))
+    return found
 
 
 def _processes(role: str, pids: Sequence[int]) -> list[psutil.Process]:

@@ -1,55 +1,43 @@
-"""docs/performance.md's tables and pictures, made from the results file.
+"""docs/performance.md's tables and pictures, made from the results files.
 
     .venv/bin/python -m benchmarks.page
 
-Owns: what stands between the page's markers, and docs/images/performance-*.svg, is what this module
-makes of benchmarks/results/latest.json and nothing else; a unit test compares. The prose around the
-markers is written by hand and names no figure of that file.
+Owns: what stands between the page's markers, and docs/images/performance-*.svg (plots.py), is made
+of benchmarks/results/latest.json and of before-fast.json beside it and of nothing else; a unit test
+compares. The prose around the markers is written by hand and names no figure of those files.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from benchmarks.agents import ROOT
-from benchmarks.figures import CONTENDERS, check_results
+from benchmarks.figures import METRICS, RATIO_METRICS, SEAWEED, check_results
+from benchmarks.goals import CEILING, RELEASE, VERIFY
+from benchmarks.plots import TITLES, render_plots
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
+BEFORE = ROOT / "benchmarks" / "results" / "before-fast.json"
+BOUNDS = ("ceiling-bookies", "ceiling-store", CEILING)
+REQUESTING = ("broker", "ours-copy", VERIFY, "ours-release", RELEASE)
 BEGIN, END = "<!-- figures: made by `make bench` -->", "<!-- end of figures -->"
-PLOTS = (
-    ("performance-offload", "mb_per_s", "Offload, MB/s (median, minimum to maximum)", "offload"),
-    ("performance-cpu", "cpu_s_per_gb", "Offload, CPU seconds per GB of all processes", "offload"),
-    ("performance-read", "mb_per_s", "Cold reads of the same objects, MB/s", "read"),
-)
-_BAR, _GAP, _LEFT, _WIDTH = 13, 20, 210, 760
-_COLOURS = ("#b45309", "#1d4ed8", "#3b82f6", "#93c5fd", "#0f766e", "#5eead4", "#6b7280")
-
 Results = Mapping[str, Any]
 
 
-def render_page(page: str, results: Results) -> str:
+def render_page(page: str, results: Results, before: Results) -> str:
     """The page with the part between its markers made anew. ValueError if it has no markers."""
     head, begun, rest = page.partition(BEGIN)
     _old, ended, tail = rest.partition(END)
     if not begun or not ended:
         raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
-    return f"{head}{BEGIN}\n\n{_figures(results)}\n{END}{tail}"
+    return f"{head}{BEGIN}\n\n{_figures(results, before)}\n{END}{tail}"
 
 
-def render_plots(results: Results) -> dict[str, str]:
-    """Name of each picture and its SVG."""
-    return {
-        f"{name}.svg": bar_chart(title, _groups(results, metric, which))
-        for name, metric, title, which in PLOTS
-    }
-
-
-def _figures(results: Results) -> str:
+def _figures(results: Results, before: Results) -> str:
     machine, settings = results["machine"], results["settings"]
     versions = ", ".join(f"{name} {value}" for name, value in machine["versions"].items())
     lines = [
@@ -60,22 +48,48 @@ def _figures(results: Results) -> str:
         f"{_messages(settings['messages'])} messages. Versions: {versions}.",
         "",
     ]
-    for name, _metric, title, _which in PLOTS:
-        lines += [f"![{title}](images/{name}.svg)", ""]
-    lines += ["### Ours over the broker's", ""]
+    loops = machine.get("loops", {})
+    lines += [f"Loops over entries: {'; '.join(f'{n}: {said}' for n, said in loops.items())}.", ""]
+    lines += ["### Goals", "", "Values are ratios of medians, or medians.", ""]
     lines += _table(
-        ("entries of", "contender", "over", "MB/s", "CPU s/GB"),
+        ("measure", "entries of", "store", "goal", "value", "state", "by"),
+        [_goal(goal) for goal in results["goals"]],
+        text_columns=7,
+    )
+    lines += _limits(results["goals"])
+    for name, title in TITLES.items():
+        lines += ["", f"![{title}](images/{name}.svg)"]
+    lines += ["", "### Before and after", ""]
+    lines += [
+        f"Before is commit {before['machine']['versions']['commit']}, measured "
+        f"{before['measured_at'][:10]} with smaller ledgers. Medians on SeaweedFS.",
+        "",
+    ]
+    lines += _table(
+        ("entries of", "contender", "MB/s", "CPU s/GB", "worker's CPU s/GB"),
+        _changes(results, before),
+        text_columns=2,
+    )
+    lines += ["", "### What bounds each size", "", "Medians, MB/s.", ""]
+    lines += _table(
+        ("entries of", "store", "ours-verify", *BOUNDS, f"of {CEILING}"),
+        _bounds(results["rows"]),
+        text_columns=2,
+    )
+    lines += ["", "### Ours over the broker's", "", "Ratios within each round.", ""]
+    lines += _table(
+        ("entries of", "store", "contender", "over", "MB/s", "CPU s/GB", "without the store's"),
         [
             (
                 r["entries_of"],
+                r["store"],
                 r["contender"],
                 r["over"],
-                _ratio(r, "mb_per_s"),
-                _ratio(r, "cpu_s_per_gb"),
+                *(_ratio(r, metric) for metric in RATIO_METRICS),
             )
-            for r in results["ratios"]
+            for r in _by_kind(results["ratios"])
         ],
-        text_columns=3,
+        text_columns=4,
     )
     lines += [
         "",
@@ -87,6 +101,7 @@ def _figures(results: Results) -> str:
     lines += _table(
         (
             "entries of",
+            "store",
             "contender",
             "MB",
             "rounds",
@@ -96,42 +111,127 @@ def _figures(results: Results) -> str:
             "requests/GB",
         ),
         [_row(row) for row in _by_kind(results["rows"])],
-        text_columns=2,
+        text_columns=3,
     )
     lines += ["", "### Where the CPU goes", "", "Median CPU seconds per GB by role.", ""]
     roles = list(
         dict.fromkeys(r for row in results["rows"] for r in row.get("cpu_s_per_gb_by_role", ()))
     )
     lines += _table(
-        ("entries of", "contender", *roles),
+        ("entries of", "store", "contender", *roles),
         [
             (
                 row["entries_of"],
+                row["store"],
                 row["contender"],
                 *(_number(row["cpu_s_per_gb_by_role"][role]["median"]) for role in roles),
             )
             for row in _by_kind(results["rows"])
             if "error" not in row
         ],
-        text_columns=2,
+        text_columns=3,
+    )
+    lines += [
+        "",
+        "### Requests by kind",
+        "",
+        "Medians for one ledger, as the store names them.",
+        "",
+    ]
+    lines += _table(
+        ("entries of", "store", "contender", "requests of a ledger"),
+        [
+            (row["entries_of"], row["store"], row["contender"], _requests(row))
+            for row in _by_kind(results["rows"])
+            if row["contender"] in REQUESTING and "error" not in row
+        ],
+        text_columns=4,
     )
     if results["not_run"]:
         lines += ["", "### Not run, or not often enough", ""]
         lines += _table(
-            ("contender", "entries of", "why", "rounds"),
+            ("contender", "entries of", "store", "why", "rounds"),
             _missing(results["not_run"]),
-            text_columns=3,
+            text_columns=4,
         )
     return "\n".join(lines) + "\n"
 
 
 def _missing(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """One line for all kinds that a contender lacks for the same reason."""
-    kinds: dict[tuple[str, str, str], list[str]] = {}
+    kinds: dict[tuple[str, str, str, str], list[str]] = {}
     for item in items:
-        same = (item["contender"], item["reason"], str(item["rounds"]))
+        same = (item["contender"], item["store"], item["reason"], str(item["rounds"]))
         kinds.setdefault(same, []).append(item["entries_of"])
-    return [(name, ", ".join(of), why, rounds) for (name, why, rounds), of in kinds.items()]
+    return [
+        (name, ", ".join(of), store, why, rounds)
+        for (name, store, why, rounds), of in kinds.items()
+    ]
+
+
+def _goal(goal: Mapping[str, Any]) -> tuple[str, ...]:
+    value = goal["value"]
+    return (
+        goal["measure"],
+        goal.get("entries_of", ""),
+        goal.get("store", ""),
+        goal["goal"],
+        "" if value is None else _number(value),
+        goal["state"],
+        goal["by"],
+    )
+
+
+def _limits(goals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each goal that a limit replaces, and for each that was not measured."""
+    lines = []
+    for goal in goals:
+        if why := goal.get("limit") or goal.get("why"):
+            place = [goal[name] for name in ("measure", "entries_of", "store") if name in goal]
+            lines.append(f"* {', '.join(place)}: {why}.")
+    return ["", *lines] if lines else []
+
+
+def _changes(results: Results, before: Results) -> list[tuple[str, ...]]:
+    """Medians before and after of what both files have on the first store."""
+    old = {(r["contender"], r["entries_of"]): r for r in before["rows"] if "error" not in r}
+    changes = []
+    for row in _by_kind(results["rows"]):
+        was = old.get((row["contender"], row["entries_of"]))
+        if row["store"] != SEAWEED or "error" in row or was is None:
+            continue
+        pairs = [(was[metric]["median"], row[metric]["median"]) for metric in METRICS[:2]]
+        role = "cpu_s_per_gb_by_role"
+        pairs.append((was[role]["worker"]["median"], row[role]["worker"]["median"]))
+        said = (f"{_number(one)} → {_number(other)}" for one, other in pairs)
+        changes.append((row["entries_of"], row["contender"], *said))
+    return changes
+
+
+def _bounds(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Beside each verified offload what its bookies, its store and bare clients give."""
+    speeds = {
+        (r["entries_of"], r["store"], r["contender"]): r["mb_per_s"]["median"]
+        for r in rows
+        if "error" not in r
+    }
+    found = []
+    for (kind, store, name), ours in speeds.items():
+        if name != VERIFY:
+            continue
+        others = [speeds.get((kind, store, bound)) for bound in BOUNDS]
+        ceiling = speeds.get((kind, store, CEILING))
+        said = ("" if other is None else _number(other) for other in others)
+        share = "" if ceiling is None else f"{ours / ceiling:.0%}"
+        found.append((kind, store, _number(ours), *said, share))
+    return found
+
+
+def _requests(row: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{_number(count / row['ledgers'])} {kind.removeprefix('s3_')}"
+        for kind, count in row["requests_by_kind"].items()
+    )
 
 
 def _messages(messages: Mapping[str, int]) -> str:
@@ -144,7 +244,8 @@ def _by_kind(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    head = (row["entries_of"], row["contender"], _number(row["mb"]), str(row["rounds"]))
+    place = (row["entries_of"], row["store"], row["contender"])
+    head = (*place, _number(row["mb"]), str(row["rounds"]))
     if "error" in row:
         return (*head, f"error: {row['error'][:80]}", "", "", "")
     metrics = ("mb_per_s", "cpu_s_per_gb", "peak_rss_mb", "requests_per_gb")
@@ -171,65 +272,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: 
     return ["| " + " | ".join(line) + " |" for line in (head, rule, *cells)]
 
 
-# ----- pictures
-
-Bars = Sequence[tuple[str, Mapping[str, float]]]  # contender, its spread
-
-
-def _groups(results: Results, metric: str, which: str) -> list[tuple[str, Bars]]:
-    wanted = [c.name for c in CONTENDERS if c.name.startswith("read-") == (which == "read")]
-    kinds = list(dict.fromkeys(row["entries_of"] for row in results["rows"]))
-    return [
-        (
-            kind,
-            [
-                (row["contender"], row[metric])
-                for row in results["rows"]
-                if row["entries_of"] == kind
-                and row["contender"] in wanted
-                and not row["contender"].startswith("ceiling-")
-                and "error" not in row
-            ],
-        )
-        for kind in kinds
-    ]
-
-
-def bar_chart(title: str, groups: Sequence[tuple[str, Bars]]) -> str:
-    """Horizontal bars by group on a linear scale from zero, with a whisker from least to most."""
-    most = max((s["max"] for _, bars in groups for _, s in bars), default=0.0) or 1.0
-    scale = (_WIDTH - _LEFT - 70) / most
-    names = list(dict.fromkeys(name for _, bars in groups for name, _ in bars))
-    parts, y = [f'<text x="8" y="20" font-size="14">{escape(title)}</text>'], 36
-    for kind, bars in groups:
-        parts.append(f'<text x="8" y="{y + 11}" font-weight="bold">{escape(kind)}</text>')
-        for name, spread in bars:
-            colour = _COLOURS[names.index(name) % len(_COLOURS)]
-            length, middle = spread["median"] * scale, y + _BAR / 2
-            low, high = _LEFT + spread["min"] * scale, _LEFT + spread["max"] * scale
-            parts += [
-                f'<text x="{_LEFT - 6}" y="{y + 11}" text-anchor="end">{escape(name)}</text>',
-                f'<rect x="{_LEFT}" y="{y + 1}" width="{length:.1f}" height="{_BAR - 2}" fill="{colour}"/>',
-                f'<path d="M{low:.1f} {middle}H{high:.1f}" stroke="#111827"/>',
-                f'<text x="{high + 5:.1f}" y="{y + 11}">{_number(spread["median"])}</text>',
-            ]
-            y += _BAR
-        y += _GAP
-    body = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" width="{_WIDTH}" '
-        f'height="{y}" font-family="sans-serif" font-size="11">\n'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{body}\n</svg>\n'
-    )
-
-
 def main() -> None:
-    results = json.loads(RESULTS.read_text())
+    results, before = json.loads(RESULTS.read_text()), json.loads(BEFORE.read_text())
     if faults := check_results(results):
         raise SystemExit(f"{RESULTS} is no results file: {faults}")
-    PAGE.write_text(render_page(PAGE.read_text(), results))
+    PAGE.write_text(render_page(PAGE.read_text(), results, before))
     IMAGES.mkdir(exist_ok=True)
-    for name, svg in render_plots(results).items():
+    for name, svg in render_plots(results, before).items():
         (IMAGES / name).write_text(svg)
     print(PAGE)
 

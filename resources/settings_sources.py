@@ -44,8 +44,9 @@ from tiering_assets.resources.settings_places import (
 )
 
 DEFAULT_ORIGIN = "default"
-# Not settings: which file to read, and where fault tests end the process (ground/effects.py).
-_OTHER_VARIABLES = {CONFIG_VARIABLE, "TIERKEEPER_CRASH_AT"}
+# Not settings: which file to read, which loop over entries runs (native/loader.py), and where fault
+# tests end the process (ground/effects.py).
+_OTHER_VARIABLES = {CONFIG_VARIABLE, "TIERKEEPER_NATIVE", "TIERKEEPER_CRASH_AT"}
 _VARIABLES = {variable_of(name): name for name in KNOWN}
 _MOUNTS = {variable_of(name) + FILE_SUFFIX: name for name, one in KNOWN.items() if one.secret}
 _SOURCES: ContextVar[tuple[PydanticBaseSettingsSource, ...]] = ContextVar("settings_sources")

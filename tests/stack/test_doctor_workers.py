@@ -81,6 +81,7 @@ def test_sound_workers_pass_one_a_slot(examine, settings):
     for row in report.rows:
         assert row.software.build == build.build_hash()
         assert row.software.python == platform.python_version()
+        assert row.software.loop.startswith("native: core-")
         assert abs(row.skew_s) < 5
         assert (row.bookie_errors, row.uploads_left) == ({}, ())
 

@@ -19,8 +19,11 @@ from tests.support.spark_driver import SparkDriver
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark import bootstrap, build
-from tiering_assets.spark.runner import open_spark_runner
+from tiering_assets.spark.runner import SparkRunner, open_spark_runner
+from tiering_assets.spark.session import open_session
+from tiering_assets.spark.worker_probes import probe_session
 from tiering_assets.tasks.descriptors import TaskKind
+from tiering_assets.tasks.worker_rows import WorkerOrder
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
@@ -56,6 +59,32 @@ def test_connect_with_shipped_code_copies_and_reads_back(connect, bookies, objec
     assert {(row.part_number, row.sha256, row.entries_sha256) for row in back} == {
         (row.part_number, row.sha256, row.entries_sha256) for row in rows
     }
+
+
+@pytest.mark.parametrize("carried", [True, False], ids=["with the library", "without it"])
+def test_shipped_code_has_the_library_and_does_the_same_without_it(
+    settings, remote_spark, bookies, objects, monkeypatch, carried
+):
+    """Workers that have nothing of ours but the zip."""
+    if not carried:
+        monkeypatch.setattr(build, "_libraries", lambda: ())
+    build.shipped_zip.cache_clear()
+    ledger = ledger_of(bookies, 34 + carried, megabytes=6)
+    spark = SparkSettings(master=remote_spark.connect, code="ship")
+    ours = replace(settings, spark=spark)
+    try:
+        with open_session(ours) as session:
+            answers = probe_session(session, ours, WorkerOrder(bookies={}, upload_prefix="probe/"))
+            tasks = copy_tasks(objects, ledger)
+            rows = SparkRunner(lambda: session, ours).run(tasks)
+    finally:
+        build.shipped_zip.cache_clear()
+    loops = {row.software.loop for row in answers.rows if row.software}
+    native, python = answers.driver.loop, "Python's: no library was built with this code"
+    assert loops == {native if carried else python}
+    assert native.startswith("native: core-")
+    assert errors_of(rows) == {("", False, "")}
+    assert completed(objects, tasks, rows) == ledger.object_bytes()
 
 
 def test_workers_without_our_code_are_named_in_every_row(settings, remote_spark, bookies):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiering_assets.resources.errors import SettingsError
+from tiering_assets.resources.native.loader import SWITCH
 from tiering_assets.resources.settings import KNOWN, SECTIONS, Settings, StoreSettings
 from tiering_assets.resources.settings_sources import describe, load_settings, require_store
 
@@ -272,6 +273,10 @@ def test_unknown_variables_and_flags_are_errors_with_the_nearest_name():
         load_settings(environ={"TIERKEEPER_STORE_BUKET": "b"})
     with pytest.raises(SettingsError, match=r"did you mean store\.bucket\?"):
         load_settings({"store.buckett": "b"}, {})
+
+
+def test_the_switch_of_the_loop_in_c_is_no_unknown_setting():
+    assert load_settings(environ={SWITCH: "off"}).settings == load_settings(environ={}).settings
 
 
 def test_half_a_key_pair_is_refused():

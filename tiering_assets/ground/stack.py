@@ -33,6 +33,7 @@ from tiering_assets.quality.user_suites import UserSuite, load_user_suites
 from tiering_assets.records import keys
 from tiering_assets.records.models import SuiteResult
 from tiering_assets.records.writer import Writer
+from tiering_assets.resources import ending
 from tiering_assets.resources.errors import SettingsError, StaleEvidenceError
 from tiering_assets.resources.garbage import freeze_once
 from tiering_assets.resources.metastore.identity import require_one_cluster
@@ -137,6 +138,8 @@ TOPICS_AT_ONCE = 4  # each waits for its broker most of the time; more would rel
 
 
 def _in_threads(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    if ending.asked():  # what is given up now is so in the thread that was asked: others have ended
+        return [act(item) for item in items]
     with ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
         return list(pool.map(act, items))
 

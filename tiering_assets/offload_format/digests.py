@@ -43,9 +43,14 @@ class EntriesDigest:
         self.entries = 0
         self.payload_bytes = 0
 
+    @staticmethod
+    def _head(entry_id: int, length: int) -> bytes:
+        """What is digested before a payload."""
+        return _ENTRY.pack(entry_id, length)
+
     def update(self, entry_id: int, payload: bytes | bytearray | memoryview) -> None:
         length = len(payload)
-        self._sha256.update(_ENTRY.pack(entry_id, length))
+        self._sha256.update(self._head(entry_id, length))
         self._sha256.update(payload)
         self.entries += 1
         self.payload_bytes += length
@@ -54,67 +59,36 @@ class EntriesDigest:
         self, first_entry_id: int, payloads: Iterable[bytes | bytearray | memoryview]
     ) -> None:
         """Add consecutive entries that begin with `first_entry_id`."""
-        update, pack = self._sha256.update, _ENTRY.pack
-        entry_id, payload_bytes = first_entry_id, 0
-        for payload in payloads:
-            length = len(payload)
-            update(pack(entry_id, length))
-            update(payload)
-            entry_id += 1
-            payload_bytes += length
-        self.entries += entry_id - first_entry_id
-        self.payload_bytes += payload_bytes
+        for entry_id, payload in enumerate(payloads, first_entry_id):
+            self.update(entry_id, payload)
 
     def hexdigest(self) -> str:
-        """Digest of the entries so far: 64 lower-case hex digits."""
+        """Digest of what was added so far: 64 lower-case hex digits."""
         return self._sha256.hexdigest()
 
 
-class FramesDigest:
-    """Feed it the entries of a planned block, in order, or their frames as they lie there."""
+class FramesDigest(EntriesDigest):
+    """The same over header and frames; frames may be added as they lie in the block."""
 
-    __slots__ = ("_sha256", "entries", "payload_bytes")
+    __slots__ = ()
 
     def __init__(self, block: Headed) -> None:
-        self._sha256 = sha256(
+        super().__init__()
+        self._sha256.update(
             encode_block_header(
                 block_length=block.block_length, first_entry_id=block.first_entry_id
             )
         )
-        self.entries = 0
-        self.payload_bytes = 0
 
-    def update(self, entry_id: int, payload: bytes | bytearray | memoryview) -> None:
-        length = len(payload)
-        self._sha256.update(FRAME.pack(length, entry_id))
-        self._sha256.update(payload)
-        self.entries += 1
-        self.payload_bytes += length
-
-    def update_many(
-        self, first_entry_id: int, payloads: Iterable[bytes | bytearray | memoryview]
-    ) -> None:
-        """Add consecutive entries that begin with `first_entry_id`."""
-        update, pack = self._sha256.update, FRAME.pack
-        entry_id, payload_bytes = first_entry_id, 0
-        for payload in payloads:
-            length = len(payload)
-            update(pack(length, entry_id))
-            update(payload)
-            entry_id += 1
-            payload_bytes += length
-        self.entries += entry_id - first_entry_id
-        self.payload_bytes += payload_bytes
+    @staticmethod
+    def _head(entry_id: int, length: int) -> bytes:
+        return FRAME.pack(length, entry_id)
 
     def update_frames(self, frames: memoryview, *, entries: int, payload_bytes: int) -> None:
         """Add frames whose payloads are known to be those that were served."""
         self._sha256.update(frames)
         self.entries += entries
         self.payload_bytes += payload_bytes
-
-    def hexdigest(self) -> str:
-        """Digest of the block so far: 64 lower-case hex digits."""
-        return self._sha256.hexdigest()
 
     def with_padding(self, padding: memoryview) -> bytes:
         """SHA-256 of the whole block, which ends with this padding; 32 bytes."""
@@ -123,10 +97,7 @@ class FramesDigest:
         return whole.digest()
 
 
-BlockDigest = EntriesDigest | FramesDigest
-
-
-def digest_of(kind: DigestKind, block: Headed) -> BlockDigest:
+def digest_of(kind: DigestKind, block: Headed) -> EntriesDigest:
     """An empty digest of that kind for a block."""
     return FramesDigest(block) if kind == "frames" else EntriesDigest()
 

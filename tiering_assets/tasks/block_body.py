@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from tiering_assets.offload_format.digests import BlockDigest, FramesDigest
+from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.bookkeeper.runs import Run
@@ -62,8 +62,8 @@ def _framed(run: Run, encoder: BlockEncoder, core: Core | None) -> memoryview | 
 
 @no_collection()
 def digest_entries(
-    block: BlockPlan, runs: Iterable[Run], digest: BlockDigest, core: Core | None
-) -> BlockDigest:
+    block: BlockPlan, runs: Iterable[Run], digest: EntriesDigest, core: Core | None
+) -> EntriesDigest:
     """Feed a block's entries to its digest; nothing is kept of them."""
     scratch = memoryview(b"")
     for run in runs:

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
-from tiering_assets.offload_format.digests import BlockDigest, FramesDigest, digest_of
+from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest, digest_of
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.native.core import Core
@@ -40,7 +40,7 @@ def read_back_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
 @no_collection()
 def _decoded(
     task: BlockTask, block: BlockPlan, whole: memoryview, core: Core | None
-) -> tuple[BlockDigest, str]:
+) -> tuple[EntriesDigest, str]:
     """Digest of the entries in a block, and SHA-256 of its bytes. Raises FormatError."""
     digest = digest_of(task.digest, block)
     if core is not None and isinstance(digest, FramesDigest):
@@ -81,7 +81,7 @@ def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
 def _row(
     task: BlockTask,
     block: BlockPlan,
-    digest: BlockDigest,
+    digest: EntriesDigest,
     *,
     seconds: float,
     sha256_hex: str = "",

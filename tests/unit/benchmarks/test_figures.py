@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 from benchmarks.figures import (
     CONTENDERS,
     SCHEMA,
+    SEAWEED,
+    VERSITY,
     Sample,
     check_results,
     joined,
     missing_rows,
     ratios_of,
     rows_of,
-    share_that_fits,
     spread,
 )
+from benchmarks.goals import judge
 
 
-def sample(contender, round_number, *, seconds=1.0, cpu=2.0, error=None, kind="1 KiB"):
+def sample(
+    contender, round_number, *, seconds=1.0, cpu=2.0, error=None, kind="1 KiB", store=SEAWEED
+):
     return Sample(
         contender=contender,
         kind=kind,
@@ -28,11 +32,15 @@ def sample(contender, round_number, *, seconds=1.0, cpu=2.0, error=None, kind="1
         bytes=500_000_000,
         entries=1000,
         seconds=seconds,
-        cpu_s={"worker": cpu, "bookies": 1.0},
+        store=store,
+        cpu_s={"worker": cpu, "bookies": 1.0, "store": 4.0},
         peak_rss_mb={"worker": 100.0 + round_number, "broker": 700.0},
-        requests=10,
+        requests={"PUT": 4, "GET": 6},
         error=error,
     )
+
+
+WANTED = [(contender.name, "1 KiB", SEAWEED) for contender in CONTENDERS]
 
 
 @pytest.fixture
@@ -51,14 +59,17 @@ def results_of(samples):
         "settings": {},
         "rows": rows_of(samples),
         "ratios": ratios_of(samples),
-        "not_run": missing_rows(samples, ["1 KiB"], "no time"),
+        "not_run": missing_rows(samples, WANTED, {"": "no time"}),
+        "goals": judge(rows_of(samples), stores=[SEAWEED]),
     }
 
 
 def test_a_row_is_the_spread_over_rounds_per_second_and_per_gigabyte(samples):
     (broker, ours) = rows_of(samples)
     assert broker["mb_per_s"] == {"min": 62.5, "median": 125.0, "max": 250.0}
-    assert ours["cpu_s_per_gb"] == {"min": 6.0, "median": 6.0, "max": 6.0}
+    assert ours["cpu_s_per_gb"] == {"min": 14.0, "median": 14.0, "max": 14.0}
+    assert ours["cpu_s_per_gb_without_store"]["median"] == 6.0
+    assert ours["requests_by_kind"] == {"GET": 6, "PUT": 4}
     assert ours["cpu_s_per_gb_by_role"]["bookies"]["median"] == 2.0
     assert ours["peak_rss_mb"] == {"min": 101.0, "median": 102.0, "max": 103.0}
     assert broker["peak_rss_mb"]["median"] == 700.0  # the broker does its contender's work
@@ -79,6 +90,13 @@ def test_a_round_that_one_side_lacks_is_no_ratio(samples):
     assert ratios_of([s for s in samples if s.contender != "broker"]) == []
 
 
+def test_stores_are_never_mixed(samples):
+    elsewhere = [sample("ours-copy", n, seconds=0.1, store=VERSITY) for n in (1, 2, 3)]
+    assert ratios_of([*samples, *elsewhere]) == ratios_of(samples)
+    places = [(row["contender"], row["store"]) for row in rows_of([*samples, *elsewhere])]
+    assert places == [("broker", SEAWEED), ("ours-copy", SEAWEED), ("ours-copy", VERSITY)]
+
+
 def test_a_wrong_hash_in_one_round_takes_away_the_figures_of_all(samples):
     rows = rows_of([*samples, sample("ours-copy", 4, error="expected a, found b")])
     ours = rows[1]
@@ -89,19 +107,27 @@ def test_a_wrong_hash_in_one_round_takes_away_the_figures_of_all(samples):
 
 def test_stages_of_one_work_add_up():
     whole = joined("ours-verify", [sample("ours-copy", 1), sample("ours-verify", 1, seconds=2.0)])
-    assert (whole.seconds, whole.cpu_s["worker"], whole.requests) == (3.0, 4.0, 20)
+    assert (whole.seconds, whole.cpu_s["worker"]) == (3.0, 4.0)
+    assert whole.requests == {"PUT": 8, "GET": 12}
     assert (whole.bytes, whole.peak_rss_mb["worker"]) == (500_000_000, 101.0)
     failed = joined("ours-verify", [sample("ours-copy", 1), sample("x", 1, error="lost")])
     assert failed.error == "lost"
 
 
-def test_rows_with_fewer_than_three_rounds_are_told_with_the_reason(samples):
-    missing = missing_rows(samples[:-1], ["1 KiB"], "no time")
+def test_rows_with_fewer_rounds_than_they_need_are_told_with_the_reason(samples):
+    once = sample("ours-verify (python)", 1)
+    missing = missing_rows([*samples[:-1], once], WANTED, {"": "no time"})
     rounds = {item["contender"]: item["rounds"] for item in missing}
-    assert rounds == {c.name: 0 for c in CONTENDERS if c.name not in ("broker", "ours-copy")} | {
-        "ours-copy": 2
-    }
+    enough = ("broker", "ours-copy", "ours-verify (python)")
+    assert rounds == {c.name: 0 for c in CONTENDERS if c.name not in enough} | {"ours-copy": 2}
     assert {item["reason"] for item in missing} == {"no time"}
+
+
+def test_what_a_store_lacks_has_the_reason_of_that_store():
+    wanted = [("broker", "1 KiB", SEAWEED), ("broker", "1 KiB", VERSITY)]
+    near, second = missing_rows([], wanted, {"": "no time", VERSITY: "there is no Go here"})
+    assert (near["store"], near["reason"]) == (SEAWEED, "no time")
+    assert (second["store"], second["reason"]) == (VERSITY, "there is no Go here")
 
 
 def test_a_results_file_is_one_and_a_changed_one_is_not(samples):
@@ -116,6 +142,7 @@ def test_a_results_file_is_one_and_a_changed_one_is_not(samples):
         (lambda r: r["rows"][0].update(error="bad"), "error and mb_per_s"),
         (lambda r: r["ratios"][0].update(mb_per_s=1), "ratios[0].mb_per_s"),
         (lambda r: r["not_run"][0].update(reason=""), "no reason"),
+        (lambda r: r["goals"][0].update(state="fine"), "not a judged goal"),
     ):
         changed = copy.deepcopy(results)
         change(changed)
@@ -134,15 +161,3 @@ def test_a_spread_is_ordered_and_holds_every_value_to_four_digits(values):
 def test_a_spread_of_nothing_is_refused():
     with pytest.raises(ValueError, match="no values"):
         spread([])
-
-
-@given(
-    st.lists(st.floats(min_value=1, max_value=200), min_size=1, max_size=5),
-    st.floats(min_value=-10, max_value=2000),
-)
-def test_the_share_fits_the_time_left_by_its_own_reckoning(warm, left_s):
-    took = {str(n): seconds for n, seconds in enumerate(warm)}
-    share = share_that_fits(took, warm_share=0.25, rounds=3, left_s=left_s)
-    assert 0.02 <= share <= 1
-    predicted = 3 * sum(s * (0.5 + 0.5 * share / 0.25) for s in warm)
-    assert predicted <= left_s + 0.01 or share == 0.02

@@ -1,13 +1,12 @@
 """The page and its pictures are what the results file gives."""
 
 import json
-import re
-from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.figures import check_results
-from benchmarks.page import BEGIN, END, IMAGES, PAGE, RESULTS, bar_chart, render_page, render_plots
+from benchmarks.figures import METRICS, RATIO_METRICS, check_results
+from benchmarks.page import BEFORE, BEGIN, END, IMAGES, PAGE, RESULTS, render_page
+from benchmarks.plots import TITLES
 
 AGAIN = "run `python -m benchmarks.page`"
 
@@ -17,71 +16,88 @@ def results():
     return json.loads(RESULTS.read_text())
 
 
+@pytest.fixture(scope="module")
+def before():
+    return json.loads(BEFORE.read_text())
+
+
 def test_the_results_file_is_one(results):
     assert check_results(results) == []
 
 
-def test_the_page_is_what_the_results_give(results):
+def test_the_page_is_what_the_results_give(results, before):
     page = PAGE.read_text()
-    assert page == render_page(page, results), AGAIN
+    assert page == render_page(page, results, before), AGAIN
 
 
-def test_the_pictures_are_what_the_results_give(results):
-    for name, svg in render_plots(results).items():
-        assert (IMAGES / name).read_text() == svg, AGAIN
-        assert f"images/{name}" in PAGE.read_text()
+def test_the_page_shows_every_picture_there_is():
+    assert {path.stem for path in IMAGES.glob("performance-*")} == set(TITLES)
+    assert all(f"images/{name}.svg" in PAGE.read_text() for name in TITLES)
 
 
 def test_every_row_is_on_the_page(results):
     page = PAGE.read_text()
     for row in results["rows"]:
-        assert f"| {row['entries_of']} | {row['contender']} |" in page
+        assert f"| {row['entries_of']} | {row['store']} | {row['contender']} |" in page
 
 
-def test_a_page_shows_figures_errors_and_what_was_not_run(results):
+def test_every_goal_is_on_the_page_with_what_became_of_it(results):
+    page = PAGE.read_text()
+    for goal in results["goals"]:
+        (line,) = (
+            x
+            for x in page.splitlines()
+            if x.startswith(
+                f"| {goal['measure']} | {goal.get('entries_of', '')} | {goal.get('store', '')} |"
+            )
+        )
+        assert f"| {goal['goal']} |" in line
+        assert f"| {goal['state']} |" in line
+
+
+def test_a_page_shows_figures_errors_and_what_was_not_run(results, before):
     figures = {"min": 1.0, "median": 2.345, "max": 1234.5}
-    metrics = dict.fromkeys(("mb_per_s", "cpu_s_per_gb", "peak_rss_mb", "requests_per_gb"), figures)
-    good = {"contender": "broker", "entries_of": "1 KiB", "rounds": 3, "mb": 12.0, **metrics}
-    good["cpu_s_per_gb_by_role"] = {"broker": figures, "store": figures}
-    bad = {"contender": "ours-copy", "entries_of": "1 KiB", "rounds": 3, "mb": 12.0}
-    ratio = {"contender": "ours-copy", "over": "broker", "entries_of": "1 KiB"}
+    metrics = dict.fromkeys(METRICS, figures)
+    place = {"entries_of": "1 KiB", "store": "SeaweedFS", "rounds": 3, "mb": 12.0, "ledgers": 2}
+    good = {"contender": "broker", **place, **metrics, "requests_by_kind": {"s3_PutObject": 6}}
+    good["cpu_s_per_gb_by_role"] = {"broker": figures, "store": figures, "worker": figures}
+    bad = {"contender": "ours-copy", **place, "error": "expected a|b"}
+    ours = good | {"contender": "ours-verify"}
+    ceiling = good | {"contender": "ceiling-put-get"}
+    ceiling["mb_per_s"] = figures | {"median": 4.69}
+    ratio = {"contender": "ours-copy", "over": "broker", "entries_of": "1 KiB", "store": "x"}
+    limited = {"measure": "m", "goal": ">= 1", "by": "make x", "value": 0.5, "state": "limit"}
     changed = results | {
-        "rows": [good, bad | {"error": "expected a|b"}],
-        "ratios": [ratio | {"mb_per_s": figures, "cpu_s_per_gb": figures}],
+        "rows": [good, bad, ours, ceiling],
+        "ratios": [ratio | dict.fromkeys(RATIO_METRICS, figures)],
+        "goals": [limited | {"limit": "the disk writes no more"}],
         "not_run": [
-            {"contender": "spark-copy", "entries_of": kind, "rounds": 1, "reason": "no time"}
+            {
+                "contender": "spark-copy",
+                "entries_of": kind,
+                "store": "x",
+                "rounds": 1,
+                "reason": "no time",
+            }
             for kind in ("1 KiB", "10 KiB")
         ],
     }
-    page = render_page(f"before\n{BEGIN}\nold\n{END}\nafter\n", changed)
-    assert "| 1 KiB | broker | 12 | 3 | 1 / 2.35 / 1,234 |" in page
-    assert "| 1 KiB | ours-copy | 12 | 3 | error: expected a\\|b |" in page
-    assert "| 1 KiB | ours-copy | broker | 1 / 2.35 / 1,234 | 1 / 2.35 / 1,234 |" in page
-    assert "| 1 KiB | broker | 2.35 | 2.35 |" in page
-    assert "| spark-copy | 1 KiB, 10 KiB | no time | 1 |" in page
+    page = render_page(f"before\n{BEGIN}\nold\n{END}\nafter\n", changed, before)
+    assert "| 1 KiB | SeaweedFS | broker | 12 | 3 | 1 / 2.35 / 1,234 |" in page
+    assert "| 1 KiB | SeaweedFS | ours-copy | 12 | 3 | error: expected a\\|b |" in page
+    assert "| 1 KiB | x | ours-copy | broker | 1 / 2.35 / 1,234 | 1 / 2.35 / 1,234 |" in page
+    assert "| 1 KiB | SeaweedFS | broker | 2.35 | 2.35 | 2.35 |" in page
+    assert "| spark-copy | 1 KiB, 10 KiB | x | no time | 1 |" in page
+    assert "| 1 KiB | broker | 23.1 → 2.35 |" in page
+    assert "| 1 KiB | SeaweedFS | 2.35 |  |  | 4.69 | 50% |" in page
+    assert "| 1 KiB | SeaweedFS | broker | 3 PutObject |" in page
+    assert "| m |  |  | >= 1 | 0.5 | limit | make x |" in page
+    assert "* m: the disk writes no more." in page
     assert page.startswith("before\n")
     assert page.endswith("after\n")
     assert "\nold\n" not in page
-    plots = render_plots(changed)
-    assert all(">broker<" in plots[f"performance-{name}.svg"] for name in ("offload", "cpu"))
-    assert all(">ours-copy<" not in svg for svg in plots.values())
 
 
-def test_a_page_without_markers_is_refused(results):
+def test_a_page_without_markers_is_refused(results, before):
     with pytest.raises(ValueError, match="lacks"):
-        render_page("# Performance\n", results)
-
-
-def test_bars_are_as_long_as_their_medians():
-    spreads = [
-        ("one", {"min": 1.0, "median": 2.0, "max": 4.0}),
-        ("two & more", dict.fromkeys(("min", "median", "max"), 1.0)),
-    ]
-    svg = bar_chart("A < B", [("1 KiB", spreads)])
-    ElementTree.fromstring(svg)
-    first, second = (float(x) for x in re.findall(r'<rect x="\d+" y="\d+" width="([0-9.]+)"', svg))
-    assert first == pytest.approx(2 * second, abs=0.2)
-
-
-def test_a_picture_of_nothing_is_still_one():
-    ElementTree.fromstring(bar_chart("nothing", []))
+        render_page("# Performance\n", results, before)

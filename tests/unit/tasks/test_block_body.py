@@ -100,7 +100,7 @@ def test_both_loops_digest_a_source_alike(core, kind):
     wanted = sha256(framed if kind == "frames" else one_by_one).hexdigest()
     for loop in (core, None):
         digest = digest_entries(PLAN, runs(loop), digest_of(kind, PLAN), loop)
-        assert isinstance(digest, FramesDigest if kind == "frames" else EntriesDigest)
+        assert type(digest) is (FramesDigest if kind == "frames" else EntriesDigest)
         assert (digest.hexdigest(), digest.entries) == (wanted, 40)
         assert digest.payload_bytes == PLAN.payload_bytes
 

@@ -1,7 +1,7 @@
 """Is a copy what the bookies served, and what its certificate says? Invariant I3, decided in one
 place.
 
-Owns: every block is compared on count, payload bytes and the digest over (id, length, payload), and
+Owns: every block is compared on count, payload bytes and the digest of its entries, and
 the whole on entries = last entry id + 1 and on the payload bytes of the plan, which are those that
 the last entry's own header counts; a certified object on its identity (size, ETag, version), the
 index's digest and each block's; and a certificate on holding together by itself: its objects are of

@@ -1,0 +1,160 @@
+"""What a store gives at most: ready bytes sent and fetched by boto3 and nothing else.
+
+Owns: parts, connections and order are those of our tasks (tasks/copy.py, tasks/ranges.py): parts of
+a block two at a time, then ranged GETs four at a time. What was sent or came back is compared when
+the clock has stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.settings import OffloadSettings, StoreSettings
+from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
+
+Answer = dict[str, Any]
+RANGE_BYTES = OffloadSettings().read_range_bytes
+_DRAIN_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent, and what of it came back (None: nothing was asked for)."""
+
+    client: Any
+    key: str
+    parts: Sequence[bytes]
+    etag: str
+    back: bytearray | None = None
+
+    @property
+    def digest(self) -> bytes:
+        found = sha256()
+        for part in self.parts:
+            found.update(part)
+        return found.digest()
+
+
+class BareClients:
+    """Clients by endpoint, kept warm, and what the last of them sent."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._clients: dict[str | None, Any] = {}
+        self._sent: Sent | None = None
+        self._to_sink = False
+
+    def multipart(self, size: int, part_bytes: int, endpoint: str | None) -> Answer:
+        """Send that many bytes, two parts at a time."""
+        client, parts = self._client(endpoint), _parts(size, part_bytes)
+        began = time.perf_counter()
+        key, etag = self._put(client, parts, UPLOADS_AT_ONCE)
+        seconds = time.perf_counter() - began
+        self._sent, self._to_sink = Sent(client, key, parts, etag), endpoint is not None
+        return {"seconds": seconds, "bytes": size}
+
+    def put_get(self, size: int, part_bytes: int, endpoint: str | None, tasks: int = 1) -> Answer:
+        """The same, and read them back by ranges, four at a time; with what so many tasks have."""
+        client, parts = self._client(endpoint), _parts(size, part_bytes)
+        back = bytearray(size)
+        began = time.perf_counter()
+        key, etag = self._put(client, parts, UPLOADS_AT_ONCE * tasks)
+        self._get(client, key, memoryview(back), FETCHES_AT_ONCE * tasks)
+        seconds = time.perf_counter() - began
+        self._sent, self._to_sink = Sent(client, key, parts, etag, back), False
+        return {"seconds": seconds, "bytes": size}
+
+    def check_sent(self) -> Answer:
+        """Whether the store has what was sent; the sink's ETag is its count of bytes."""
+        sent = self._sent
+        if sent is None:
+            raise IntegrityError("nothing was sent")
+        size = sum(len(part) for part in sent.parts)
+        if self._to_sink:
+            if sent.etag.strip('"') != str(size):
+                raise IntegrityError(f"{sent.etag} of {size} bytes reached the sink")
+            return {}
+        bucket, back = self._settings.bucket, sent.back
+        if back is None:
+            back = sent.client.get_object(Bucket=bucket, Key=sent.key)["Body"].read()
+        sent.client.delete_object(Bucket=bucket, Key=sent.key)
+        self._sent = None
+        if sha256(back).digest() != sent.digest:
+            raise IntegrityError(f"{len(back)} other bytes than those sent lie in the store")
+        return {}
+
+    def _put(self, client: Any, parts: Sequence[bytes], at_once: int) -> tuple[str, str]:
+        bucket, key = self._settings.bucket, f"benchmark-{time.time_ns()}"
+        upload = client.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
+
+        def send(number: int) -> dict[str, Any]:
+            answer = client.upload_part(
+                Bucket=bucket,
+                Key=key,
+                UploadId=upload,
+                PartNumber=number,
+                Body=parts[number - 1],
+            )
+            return {"PartNumber": number, "ETag": answer["ETag"]}
+
+        with ThreadPoolExecutor(at_once) as threads:
+            done = list(threads.map(send, range(1, len(parts) + 1)))
+        answer = client.complete_multipart_upload(
+            Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": done}
+        )
+        return key, answer["ETag"]
+
+    def _get(self, client: Any, key: str, into: memoryview, at_once: int) -> None:
+        def fetch(start: int) -> None:
+            end = min(start + RANGE_BYTES, len(into))
+            body = client.get_object(
+                Bucket=self._settings.bucket, Key=key, Range=f"bytes={start}-{end - 1}"
+            )["Body"]
+            at = start
+            while piece := body.read(_DRAIN_BYTES):
+                into[at : at + len(piece)] = piece
+                at += len(piece)
+
+        with ThreadPoolExecutor(at_once) as threads:
+            list(threads.map(fetch, range(0, len(into), RANGE_BYTES)))
+
+    def _client(self, endpoint: str | None) -> Any:
+        if endpoint not in self._clients:
+            self._clients[endpoint] = _bare_client(self._settings, endpoint)
+        return self._clients[endpoint]
+
+
+def _parts(size: int, part_bytes: int) -> list[bytes]:
+    """Parts of one size, and the rest; each of the same random bytes."""
+    sizes = [part_bytes] * (size // part_bytes)
+    if rest := size - sum(sizes):
+        sizes.append(rest)
+    body = os.urandom(max(sizes))
+    whole = {count: body[:count] for count in sizes}
+    return [whole[count] for count in sizes]
+
+
+def _bare_client(store: StoreSettings, endpoint: str | None) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint or store.endpoint,
+        region_name=store.region,
+        aws_access_key_id=store.access_key,
+        aws_secret_access_key=store.secret_key,
+        config=Config(
+            signature_version="s3v4",
+            s3={"addressing_style": "path", "payload_signing_enabled": False},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )

@@ -1,0 +1,98 @@
+"""Which rows a run wants, and how large its rounds may be to end in time. Values in, values out.
+
+Owns: a single ledger is never made smaller than 50 MB in a measured round of full size; what does
+not fit then is left out by the run, which says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.content import KINDS, LEDGERS, TOPICS, Kind
+from benchmarks.figures import CONTENDERS, SEAWEED, VERSITY
+
+ALL_KINDS = (*KINDS, LEDGERS, TOPICS)
+OF_MANY = ("ours-copy", "ours-verify", "ours-release (signed)")
+OF_MANY_ALONE = ("ours-release (signed)",)
+ON_VERSITY = (
+    "broker",
+    "ours-copy",
+    "ours-verify",
+    "ours-release",
+    "ceiling-store",
+    "ceiling-put-get",
+)
+FIXED = 0.35  # of a warm-up's time: what is the same at any size (reloads of topics, polling)
+FAR_S = 8.0  # a round of far reads of one kind
+VERSITY_SHARE = 0.6  # of a round on the first store: neither Spark nor reads
+RESTART_S = 25.0  # a broker that begins to use another store, and agents with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warm:
+    """What a kind's warm-up took, and of what share of its full size."""
+
+    kind: Kind
+    share: float
+    seconds: float
+
+    def at(self, share: float, *, least: bool) -> float:
+        """Seconds that a round of that share should take."""
+        real = self.kind.scaled(share, least=least) / self.kind.scaled(self.share)
+        return self.seconds * (FIXED + (1 - FIXED) * real)
+
+
+def warm_share(kind: Kind) -> float:
+    return 0.1 if kind is LEDGERS else 0.25
+
+
+def is_single(kind: Kind) -> bool:
+    return kind.topics == kind.ledgers == 1
+
+
+def seconds_of(
+    warm: Iterable[Warm], share: float, *, rounds: int, least: bool, versity: bool, far: bool
+) -> float:
+    """What all phases should take after the first one's warm-up."""
+    total = 0.0
+    for one in warm:
+        per_round = one.at(share, least=least)
+        total += rounds * per_round
+        if is_single(one.kind):
+            total += VERSITY_SHARE * (rounds * per_round + one.seconds / 3) if versity else 0.0
+            total += rounds * FAR_S if far else 0.0
+    return total + RESTART_S * (versity + far)
+
+
+def share_that_fits(
+    warm: Sequence[Warm], *, size: float, rounds: int, left_s: float, versity: bool, far: bool
+) -> float:
+    """How large, from 0.02 to 1 of `size`, the measured rounds may be to end in time."""
+
+    def fits(share: float) -> bool:
+        seconds = seconds_of(
+            warm, share * size, rounds=rounds, least=size >= 1, versity=versity, far=far
+        )
+        return seconds <= left_s
+
+    low, high = 0.02, 1.0
+    if fits(high):
+        return high
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def wanted_rows() -> list[tuple[str, str, str]]:
+    """Contender, kind and store of every row that a whole run has."""
+    wanted = [
+        (contender.name, kind.name, SEAWEED)
+        for contender in CONTENDERS
+        for kind in ALL_KINDS
+        if contender.name in OF_MANY or is_single(kind)
+        if contender.name not in OF_MANY_ALONE or not is_single(kind)
+    ]
+    on_versity = [(name, kind.name, VERSITY) for name in ON_VERSITY for kind in KINDS]
+    return wanted + on_versity

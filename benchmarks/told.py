@@ -1,0 +1,145 @@
+"""Goals whose figures come from elsewhere: other commands' files, and requests against before.
+
+Owns: a figure that nobody has measured is told with the command that measures it, and is no goal
+met. Requests of a ledger are compared without those that its size brings: one PUT a block, and the
+ranged GETs that read it back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.agents import ROOT
+from benchmarks.bare_clients import RANGE_BYTES
+from benchmarks.figures import SEAWEED
+from benchmarks.goals import CEILING_SHARE, KINDS, VERIFY, Figure, Row
+
+RESULTS = ROOT / "benchmarks" / "results"
+BEFORE = RESULTS / "before-fast.json"
+MIB = 1024 * 1024
+BACKFILL_BY = "make bench-backfill"
+MORE_MS_MAX = 5.0  # beside a ratio, where a p99 is small
+WAITING_BY = "python -m benchmarks.waiting"
+
+
+def figures_told(rows: Sequence[Row], block_mib: int) -> list[Figure]:
+    """Figures of the other commands' committed files, and of this run's requests."""
+    return [
+        *waited(_read(RESULTS / "waiting.json")),
+        backfilled(_read(RESULTS / "backfill.json")),
+        *lived(_read(RESULTS / "polite.json")),
+        *requested(rows, _read(BEFORE), block_mib),
+    ]
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def waited(results: Mapping[str, Any]) -> list[Figure]:
+    """Seconds to the first line that names ledgers and bytes: of a command, and within a run."""
+    found = []
+    for measure, kind, bound in (
+        ("CLI offload: seconds to its first figures", "CLI offload, one ledger, local", 2.0),
+        ("a run: seconds from STARTED to its first figures", "Dagster run, one ledger, local", 8.0),
+    ):
+        found_kind = results.get("kinds", {}).get(kind)
+        value = None if found_kind is None else found_kind["after"]["first_s"]
+        why = f"no {kind!r} in waiting.json"
+        found.append(
+            Figure(
+                measure=measure,
+                value=value,
+                bound=bound,
+                at_most=True,
+                by=WAITING_BY,
+                why_none=why,
+            )
+        )
+    return found
+
+
+def backfilled(results: Mapping[str, Any]) -> Figure:
+    """Two workers' pace over one's; bare clients with as many connections may bound both."""
+    two = results.get("two_workers", {})
+    share = two.get("share_of_ceiling") or 0.0
+    return Figure(
+        measure="two workers / one, a ledger of 2 GiB, store 50 ms away, MB/s",
+        value=two.get("ratio"),
+        bound=1.7,
+        at_most=False,
+        by=BACKFILL_BY,
+        why_none=f"`{BACKFILL_BY}` has not run",
+        otherwise=""
+        if share < CEILING_SHARE
+        else f"{share:.0%} of bare PUT, then GET, with as many connections",
+    )
+
+
+def lived(results: Mapping[str, Any]) -> list[Figure]:
+    """What a live producer pays for a backfill that is paced, and for one that is not."""
+    more_ms = results.get("polite_p99_more_ms")
+    unpaced = results.get("unpaced_p99_ratio")
+    beside = "" if unpaced is None else f"; without pacing it is {unpaced:.3g}"
+    why = f"`{BACKFILL_BY}` has not measured a paced backfill"
+    return [
+        Figure(
+            measure=f"a live producer's p99, polite backfill / none{beside}",
+            value=results.get("polite_p99_ratio"),
+            bound=1.25,
+            at_most=True,
+            by=BACKFILL_BY,
+            why_none=why,
+            otherwise=""
+            if more_ms is None or more_ms > MORE_MS_MAX
+            else f"{more_ms:.2g} ms more, where {MORE_MS_MAX:.0f} ms are allowed",
+        ),
+        Figure(
+            measure="pace of the polite backfill / of one without pacing",
+            value=results.get("polite_share_of_rate"),
+            bound=0.25,
+            at_most=False,
+            by=BACKFILL_BY,
+            why_none=why,
+        ),
+    ]
+
+
+def requested(rows: Sequence[Row], before: Mapping[str, Any], block_mib: int) -> list[Figure]:
+    """Requests of a copied and verified ledger beyond those its bytes bring, now over before."""
+    old = {
+        row["entries_of"]: beyond_bytes(row, before["settings"]["block_mib"])
+        for row in before.get("rows", ())
+        if row["contender"] == VERIFY and "error" not in row
+    }
+    new = {
+        row["entries_of"]: beyond_bytes(row, block_mib)
+        for row in rows
+        if (row["contender"], row["store"]) == (VERIFY, SEAWEED) and "error" not in row
+    }
+    return [
+        Figure(
+            measure=f"requests of a ledger beyond its blocks', {kind}",
+            value=new.get(kind),
+            bound=old[kind],
+            at_most=True,
+            by="make bench",
+            why_none=f"no row of {VERIFY}",
+        )
+        for kind in KINDS
+        if kind in old
+    ]
+
+
+def beyond_bytes(row: Row, block_mib: int) -> float:
+    """A row's requests per ledger without a PUT for each block and its ranged GETs."""
+    requests = row["requests_per_gb"]["median"] * row["mb"] / 1000 / row.get("ledgers", 1)
+    size, block = row["mb"] * 1e6 / row.get("ledgers", 1), block_mib * MIB
+    whole, rest = divmod(size, block)
+    gets = whole * math.ceil(block / RANGE_BYTES) + math.ceil(rest / RANGE_BYTES)
+    return float(round(requests - math.ceil(size / block) - gets))
