@@ -30,6 +30,7 @@ ENTRIES = 10
 KILL_AT = 0.4
 OFF_MAX = 0.15
 CLAIM_S = 15.0
+_COMMAND = "from tiering_assets.cli.main import main; main()"
 
 
 def fill(dev: DevStack, ledgers: int) -> None:
@@ -58,7 +59,7 @@ def offload(dev: DevStack, *, kill_at: float | None) -> dict[str, Any]:
     }
     command = ["topic", "offload", TOPIC, "--keep-bytes", "0", "--wait", "--execute"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tiering_assets.cli.main", *command, "--log-format", "json", "-v"],
+        [sys.executable, "-c", _COMMAND, *command, "--log-format", "json", "-v"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -103,10 +103,10 @@ class _Backfill:
 
 
 def _text(found: BackfillFigures) -> str:
-    left = ""
-    if found.seconds_left is not None:
-        left = f", finished in about {span_text(found.seconds_left)}"
-    return (
+    done = (
         f"backfill: {found.ledgers_done} of {found.ledgers} ledgers, "
-        f"{found.bytes_done / 1e6:.1f} of {found.bytes / 1e6:.1f} MB{left}"
+        f"{found.bytes_done / 1e6:.1f} of {found.bytes / 1e6:.1f} MB"
     )
+    if found.seconds_left is None:
+        return done
+    return f"{done}, finished in about {span_text(found.seconds_left)}"
