@@ -37,7 +37,7 @@ TURNS = 9
 BLOCK = 8 * MIB
 BATCH = 1 * MIB
 OFF_MAX = 0.15
-ROUNDS = 4
+ROUNDS = 6
 
 
 def yardstick_s(ledger: MadeLedger, *, native: bool) -> float:
