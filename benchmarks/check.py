@@ -6,17 +6,18 @@ Fixed work: a made ledger for each size of entries is copied, read from its book
 back, by either loop over entries. A figure is CPU time over that of a yardstick: the same bytes
 copied into fresh memory, digested and hashed by plain library calls, whole (native) or entry by
 entry (python). The two take turns, so that other work on the machine slows both; medians of some
-turns. Exits with 1 where one is more than 15 % above benchmarks/results/check.json, again and
-again. What is as much below is told: it is to be accepted.
+turns. Each figure has a process of its own: what the allocator kept of the figures before made
+one differ by a fifth. Exits with 1 where one is more than 15 % above
+benchmarks/results/check.json, again and again. What is as much below is told: it is to be accepted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -37,7 +38,7 @@ TURNS = 9
 BLOCK = 8 * MIB
 BATCH = 1 * MIB
 OFF_MAX = 0.15
-ROUNDS = 4
+ROUNDS = 6
 
 
 def yardstick_s(ledger: MadeLedger, *, native: bool) -> float:
@@ -70,19 +71,24 @@ def task_s(ledger: MadeLedger, kind: TaskKind, *, native: bool) -> float:
     return spent / (ledger.entries * ledger.size) * 1e9
 
 
-def works() -> Iterator[tuple[str, Callable[[], float]]]:
-    """Each piece of work by its name."""
-    for loop, size in ((loop, size) for loop in WORK for size in SIZES):
-        entries = max(4, WORK[loop] // size)
-        ledger = MadeLedger(entries=entries, size=size, block_bytes=BLOCK)
-        for kind in TaskKind:
+def names() -> list[str]:
+    """Every figure: the loop, the task, the size of its entries in bytes."""
+    return [f"{loop} {kind.value} {size} B" for loop in WORK for size in SIZES for kind in TaskKind]
 
-            def figure(
-                ledger: MadeLedger = ledger, kind: TaskKind = kind, native: bool = loop == "native"
-            ) -> float:
-                return median(turn(ledger, kind, native=native) for _ in range(TURNS))
 
-            yield f"{loop} {kind.value} {size} B", figure
+def figure(name: str) -> float:
+    """The median of some turns."""
+    loop, kind, size = name.removesuffix(" B").split()
+    entries = max(4, WORK[loop] // int(size))
+    ledger = MadeLedger(entries=entries, size=int(size), block_bytes=BLOCK)
+    return median(turn(ledger, TaskKind(kind), native=loop == "native") for _ in range(TURNS))
+
+
+def apart(name: str) -> float:
+    """The figure as a fresh process finds it."""
+    asked = [sys.executable, "-m", "benchmarks.check", "--only", name]
+    told = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    return round(float(told), 3)
 
 
 def turn(ledger: MadeLedger, kind: TaskKind, *, native: bool) -> float:
@@ -104,33 +110,48 @@ def judged(found: dict[str, float], accepted: dict[str, float]) -> tuple[list[st
     return slower, faster
 
 
+def accepted(began: float) -> int:
+    """Keep the median of three looks at each figure."""
+    figures: dict[str, float] = {}
+    for name in names():
+        looks = sorted(apart(name) for _ in range(3))
+        figures[name] = looks[1]
+        sys.stdout.write(f"{name}: {looks[0]:.3g} to {looks[2]:.3g}\n")
+        sys.stdout.flush()
+    told = {"unit": "CPU time of the yardstick", "figures": figures}
+    RESULTS.write_text(json.dumps(told, indent=1) + "\n")
+    sys.stdout.write(f"{len(figures)} figures kept in {time.monotonic() - began:.0f} s\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--accept", action="store_true", help="keep what is found")
-    accept = parser.parse_args().accept
+    parser.add_argument("--only", choices=names(), metavar="NAME", help="print this figure alone")
+    asked = parser.parse_args()
     if this_loop().core is None:
         raise SystemExit(f"the library is needed to be measured: {this_loop().said}")
+    if asked.only:
+        sys.stdout.write(f"{figure(asked.only)}\n")
+        return 0
     began = time.monotonic()
-    work = dict(works())
+    if asked.accept:
+        return accepted(began)
+    kept: dict[str, float] = json.loads(RESULTS.read_text())["figures"]
     found: dict[str, float] = {}
-    kept = json.loads(RESULTS.read_text())["figures"] if RESULTS.exists() and not accept else {}
-    slower, faster = [*work], list[str]()
-    for again in range(1 if accept else ROUNDS):
+    slower, faster = names(), list[str]()
+    for again in range(ROUNDS):
         for name in slower:
-            figure = round(work[name](), 3) if name in work else inf
-            found[name] = min(figure, found.get(name, figure))
+            now = apart(name) if name in names() else inf
+            found[name] = min(now, found.get(name, now))
             sys.stdout.write(f"{name}: {found[name]:.3g}{' (once more)' if again else ''}\n")
             sys.stdout.flush()
         slower, faster = judged(found, kept)
         if not slower:
             break
     sys.stdout.write(f"{len(found)} figures in {time.monotonic() - began:.0f} s\n")
-    if accept:
-        told = {"unit": "CPU time of the yardstick", "figures": found}
-        RESULTS.write_text(json.dumps(told, indent=1) + "\n")
-        return 0
-    for what, names in (("slower", slower), ("faster", faster)):
-        for name in names:
+    for what, those in (("slower", slower), ("faster", faster)):
+        for name in those:
             sys.stdout.write(
                 f"{what}: {name}: accepted {kept.get(name)}, found {found.get(name)}\n"
             )

@@ -272,8 +272,8 @@ def _ask_before_sending(client: S3Client, meter: StoreMeter) -> None:
         if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
             body = body.getbuffer()
         if body and meter.bounds_uploads():
-            metered = body.metered(meter) if isinstance(body, SlicedBody) else None
-            request.body = metered or SlicedBody(body, meter)
+            is_sliced = isinstance(body, SlicedBody)
+            request.body = body.metered(meter) if is_sliced else SlicedBody(body, meter)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.
     client.meta.events.register_first("request-created.s3", created)

@@ -10,8 +10,8 @@ is for the caller to know.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from threading import local
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -38,21 +38,25 @@ class _Bearer(AuthBase):
 
 
 class AdminHttp:
-    """Requests below `/admin/v2`. Paths are given encoded. Each thread has a session of its own."""
+    """Requests below `/admin/v2`. Paths are given encoded. Threads may share it."""
 
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._base = settings.admin_url.rstrip("/")
         self._trusted = {urlsplit(self._base).netloc}
-        self._own = local()
-        self._sessions: list[requests.Session] = []
+        self._free: list[requests.Session] = []  # as many as were ever used at one time
 
-    def _session(self) -> requests.Session:
-        if not hasattr(self._own, "session"):
-            self._own.session = requests.Session()
-            self._sessions.append(self._own.session)
-        found: requests.Session = self._own.session
-        return found
+    @contextmanager
+    def _session(self) -> Iterator[requests.Session]:
+        """A session for one request: threads come and go, and its connection is kept."""
+        try:
+            session = self._free.pop()
+        except IndexError:
+            session = requests.Session()
+        try:
+            yield session
+        finally:
+            self._free.append(session)
 
     def trust(self, broker: str) -> None:
         """Let the token go to `host:port`, which the configured broker named as one of its own."""
@@ -62,7 +66,7 @@ class AdminHttp:
         return f"{urlsplit(self._base).scheme}://{broker}"
 
     def close(self) -> None:
-        for session in self._sessions:
+        for session in self._free:
             session.close()
 
     def json(
@@ -114,14 +118,15 @@ class AdminHttp:
         token = self._settings.token if self._may_know(url) else ""
         timeout = (min(5.0, self._settings.timeout_s), self._settings.timeout_s)
         try:
-            return self._session().request(
-                method,
-                url,
-                params=params,
-                auth=_Bearer(token),
-                timeout=timeout,
-                allow_redirects=False,
-            )
+            with self._session() as session:
+                return session.request(
+                    method,
+                    url,
+                    params=params,
+                    auth=_Bearer(token),
+                    timeout=timeout,
+                    allow_redirects=False,
+                )
         except (requests.exceptions.ConnectTimeout, requests.exceptions.InvalidURL) as error:
             raise self._unreachable(method, url, path, error) from None
         except requests.exceptions.ConnectionError as error:

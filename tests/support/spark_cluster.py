@@ -161,6 +161,8 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
             "spark.speculation.multiplier": "1.5",
             "spark.speculation.quantile": "0.5",
             "spark.speculation.minTaskRuntime": "2s",
+            # Jobs are small (docs/decisions/0023): one task has no others to be slower than.
+            "spark.speculation.task.duration.threshold": "6s",
         }
         submit = [
             *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),

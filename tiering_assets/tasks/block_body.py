@@ -67,16 +67,16 @@ def digest_entries(
     """Feed a block's entries to its digest; nothing is kept of them."""
     scratch = memoryview(b"")
     for run in runs:
-        frames = None
         if core is not None and run.records is not None and isinstance(digest, FramesDigest):
             if len(scratch) < len(run.records):  # frames are shorter than what they are made of
                 scratch = memoryview(bytearray(len(run.records)))
             written = core.frame(
                 run.records, count=run.count, first_entry_id=run.first_entry_id, out=scratch
             )
-            frames = None if written is None else scratch[:written]
-        if frames is not None and isinstance(digest, FramesDigest):
-            digest.update_frames(frames, entries=run.count, payload_bytes=run.payload_bytes)
-        else:
-            digest.update_many(run.first_entry_id, [entry[1] for entry in run.entries()])
+            if written is not None:
+                digest.update_frames(
+                    scratch[:written], entries=run.count, payload_bytes=run.payload_bytes
+                )
+                continue
+        digest.update_many(run.first_entry_id, [entry[1] for entry in run.entries()])
     return digest

@@ -201,7 +201,8 @@ def test_the_token_never_goes_in_clear_where_the_address_is_not(monkeypatch, bas
         given.append(auth(requests.Request("GET", url).prepare()).headers.get("Authorization"))
         raise requests.exceptions.ConnectTimeout
 
-    monkeypatch.setattr(http._session(), "request", request)
+    with http._session() as session:
+        monkeypatch.setattr(session, "request", request)
     with pytest.raises(BrokerError):
         http.send("GET", "/brokers", base=url.removesuffix("/admin"))
     http.close()
