@@ -129,23 +129,22 @@ class LedgerDirectory:
         return {item.bookie_id: item.rpc for item in found if item is not None}
 
     def resolve(self, bookie_id: str) -> Address:
-        """RPC address of one ensemble member.
+        """RPC address of one ensemble member; see `bookie`."""
+        return self.bookie(bookie_id).rpc
+
+    def bookie(self, bookie_id: str) -> BookieRegistration:
+        """Addresses of one ensemble member. One that is down has no HTTP server.
 
         Raises:
             BookieError: not registered, so it is down, and its id is not an address to try anyway.
         """
         registration = self._registration(bookie_id)
         if registration is not None:
-            return registration.rpc
+            return registration
         address = address_in_id(bookie_id)
         if address is None:
             raise BookieError(f"bookie {bookie_id}: not registered below {self._root}/available")
-        return address
-
-    def http_endpoint(self, bookie_id: str) -> Address | None:
-        """Address of the bookie's admin HTTP server, None if it has none or is down."""
-        registration = self._registration(bookie_id)
-        return None if registration is None else registration.http
+        return BookieRegistration(bookie_id=bookie_id, rpc=address, http=None)
 
     def _registration(self, bookie_id: str) -> BookieRegistration | None:
         for parent in ("available", f"available/{_READONLY}"):

@@ -67,8 +67,8 @@ PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     RESOURCES: "errors plain_text proto_text quantity settings settings_engines settings_kinds "
     "settings_protocol",
-    "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger ledger_metadata "
-    "placement runs stored_entry wire_v2",
+    "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
+    "ledger_metadata placement runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
     "tiering_assets.resources.native": "core",
@@ -80,8 +80,8 @@ PURE = {
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
     "markdown_page page page_parts report_file seal",
     "tiering_assets.automation": "stuck_rules",
-    "tiering_assets.batch": "offload_estimate_rules offload_prefix_rules offload_status_rules "
-    "request_count",
+    "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
+    "offload_status_rules request_count",
     "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",
@@ -96,7 +96,8 @@ PURE = {
     "tiering_assets.release": "approval caps gate",
     "tiering_assets.retention": "expiry_rules forget_rules retention_load",
     "tiering_assets.scrub": "plan",
-    "tiering_assets.tasks": "descriptors polite_share rate_budget worker_rows",  # rows that decisions judge; arithmetic
+    # rows that decisions judge; arithmetic
+    "tiering_assets.tasks": "descriptors polite_share rate_budget worker_rows",
 }
 NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
 BY_WHAT_IT_IS_GIVEN = {  # a store that they read and write

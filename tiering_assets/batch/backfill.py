@@ -67,7 +67,7 @@ class _Backfill:
                 self._found = replace(
                     self._found, ledgers=self._found.ledgers + 1, bytes=self._found.bytes + size
                 )
-            if self._publishes & (one.state == "verified"):
+            if self._publishes and one.state == "verified":
                 self._proven.append(one.ledger_id)
         self._done.append(replace(worked, seconds=self._stack.monotonic() - began))
         self._tell()

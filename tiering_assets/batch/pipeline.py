@@ -101,7 +101,7 @@ def offload_batch(
     try:
         _each(stack, wanted, lambda i: _begin(stack, i, rights), outcomes)
         begun = [i for i in wanted if outcomes[i].wait is None and outcomes[i].error is None]
-        ask = AskFirst(stack) if publish | ask_first else None
+        ask = AskFirst(stack) if publish or ask_first else None
         try:
             attempted = _copy_and_verify(stack, outcomes, ask)
         except TierkeeperError as error:  # the run's own, such as a Spark that does not start

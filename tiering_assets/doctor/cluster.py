@@ -58,7 +58,7 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
                 "open the network from here to the bookies, or set bookies.address_map",
             )
             continue
-        http = ledgers.http_endpoint(bookie)
+        http = ledgers.bookie(bookie).http
         yield _bookie_http(bookie, http and ways.dialled(http), timeout_s)
         if settings.budget.add_latency_max_s:
             port = settings.bookies.http_port

@@ -1,7 +1,8 @@
 """Which share of its time a task may read from a bookie, by that bookie's own figures. Pure.
 
 Owns: the share is halved at each new sight of slow adds, and rises by the clock when they are fast.
-It never falls below SHARE_MIN, so that a backfill goes on and makes room on a bookie that is
+Where nobody adds it is the whole at once, whatever a window says of adds that are over. It never
+falls below SHARE_MIN, so that a backfill goes on and makes room on a bookie that is
 short of it. A share of time needs no rate to begin with: it halves what there would be, whatever
 that is, and works below every budget.
 
@@ -47,6 +48,8 @@ def next_pace(
         if unread >= UNREAD_MAX:
             return BookiePace(at=now, unread=unread)
         return replace(pace, at=now, unread=unread)
+    if pace.seen is not None and pace.seen.count == seen.count:  # nobody to be polite to
+        return BookiePace(seen=seen, at=now)
     over = seen.p99_s is not None and seen.p99_s > bound_s
     is_new = pace.seen is None or pace.seen.p99_s != seen.p99_s
     share = pace.share

@@ -131,13 +131,13 @@ def test_bookies_are_resolved_by_what_they_register(cluster, ledgers):
         "bk-three": ("bk1.example", 3181),
     }
     assert ledgers.resolve("bk-three") == ("bk1.example", 3181)
-    assert ledgers.http_endpoint("bk-three") == ("bk1.example", 8000)
-    assert ledgers.http_endpoint("bk-one") is None
+    assert ledgers.bookie("bk-three").http == ("bk1.example", 8000)
+    assert ledgers.bookie("bk-one").http is None
 
 
 def test_a_bookie_that_is_down_is_tried_only_if_its_id_is_an_address(ledgers):
     assert ledgers.resolve("bk9.example:3181") == ("bk9.example", 3181)
-    assert ledgers.http_endpoint("bk9.example:3181") is None
+    assert ledgers.bookie("bk9.example:3181").http is None
     with pytest.raises(BookieError, match="bookie bk9: not registered"):
         ledgers.resolve("bk9")
 

@@ -106,7 +106,7 @@ def test_a_ledger_whose_bookies_are_not_found_is_not_judged(
     def unresolved(*_args):
         raise MetadataError("no address")
 
-    monkeypatch.setattr(release_reread, "resolve_all", unresolved)
+    monkeypatch.setattr(release_reread, "source_of", unresolved)
     kinds = alter_rows(stack, lambda row: row)
     assert str(reread()) == "could not be read again: no address"
     assert kinds == []

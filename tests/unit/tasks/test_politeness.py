@@ -120,7 +120,7 @@ def test_a_worker_reads_for_its_share_of_the_time():
     bookies = Bookies(a=SLOW)
     reads = bookies.reads(bookies.politeness(), A)
     for number in range(4000):
-        bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6)
+        bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6, count=number)
         reads.take_reads(1)
         bookies.now += 0.1
     late = bookies.sleeps[len(bookies.sleeps) // 2 :]

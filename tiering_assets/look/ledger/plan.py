@@ -193,32 +193,26 @@ def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[Block
 def source_of(stack: Stack, node: LedgerNode) -> LedgerSource:
     """The ledger as tasks read it, with its bookies' pages of figures where politeness wants
     them.
-    """
-    addresses = resolve_all(stack, node)
-    pages: dict[str, tuple[str, int]] = {}
-    if stack.settings.budget.add_latency_max_s > 0:
-        port = stack.settings.bookies.http_port
-        for bookie, (host, _rpc) in addresses.items():
-            page = (host, port) if port else stack.ledgers.http_endpoint(bookie)
-            if page is not None:
-                pages[bookie] = page
-    return replace(LedgerSource.of(node.metadata, addresses), pages=pages)
 
-
-def resolve_all(stack: Stack, node: LedgerNode) -> dict[str, tuple[str, int]]:
-    """Addresses of ensemble members; a bookie that is away keeps its id as its address.
-
-    One that is away and whose id is a name has none, as one whose registration cannot be read. It
-    is left out: whoever reads tries the other replicas, and names it where none is left.
+    A bookie that is away keeps its id as its address. One that is away and whose id is a name has
+    none, as one whose registration cannot be read. It is left out: whoever reads tries the other
+    replicas, and names it where none is left.
     """
     members = {bookie for segment in node.metadata.segments for bookie in segment.bookies}
-    found: dict[str, tuple[str, int]] = {}
+    addresses: dict[str, tuple[str, int]] = {}
+    pages: dict[str, tuple[str, int]] = {}
+    port = stack.settings.bookies.http_port
     for bookie in sorted(members):
         try:
-            found[bookie] = stack.ledgers.resolve(bookie)
+            known = stack.ledgers.bookie(bookie)
         except (BookieError, FormatError) as error:
             stack.tell(
                 f"ledger {node.metadata.ledger_id}: read without one bookie: {error}",
                 node.metadata.ledger_id,
             )
-    return found
+            continue
+        addresses[bookie] = known.rpc
+        page = (known.rpc[0], port) if port else known.http
+        if page is not None and stack.settings.budget.add_latency_max_s > 0:
+            pages[bookie] = page
+    return replace(LedgerSource.of(node.metadata, addresses), pages=pages)

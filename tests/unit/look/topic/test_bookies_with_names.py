@@ -9,7 +9,7 @@ from tests.support.metastore_sim import Cluster
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import IDS, PASSWORD, SimBookies, SimLedger
 from tiering_assets.look.ledger import plan
-from tiering_assets.look.ledger.plan import lay_out, resolve_all
+from tiering_assets.look.ledger.plan import lay_out
 from tiering_assets.resources._proto.BookKeeperDataFormats_pb2 import BookieServiceInfoFormat
 from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
@@ -21,7 +21,7 @@ from tiering_assets.resources.bookkeeper.ledger_metadata import encode_ledger_me
 from tiering_assets.resources.errors import EntryUnavailableError, MetadataError
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.settings import BookieSettings, BudgetSettings, Settings
-from tiering_assets.tasks.descriptors import LedgerSource, TaskKind, decode_task, encode_task
+from tiering_assets.tasks.descriptors import TaskKind, decode_task, encode_task
 from tiering_assets.tasks.lengths import stored_lengths
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
@@ -88,8 +88,7 @@ def register(metadata, bookies):
 
 
 def source_of(stack):
-    node = stack.ledgers.read(LEDGER_ID)
-    return LedgerSource.of(node.metadata, resolve_all(stack, node))
+    return plan.source_of(stack, stack.ledgers.read(LEDGER_ID))
 
 
 @pytest.mark.parametrize("down", IDS)
@@ -131,9 +130,9 @@ def test_a_store_that_does_not_answer_says_nothing_about_a_bookie(stack, monkeyp
     def silent(_bookie):
         raise MetadataError("no answer")
 
-    monkeypatch.setattr(stack.ledgers, "resolve", silent)
+    monkeypatch.setattr(stack.ledgers, "bookie", silent)
     with pytest.raises(MetadataError):
-        resolve_all(stack, node)
+        plan.source_of(stack, node)
 
 
 def test_pages_are_those_that_bookies_registered_or_the_port_that_is_set(
@@ -144,15 +143,14 @@ def test_pages_are_those_that_bookies_registered_or_the_port_that_is_set(
     message.endpoints.add(id="bookie", port=3181, host="bk.example", protocol="bookie-rpc")
     message.endpoints.add(id="http", port=8000, host="0.0.0.0", protocol="http")
     metadata.put(f"/ledgers/available/{IDS[0]}", message.SerializeToString())
-    node = stack.ledgers.read(LEDGER_ID)
-    assert plan.source_of(stack, node).pages == {IDS[0]: ("bk.example", 8000)}
+    assert source_of(stack).pages == {IDS[0]: ("bk.example", 8000)}
 
     stack.settings = replace(SETTINGS, bookies=replace(SETTINGS.bookies, http_port=9000))
     hosts = {name: host for name, (host, _) in source_of(stack).addresses.items()}
-    assert plan.source_of(stack, node).pages == {name: (hosts[name], 9000) for name in IDS}
+    assert source_of(stack).pages == {name: (hosts[name], 9000) for name in IDS}
 
     stack.settings = replace(SETTINGS, budget=BudgetSettings(add_latency_max_s=0.0))
-    assert plan.source_of(stack, node).pages == {}
+    assert source_of(stack).pages == {}
 
 
 def test_pages_travel_with_the_task(bookies):
