@@ -325,8 +325,8 @@ class BudgetSettings:
     )
     add_latency_max_s: float = setting(
         0.02,
-        "p99 of a bookie's adds, as its own page has it. Above it tasks read from the bookie for a "
-        "part of their time, a quarter at least; 0 is no look at the page",
+        "p99 of a bookie's adds, as its own page has it. Above it tasks read from the bookie at a "
+        "part of their speed, three tenths at least; 0 is no look at the page",
         kinds.DURATION.upto(kinds.HOUR, zero=True),
     )
 

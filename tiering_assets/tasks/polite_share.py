@@ -1,10 +1,14 @@
-"""Which share of its time a task may read from a bookie, by that bookie's own figures. Pure.
+"""At which share of its speed a process may read from a bookie, by that bookie's own figures. Pure.
 
 Owns: the share is halved at each new sight of slow adds, and rises by the clock when they are fast.
-Where nobody adds it is the whole at once, whatever a window says of adds that are over. It never
-falls below SHARE_MIN, so that a backfill goes on and makes room on a bookie that is
-short of it. A share of time needs no rate to begin with: it halves what there would be, whatever
-that is, and works below every budget.
+Where next to nobody adds it is the whole at once, whatever a window says of adds that are over. It
+never falls below SHARE_MIN, so that a backfill goes on and makes room on a bookie that is short of
+it.
+
+The whole is the most reads a second that the process did, so a share needs no rate to be set, and
+works below every budget. Reads are spread evenly: to read for a part of the time, and then as fast
+as ever, helps the bookies' adds in the rest of the time only, and where uploads take longer than
+reads it slows nothing at all.
 
 An unknown figure is no figure. A bookie that never told any is paced by budgets alone: no byte
 depends on this, and bookies fill up if nothing is copied. One that told and is silent now may be
@@ -18,15 +22,17 @@ from typing import Final
 
 from tiering_assets.resources.bookkeeper.add_latency import AddLatency
 
-SHARE_MIN: Final = 0.25
-RECOVERY_S: Final = 120.0  # from no share to the whole, two windows of the bookies' quantiles
+SHARE_MIN: Final = 0.3
+RECOVERY_S: Final = 600.0  # from no share to the whole, ten windows of the bookies' quantiles
 STEP_S_MAX: Final = 30.0  # of the time between two looks, what counts for the recovery
 UNREAD_MAX: Final = 3
 UNREAD_AGAIN_S: Final = 60.0  # until a page that was silent is asked again; it may cost a second
 MEAN_OF_P99: Final = 0.25  # waits in a queue have a 99th percentile of 4.6 times their mean
-LOOK_S_MIN: Final = 5.0
+ADDS_PER_S: Final = 1.0  # of which fewer, as of cursors alone, are nobody's traffic
+LOOK_S_MIN: Final = 2.0
 LOOKS_PER_S_MAX: Final = 10  # of all spenders together
-BUSY_S_MAX: Final = 1.0  # of the time since the last read, what a pause answers
+SPAN_S: Final = 3.0  # over which reads a second are counted: some blocks, each read in one go
+FORGETS: Final = 0.999  # of the most reads a second, what is left after a span with fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +45,20 @@ class BookiePace:
     unread: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSpeed:
+    """How fast a process reads. `most`: reads a second, 0 until a span is over.
+
+    The newest read begins at `begins`, and the next one at `free` at the earliest.
+    """
+
+    since: float | None = None
+    reads: int = 0
+    most: float = 0.0
+    begins: float = float("-inf")
+    free: float = float("-inf")
+
+
 def next_pace(
     pace: BookiePace, seen: AddLatency | None, now: float, *, bound_s: float
 ) -> BookiePace:
@@ -48,8 +68,8 @@ def next_pace(
         if unread >= UNREAD_MAX:
             return BookiePace(at=now, unread=unread)
         return replace(pace, at=now, unread=unread)
-    if pace.seen is not None and pace.seen.count == seen.count:  # nobody to be polite to
-        return BookiePace(seen=seen, at=now)
+    if pace.seen is not None and 0 <= seen.count - pace.seen.count < ADDS_PER_S * (now - pace.at):
+        return BookiePace(seen=seen, at=now)  # nobody to be polite to
     over = seen.p99_s is not None and seen.p99_s > bound_s
     is_new = pace.seen is None or pace.seen.p99_s != seen.p99_s
     share = pace.share
@@ -61,9 +81,20 @@ def next_pace(
     return BookiePace(share=share, seen=seen, at=now)
 
 
-def pause_s(share: float, busy_s: float) -> float:
-    """How long to wait after so long a time of reading, and of what was done with it."""
-    return min(busy_s, BUSY_S_MAX) * (1 / share - 1)
+def next_read(speed: ReadSpeed, now: float, *, count: int, share: float) -> ReadSpeed:
+    """The speed after so many reads more, which begin at its `begins`."""
+    since, reads, most = speed.since, speed.reads, speed.most
+    if since is None:
+        since = now
+    elif now - since >= SPAN_S:
+        found = reads / (now - since)
+        most = max(found, most if share < 1 else most * FORGETS)
+        since, reads = now, 0
+    spread = count / (share * most) if share < 1 and most > 0 else 0.0
+    begins = max(now, speed.free)
+    return ReadSpeed(
+        since=since, reads=reads + count, most=most, begins=begins, free=begins + spread
+    )
 
 
 def may_look(pace: BookiePace, now: float) -> bool:

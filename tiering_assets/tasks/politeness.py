@@ -19,7 +19,7 @@ from tiering_assets.resources.bookkeeper.address_map import Address
 from tiering_assets.resources.bookkeeper.figures_page import read_add_latency
 from tiering_assets.resources.bookkeeper.meter import ReadMeter, TakenRead
 from tiering_assets.resources.errors import BookieError
-from tiering_assets.tasks.polite_share import BookiePace, may_look, next_pace, pause_s
+from tiering_assets.tasks.polite_share import BookiePace, ReadSpeed, may_look, next_pace, next_read
 
 FORGET_S = 300.0  # figures of a bookie that nobody looked at for so long say nothing
 
@@ -40,9 +40,18 @@ class Politeness:
         self._lock = Lock()
         self._looked_at: float | None = None
         self._paces: dict[Address, BookiePace] = {}
+        self._speed, self._speed_lock = ReadSpeed(), Lock()
+
+    def wait_s(self, pages: Sequence[Address], count: int) -> float:
+        """How long so many reads of these wait; those of all threads are spread over the time."""
+        share = self.share(pages)
+        with self._speed_lock:
+            now = self._clock()
+            self._speed = next_read(self._speed, now, count=count, share=share)
+            return self._speed.begins - now
 
     def share(self, pages: Sequence[Address]) -> float:
-        """Of the time, for one who reads from all of these; looks at one of them if it is time."""
+        """Of the speed, for one who reads from all of these; looks at one of them if it is time."""
         self._look(pages)
         now = self._clock()
         paces = [self._paces.get(page) for page in pages]
@@ -87,22 +96,18 @@ class PoliteReads:
         budgets: ReadMeter,
         politeness: Politeness | None,
         *,
-        clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = ending.pause,
     ) -> None:
         self._budgets, self.politeness = budgets, politeness
-        self._clock, self._sleep = clock, sleep
-        self._since = clock()
+        self._sleep = sleep
         self.pages: Sequence[Address] = ()
 
     def take_reads(self, count: int) -> Sequence[TakenRead]:
         if self.politeness is not None:
-            wait_s = pause_s(self.politeness.share(self.pages), self._clock() - self._since)
+            wait_s = self.politeness.wait_s(self.pages, count)
             if wait_s > 0:
                 self._sleep(wait_s)
-        taken = self._budgets.take_reads(count)
-        self._since = self._clock()
-        return taken
+        return self._budgets.take_reads(count)
 
     def reads_at_once(self) -> int | None:
         return self._budgets.reads_at_once()
