@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.bookie_proxy import BookieProxy
 from tests.support.fault_lab import Lab, certificate_of, error_of, wait_of
+from tests.support.redirected import Redirected
 from tests.support.tiered_cluster import wait_until
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
@@ -16,7 +17,6 @@ from tiering_assets.doctor.cluster import check_bookies
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.records.models import Certificate
 from tiering_assets.release.work import Released
-from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 
 pytestmark = [pytest.mark.stack, pytest.mark.fault]
 
@@ -45,17 +45,6 @@ def stopped(lab):
         lab.running.start_server(name)
 
 
-class ProxiedDirectory(LedgerDirectory):
-    """The cluster's directory, where some bookies are reached by way of a proxy."""
-
-    def __init__(self, store, root, proxies):
-        super().__init__(store, root)
-        self._proxies = proxies
-
-    def resolve(self, bookie_id):
-        return self._proxies[bookie_id].address
-
-
 @pytest.fixture
 def proxies(lab):
     with ExitStack() as stack:
@@ -68,7 +57,7 @@ def proxies(lab):
 @pytest.fixture
 def behind_proxies(lab, proxies):
     with lab.open() as stack:
-        directory = ProxiedDirectory(stack.metadata, stack.settings.metadata.ledgers_root, proxies)
+        directory = Redirected(stack.metadata, stack.settings.metadata.ledgers_root, proxies)
         with lab.open(ledgers=directory) as proxied:
             yield proxied
 

@@ -13,10 +13,10 @@ import pytest
 
 from tests.support.fault_lab import certificate_of
 from tests.support.offload_policies import MIB
+from tests.support.redirected import Redirected
 from tests.support.wiretap import Seen, Wiretap, most_in
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.look.brakes.budget import set_budget
-from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.rate_budget import NAMES
 
@@ -31,17 +31,6 @@ SLOW = {
 WINDOW_S = 10
 
 
-class TappedDirectory(LedgerDirectory):
-    """The cluster's directory, where every bookie is reached by way of a wiretap."""
-
-    def __init__(self, store, root, taps):
-        super().__init__(store, root)
-        self._taps = taps
-
-    def resolve(self, bookie_id):
-        return self._taps[bookie_id].address
-
-
 @dataclass(frozen=True)
 class Run:
     """One run of the product, with wiretaps of its own between it and all servers."""
@@ -53,7 +42,7 @@ class Run:
     def offload(self, lab, ledger_id):
         with lab.open(self.settings) as plain:
             root = plain.settings.metadata.ledgers_root
-            tapped = replace(plain, ledgers=TappedDirectory(plain.metadata, root, self.bookies))
+            tapped = replace(plain, ledgers=Redirected(plain.metadata, root, self.bookies))
             [outcome] = offload_batch(tapped, [ledger_id], publish=False)
             return certificate_of(outcome)
 
