@@ -26,7 +26,7 @@ from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce, seal
 
 TOPIC = "public/default/backfill-finish"
-ENTRIES = 10
+ENTRIES = 40
 KILL_AT = 0.4
 OFF_MAX = 0.15
 CLAIM_S = 15.0

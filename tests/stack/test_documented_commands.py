@@ -112,6 +112,7 @@ def scene(tmp_path_factory):
 def tierkeeper(scene, monkeypatch):
     for name, value in scene["environment"].items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(scene["folder"]))  # where pages let a key be made
     monkeypatch.chdir(scene["folder"])
 
     def called(line):
