@@ -44,8 +44,8 @@ def _figures(results: Results, before: Results) -> str:
         f"Measured {results['measured_at'][:10]}: {machine['cores']} cores ({machine['cpu']}), "
         f"{machine['memory_gb']} GB, {machine['system']}; load {machine['load_before'][0]} before, "
         f"{machine['load_after'][0]} after. It ran {settings['rounds']} rounds after one of warm-up, "
-        f"blocks of {settings['block_mib']} MiB, {settings['seconds_taken']} s in all. Topics had "
-        f"{_messages(settings['messages'])} messages. Versions: {versions}.",
+        f"blocks of {settings['block_mib']} MiB, {settings['seconds_taken']} s in all. Messages: "
+        f"{_messages(settings['messages'])}. Versions: {versions}.",
         "",
     ]
     loops = machine.get("loops", {})
@@ -235,7 +235,7 @@ def _requests(row: Mapping[str, Any]) -> str:
 
 
 def _messages(messages: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} of {name}" for name, count in messages.items())
+    return "; ".join(f"`{name}` {count:,}" for name, count in messages.items())
 
 
 def _by_kind(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
