@@ -31,6 +31,10 @@ class BookieRegistration:
     rpc: Address
     http: Address | None
 
+    def page(self, http_port: int) -> Address | None:
+        """Where its figures are: at `http_port`, or where it registered itself if that is 0."""
+        return (self.rpc[0], http_port) if http_port else self.http
+
 
 def decode_registration(bookie_id: str, data: bytes) -> BookieRegistration:
     """Decode the data of an `available` node; FormatError if it gives no RPC address."""

@@ -122,11 +122,15 @@ class LedgerDirectory:
         """Every bookie that ever started here, by its cookie; decommissioning takes that away."""
         return tuple(self._store.children(f"{self._root}/cookies"))
 
-    def bookie_addresses(self) -> dict[str, Address]:
-        """RPC address of every registered bookie, by bookie id."""
+    def registrations(self) -> list[BookieRegistration]:
+        """Addresses of every registered bookie."""
         bookies = self.available_bookies()
         found = (self._registration(bookie) for bookie in bookies.writable + bookies.readonly)
-        return {item.bookie_id: item.rpc for item in found if item is not None}
+        return [item for item in found if item is not None]
+
+    def bookie_addresses(self) -> dict[str, Address]:
+        """RPC address of every registered bookie, by bookie id."""
+        return {item.bookie_id: item.rpc for item in self.registrations()}
 
     def resolve(self, bookie_id: str) -> Address:
         """RPC address of one ensemble member; see `bookie`."""

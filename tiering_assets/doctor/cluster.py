@@ -48,7 +48,8 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
         yield warn("bookies", f"read-only: {', '.join(bookies.readonly)}", "look at their disks")
     timeout_s = settings.bookies.connect_timeout_s
     ways = AddressMap.parse(settings.bookies.address_map)
-    for bookie, address in ledgers.bookie_addresses().items():
+    for known in ledgers.registrations():
+        bookie, address = known.bookie_id, known.rpc
         try:
             socket.create_connection(ways.dialled(address), timeout=timeout_s).close()
         except OSError as error:
@@ -58,11 +59,9 @@ def check_bookies(settings: Settings, ledgers: LedgerDirectory) -> Iterator[Find
                 "open the network from here to the bookies, or set bookies.address_map",
             )
             continue
-        http = ledgers.bookie(bookie).http
-        yield _bookie_http(bookie, http and ways.dialled(http), timeout_s)
+        yield _bookie_http(bookie, known.http and ways.dialled(known.http), timeout_s)
         if settings.budget.add_latency_max_s:
-            port = settings.bookies.http_port
-            page = (address[0], port) if port else http
+            page = known.page(settings.bookies.http_port)
             yield _add_latency(bookie, page and ways.dialled(page), settings)
 
 

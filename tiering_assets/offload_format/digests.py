@@ -59,8 +59,16 @@ class EntriesDigest:
         self, first_entry_id: int, payloads: Iterable[bytes | bytearray | memoryview]
     ) -> None:
         """Add consecutive entries that begin with `first_entry_id`."""
-        for entry_id, payload in enumerate(payloads, first_entry_id):
-            self.update(entry_id, payload)
+        add, head = self._sha256.update, self._head  # looked up once: it is Python's hot loop
+        entry_id, payload_bytes = first_entry_id, 0
+        for payload in payloads:
+            length = len(payload)
+            add(head(entry_id, length))
+            add(payload)
+            entry_id += 1
+            payload_bytes += length
+        self.entries += entry_id - first_entry_id
+        self.payload_bytes += payload_bytes
 
     def hexdigest(self) -> str:
         """Digest of what was added so far: 64 lower-case hex digits."""

@@ -201,7 +201,6 @@ def source_of(stack: Stack, node: LedgerNode) -> LedgerSource:
     members = {bookie for segment in node.metadata.segments for bookie in segment.bookies}
     addresses: dict[str, tuple[str, int]] = {}
     pages: dict[str, tuple[str, int]] = {}
-    port = stack.settings.bookies.http_port
     for bookie in sorted(members):
         try:
             known = stack.ledgers.bookie(bookie)
@@ -212,7 +211,7 @@ def source_of(stack: Stack, node: LedgerNode) -> LedgerSource:
             )
             continue
         addresses[bookie] = known.rpc
-        page = (known.rpc[0], port) if port else known.http
+        page = known.page(stack.settings.bookies.http_port)
         if page is not None and stack.settings.budget.add_latency_max_s > 0:
             pages[bookie] = page
     return replace(LedgerSource.of(node.metadata, addresses), pages=pages)
