@@ -70,8 +70,7 @@ bench: setup ## measure against Pulsar's own offloader and what bounds both, MIN
 
 bench-backfill: setup ## one large ledger by two workers and by one, and what a live producer pays; ACCEPT=1 keeps it
 	@$(BIN)/python -m benchmarks.backfill $(if $(ACCEPT),--accept); code=$$?; \
-	if [ -e benchmarks/polite.py ]; then $(BIN)/python -m benchmarks.polite $(if $(ACCEPT),--accept) || code=$$?; \
-	else echo "no live producer: this tree has no pacing to measure (benchmarks/polite.py)"; fi; exit $$code
+	$(BIN)/python -m benchmarks.polite $(if $(ACCEPT),--accept) || code=$$?; exit $$code
 
 bench-fleet: setup ## surveys, sensor ticks, one ledger and the metrics over LEDGERS=10000; ACCEPT=1 keeps it
 	$(BIN)/python -m benchmarks.fleet --ledgers $(or $(LEDGERS),10000) $(if $(BEFORE),--before $(BEFORE)) $(if $(ACCEPT),--accept)

@@ -28,11 +28,41 @@ class AgentError(Exception):
     """What an agent was asked to do went wrong, or it did not answer."""
 
 
-class Child:
-    """One process of this package in a process group of its own, and its lines.
+def say(line: str) -> None:
+    """A line for whoever waits; what is measured goes to standard output or a file."""
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
-    `tree` is the checkout whose code it runs.
-    """
+
+class Owned:
+    """A process in a group of its own, which ends with the block."""
+
+    _process: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it, and what it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(timeout=_END_TIMEOUT_S)
+
+
+class Child(Owned):
+    """One process of this package, and its lines. `tree` is the checkout whose code it runs."""
 
     def __init__(
         self,
@@ -56,21 +86,6 @@ class Child:
             )
         self._buffer = b""
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def ask(self, *, timeout_s: float, **request: Any) -> dict[str, Any]:
         """Send one request and return its answer. AgentError if it is an error or none comes."""
         if self._process.stdin is None:
@@ -91,7 +106,7 @@ class Child:
         while output is not None and b"\n" not in self._buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([output], [], [], left)[0]:
-                self._kill()
+                super().close()
                 raise AgentError(f"{self.name} did not answer within {timeout_s:.0f} s")
             data = os.read(output.fileno(), 65536)
             if not data:
@@ -109,14 +124,9 @@ class Child:
         try:
             self._process.wait(timeout=_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._kill()
+            super().close()
         with suppress(ProcessLookupError, PermissionError):  # what it started and left
             os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(timeout=_END_TIMEOUT_S)
 
 
 def start_agent(kind: str, *, environment: Mapping[str, str], logs: Path) -> Child:

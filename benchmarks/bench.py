@@ -23,8 +23,10 @@ from benchmarks.meters import Meter
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.resources.devstack.endpoints import Endpoints
+from tiering_assets.resources.devstack.options import MIB, StackOptions
 from tiering_assets.resources.errors import TierkeeperError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 
 NAMESPACE = "public/default"
 WORK_TIMEOUT_S = 600.0
@@ -32,6 +34,13 @@ _ADMIN_TIMEOUT_S = 60.0
 _POLL_S = 0.05  # each question costs the broker a millisecond or so
 FAILURES = (AgentError, TierkeeperError, requests.RequestException)
 Ask = Callable[[], dict[str, Any]]
+
+
+def unbounded_ledgers(block_mib: int) -> StackOptions:
+    """Servers whose ledgers end when their topic is unloaded, and blocks of both offloaders."""
+    return StackOptions(
+        block_bytes=block_mib * MIB, ledger_entries_max=50_000_000, ledger_megabytes_max=8192
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +108,13 @@ class Topics:
     def reload(self) -> None:
         """Drop what a broker cached; the topics are loaded again when this returns."""
         for topic in self.topics:
-            admin(self._bench, "PUT", topic.name, "unload")
-            admin(self._bench, "GET", topic.name, "internalStats")
+            admin(self._bench.endpoints, "PUT", topic.name, "unload")
+            admin(self._bench.endpoints, "GET", topic.name, "internalStats")
 
     def delete(self) -> None:
         for topic in self.topics:
             with suppress(requests.RequestException):
-                admin(self._bench, "DELETE", topic.name, "")
+                admin(self._bench.endpoints, "DELETE", topic.name, "")
 
     def _payloads(self) -> Iterator[bytes]:
         for _ in self.topics:
@@ -116,10 +125,11 @@ class Topics:
         step = self._messages // kind.ledgers
         for first in range(0, step * kind.ledgers, step):
             produce(bench.endpoints.service_url, name, kind, step, first)
-            admin(bench, "PUT", name, "unload")  # closes the ledger
-        admin(bench, "GET", name, "internalStats")  # loads the topic, which lists it as closed
-        tenant, namespace, local = name.split("/")
-        topic = Topic(name, f"{tenant}/{namespace}/persistent/{local}", ())
+            admin(bench.endpoints, "PUT", name, "unload")  # closes the ledger
+        admin(
+            bench.endpoints, "GET", name, "internalStats"
+        )  # loads the topic, which lists it as closed
+        topic = Topic(name, parse_topic_name(with_scheme(name)).managed_ledger_name, ())
         ledgers = tuple(i for i in read_topic(bench, topic.ml_name) if i.entries)
         if len(ledgers) != kind.ledgers:
             raise AgentError(f"{name} has {len(ledgers)} closed ledgers, expected {kind.ledgers}")
@@ -218,8 +228,10 @@ def broker_offload(bench: Bench, topic: Topic) -> dict[str, Any]:
     last = {"ledgerId": open_ledger, "entryId": 0, "partitionIndex": -1}
     deadline = time.monotonic() + WORK_TIMEOUT_S
     began = time.perf_counter()
-    admin(bench, "PUT", topic.name, "offload", last)
-    while (said := admin(bench, "GET", topic.name, "offload").json())["status"] == "RUNNING":
+    admin(bench.endpoints, "PUT", topic.name, "offload", last)
+    while (said := admin(bench.endpoints, "GET", topic.name, "offload").json())[
+        "status"
+    ] == "RUNNING":
         if time.monotonic() > deadline:
             raise AgentError(f"the broker's offload takes longer than {WORK_TIMEOUT_S:.0f} s")
         time.sleep(_POLL_S)
@@ -230,9 +242,9 @@ def broker_offload(bench: Bench, topic: Topic) -> dict[str, Any]:
 
 
 def admin(
-    bench: Bench, method: str, topic_name: str, action: str, body: object = None
+    ends: Endpoints, method: str, topic_name: str, action: str, body: object = None
 ) -> requests.Response:
-    url = f"{bench.endpoints.admin_url}/admin/v2/persistent/{quote(topic_name)}"
+    url = f"{ends.admin_url}/admin/v2/persistent/{quote(topic_name)}"
     url = f"{url}/{action}" if action else f"{url}?force=true"
     answer = requests.request(method, url, json=body, timeout=_ADMIN_TIMEOUT_S)
     answer.raise_for_status()

@@ -11,13 +11,12 @@ the library's for CRC32C, which alone it knows.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from struct import pack
 
 from tests.support.layouts import plan_layout_from_sizes
+from tests.support.made_ledger import MadeLedger
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest
@@ -77,16 +76,8 @@ def stages(codec: EntryCodec, size: int) -> tuple[int, dict[str, Callable[[], ob
 def _records(codec: EntryCodec, size: int) -> tuple[int, bytearray]:
     """One batch of a bookie's answer, and how many records are in it."""
     count = max(1, BATCH_BYTES // (size + 4 + codec.overhead_bytes))
-    payload, body = os.urandom(size), bytearray()
-    for entry_id in range(count):
-        stored = codec.encode(
-            entry_id=entry_id,
-            last_add_confirmed=entry_id - 1,
-            cumulative_length=(entry_id + 1) * size,
-            payload=payload,
-        )
-        body += pack(">i", len(stored)) + stored
-    return count, body
+    ledger = MadeLedger(entries=count, size=size, block_bytes=BATCH_BYTES)
+    return count, ledger.answer(codec, 0, count)
 
 
 def native_stages(core: Core, size: int) -> tuple[int, dict[str, Callable[[], object]]]:

@@ -19,18 +19,18 @@ import itertools
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
 from uuid import uuid4
 
-from benchmarks.agents import ROOT
+from benchmarks.agents import ROOT, Child, say
+from benchmarks.told import MORE_MS_MAX, P99_RATIO_MAX, POLITE_SHARE_MIN
 from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
@@ -38,6 +38,7 @@ from tiering_assets.resources.bookkeeper.figures_page import read_add_latency
 from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce, seal
+from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 from tiering_assets.resources.settings_sources import load_settings
 from tiering_assets.tasks.descriptors import BlockTask, TaskKind
 from tiering_assets.tasks.runner import LocalRunner
@@ -47,9 +48,9 @@ WAYS = ("alone", "unpaced", "polite")
 FILL = "public/default/polite-backfill"
 LIVE = "persistent://public/default/polite-live"
 RESULTS = ROOT / "benchmarks" / "results" / "polite.json"
-RATIO_MAX, MORE_MS_MAX, SHARE_MIN = 1.25, 5.0, 0.25
 SETTLE_S = 3.0
 WARM_S = 20.0
+_MORE_S = 120.0  # to begin, and to end
 _PAYLOAD = b"x" * 1024
 
 
@@ -107,8 +108,8 @@ def summary(turns: Sequence[Turn]) -> dict[str, Any]:
         r["polite"].backfill_bytes_per_s / r["unpaced"].backfill_bytes_per_s
         for r in rounds.values()
     )
-    small = found["polite_p99_ratio"] <= RATIO_MAX or found["polite_p99_more_ms"] <= MORE_MS_MAX
-    found["met"] = small and found["polite_share_of_rate"] >= SHARE_MIN
+    small = found["polite_p99_ratio"] <= P99_RATIO_MAX or found["polite_p99_more_ms"] <= MORE_MS_MAX
+    found["met"] = small and found["polite_share_of_rate"] >= POLITE_SHARE_MIN
     return found
 
 
@@ -140,33 +141,24 @@ def run(
 
 
 def _turn(dev: DevStack, number: int, way: str, seconds: float, rate: int, bound_s: float) -> Turn:
-    environment = {**os.environ, **dev.environment()}
     bound = f"{bound_s:f}" if way == "polite" else "0"
-    environment["TIERKEEPER_BUDGET_ADD_LATENCY_MAX_S"] = bound
-    here = [sys.executable, "-m", "benchmarks.polite"]
-    backfill = None
-    if way != "alone":
-        backfill = subprocess.Popen(
-            [*here, "--backfill", str(seconds)],
-            stdout=subprocess.PIPE,
-            stdin=subprocess.PIPE,
-            text=True,
-            env=environment,
-            cwd=ROOT,
-        )
-        assert backfill.stdout is not None
-        backfill.stdout.readline()  # it has its plans and begins
-    how = ["--seconds", str(seconds), "--rate", str(rate)]
-    sent = subprocess.run(
-        [*here, "--producer", dev.endpoints.service_url, *how],
-        stdout=subprocess.PIPE,
-        check=True,
-        env=environment,
-        cwd=ROOT,
-    )
-    copied = json.loads(backfill.communicate(timeout=120)[0]) if backfill else {"rate": 0.0}
+    environment = {**dev.environment(), "TIERKEEPER_BUDGET_ADD_LATENCY_MAX_S": bound}
+    log = dev.directory / "polite.log"
+
+    def started(*arguments: str) -> Child:
+        return Child("benchmarks.polite", *arguments, environment=environment, log=log)
+
+    with ExitStack() as exits:
+        backfill = None
+        if way != "alone":
+            backfill = exits.enter_context(started("--backfill", str(seconds)))
+            backfill.line()  # it has its plans and begins
+        how = ("--seconds", str(seconds), "--rate", str(rate))
+        producer = exits.enter_context(started("--producer", dev.endpoints.service_url, *how))
+        wait_s = WARM_S + seconds + _MORE_S
+        lags = json.loads(producer.line(wait_s))
+        copied = json.loads(backfill.line(wait_s)) if backfill else {"rate": 0.0}
     told = [read_add_latency(page).p99_s or 0.0 for page in dev.endpoints.bookie_http.values()]
-    lags = json.loads(sent.stdout.splitlines()[-1])
     return Turn(
         round=number,
         way=way,
@@ -182,7 +174,8 @@ def _produce_live(url: str, seconds: float, rate: int) -> list[float]:
     """Seconds from when each message was due to its acknowledgement, ascending."""
     import pulsar
 
-    client = pulsar.Client(url)
+    quiet = pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull)  # it logs where we answer
+    client = pulsar.Client(url, logger=quiet)
     producer = client.create_producer(LIVE, batching_enabled=False, max_pending_messages=0)
     producer.send(_PAYLOAD)
     lags: list[float] = []
@@ -209,7 +202,7 @@ def _backfill(seconds: float) -> float:
     """Bytes a second that copy tasks sent."""
     settings = load_settings().settings
     with open_stack(settings) as stack:
-        ml_name = "/persistent/".join(FILL.rsplit("/", 1))
+        ml_name = parse_topic_name(with_scheme(FILL)).managed_ledger_name
         plans = [
             plan
             for one in sealed_ledgers(stack, [ml_name])
@@ -259,11 +252,6 @@ def _task(stack: Stack, plan: LedgerPlan) -> BlockTask:
     )
 
 
-def say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--pairs", type=int, default=7)
@@ -277,7 +265,9 @@ def main() -> None:
     parser.add_argument("--backfill", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.producer:
-        print(json.dumps(_produce_live(options.producer, options.seconds, options.rate)))
+        print(
+            json.dumps(_produce_live(options.producer, options.seconds, options.rate)), flush=True
+        )
         os._exit(0)  # the client's threads are of no use any more
     if options.backfill:
         print(json.dumps({"rate": _backfill(options.backfill)}))

@@ -30,8 +30,8 @@ from typing import Any, NoReturn
 
 import psutil
 
-from benchmarks.agents import ROOT, AgentError
-from benchmarks.bench import FAILURES, Bench, Topics
+from benchmarks.agents import ROOT, AgentError, say
+from benchmarks.bench import FAILURES, Bench, Topics, unbounded_ledgers
 from benchmarks.cell import Cell, FarReads
 from benchmarks.content import Kind
 from benchmarks.figures import (
@@ -58,7 +58,7 @@ from benchmarks.plan import (
 from benchmarks.told import figures_told
 from benchmarks.versity import VERSION, AbsentError
 from tiering_assets.resources.devstack.artifacts import PULSAR_VERSION
-from tiering_assets.resources.devstack.options import MIB, StackOptions
+from tiering_assets.resources.devstack.options import MIB
 from tiering_assets.resources.devstack.stack import DevStack
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
@@ -177,20 +177,6 @@ class Run:
             say(f"  {sample.contender:20} {said}  requests {requests}  CPU s: {cpu}")
 
 
-def say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
-
-
-def _servers(directory: Path, block_mib: int) -> DevStack:
-    return DevStack.start(
-        directory,
-        StackOptions(
-            block_bytes=block_mib * MIB, ledger_entries_max=50_000_000, ledger_megabytes_max=8192
-        ),
-    )
-
-
 def _machine() -> dict[str, Any]:
     return {
         "cores": os.cpu_count(),
@@ -290,7 +276,9 @@ def _measure(run: Run, options: argparse.Namespace, directory: Path) -> None:
         dev = (
             DevStack.open(options.stack)
             if options.stack is not None
-            else exits.enter_context(_servers(directory / "stack", options.block_mib))
+            else exits.enter_context(
+                DevStack.start(directory / "stack", unbounded_ledgers(options.block_mib))
+            )
         )
         options.block_mib = dev.options.block_bytes // MIB
         agents = [name for name in ("spark", "python") if name not in run.without]

@@ -22,7 +22,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 BEFORE = RESULTS / "before-fast.json"
 MIB = 1024 * 1024
 BACKFILL_BY = "make bench-backfill"
-MORE_MS_MAX = 5.0  # beside a ratio, where a p99 is small
+TWO_OVER_ONE_MIN = 1.7
+P99_RATIO_MAX, MORE_MS_MAX = 1.25, 5.0  # either: a p99 may be small
+POLITE_SHARE_MIN = 0.25
 WAITING_BY = "python -m benchmarks.waiting"
 
 
@@ -71,7 +73,7 @@ def backfilled(results: Mapping[str, Any]) -> Figure:
     return Figure(
         measure="two workers / one, a ledger of 2 GiB, store 50 ms away, MB/s",
         value=two.get("ratio"),
-        bound=1.7,
+        bound=TWO_OVER_ONE_MIN,
         at_most=False,
         by=BACKFILL_BY,
         why_none=f"`{BACKFILL_BY}` has not run",
@@ -91,7 +93,7 @@ def lived(results: Mapping[str, Any]) -> list[Figure]:
         Figure(
             measure=f"a live producer's p99, polite backfill / none{beside}",
             value=results.get("polite_p99_ratio"),
-            bound=1.25,
+            bound=P99_RATIO_MAX,
             at_most=True,
             by=BACKFILL_BY,
             why_none=why,
@@ -102,7 +104,7 @@ def lived(results: Mapping[str, Any]) -> list[Figure]:
         Figure(
             measure="pace of the polite backfill / of one without pacing",
             value=results.get("polite_share_of_rate"),
-            bound=0.25,
+            bound=POLITE_SHARE_MIN,
             at_most=False,
             by=BACKFILL_BY,
             why_none=why,

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from benchmarks.agents import ROOT
+from benchmarks.agents import ROOT, Owned
 from tiering_assets.resources.devstack.config import HOST
 
 VERSION = "v1.8.0"
@@ -26,7 +23,6 @@ MODULE = "github.com/versity/versitygw/cmd/versitygw"
 PROGRAM = ROOT / "build" / "go" / "bin" / "versitygw"
 _BUILD_TIMEOUT_S = 900.0
 _READY_TIMEOUT_S = 30.0
-_END_TIMEOUT_S = 10.0
 
 
 class AbsentError(Exception):
@@ -69,8 +65,8 @@ def _version_of(program: Path) -> str:
     return said.stdout
 
 
-class Gateway:
-    """A running gateway with an empty directory; ends with the block."""
+class Gateway(Owned):
+    """A running gateway with an empty directory."""
 
     def __init__(self, program: Path, directory: Path, *, access_key: str, secret_key: str) -> None:
         port = _free_port()
@@ -102,30 +98,10 @@ class Gateway:
             self.close()
             raise
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def requests(self) -> Counter[str]:
         """How many requests it has answered so far, by kind."""
         text = self._requests.read_text() if self._requests.exists() else ""
         return requests_in(text)
-
-    def close(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(timeout=_END_TIMEOUT_S)
 
     def _wait_ready(self, port: int, log: Path) -> None:
         deadline = time.monotonic() + _READY_TIMEOUT_S
