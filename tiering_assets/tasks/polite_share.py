@@ -1,14 +1,15 @@
 """At which share of its speed a process may read from a bookie, by that bookie's own figures. Pure.
 
 Owns: the share is halved at each new sight of slow adds, and rises by the clock when they are fast.
-Where next to nobody adds it is the whole at once, whatever a window says of adds that are over. It
-never falls below SHARE_MIN, so that a backfill goes on and makes room on a bookie that is short of
-it.
+Where next to nobody adds it is the whole at once, whatever a window says of adds that are over. So
+two looks within FRESH_S are needed to judge: one alone may tell of a minute that is over. It never
+falls below SHARE_MIN, so that a backfill goes on and makes room on a bookie that is short of it.
 
-The whole is the most reads a second that the process did, so a share needs no rate to be set, and
-works below every budget. Reads are spread evenly: to read for a part of the time, and then as fast
-as ever, helps the bookies' adds in the rest of the time only, and where uploads take longer than
-reads it slows nothing at all.
+The whole is the most reads a second that the process did while its tasks ran, so a share needs no
+rate to be set, and works below every budget; a process that has nothing to do for a while is not
+taken for a slow one. Reads are spread evenly: to read for a part of the time, and then as fast as
+ever, helps the bookies' adds in the rest of the time only, and where uploads take longer than reads
+it slows nothing at all.
 
 An unknown figure is no figure. A bookie that never told any is paced by budgets alone: no byte
 depends on this, and bookies fill up if nothing is copied. One that told and is silent now may be
@@ -24,11 +25,11 @@ from tiering_assets.resources.bookkeeper.add_latency import AddLatency
 
 SHARE_MIN: Final = 0.3
 RECOVERY_S: Final = 600.0  # from no share to the whole, ten windows of the bookies' quantiles
-STEP_S_MAX: Final = 30.0  # of the time between two looks, what counts for the recovery
 UNREAD_MAX: Final = 3
 UNREAD_AGAIN_S: Final = 60.0  # until a page that was silent is asked again; it may cost a second
 MEAN_OF_P99: Final = 0.25  # waits in a queue have a 99th percentile of 4.6 times their mean
 ADDS_PER_S: Final = 1.0  # of which fewer, as of cursors alone, are nobody's traffic
+FRESH_S: Final = 30.0  # between two looks, of which the second judges
 LOOK_S_MIN: Final = 2.0
 LOOKS_PER_S_MAX: Final = 10  # of all spenders together
 SPAN_S: Final = 3.0  # over which reads a second are counted: some blocks, each read in one go
@@ -37,22 +38,28 @@ FORGETS: Final = 0.999  # of the most reads a second, what is left after a span 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookiePace:
-    """What is known of one bookie. `seen` is its newest figure, of the time `at`."""
+    """What is known of one bookie: `seen` is its newest figure, of the time `seen_at`.
+
+    It was looked at last `at`. `waits` for a second look to judge by.
+    """
 
     share: float = 1.0
     seen: AddLatency | None = None
+    seen_at: float = 0.0
     at: float = 0.0
     unread: int = 0
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSpeed:
-    """How fast a process reads. `most`: reads a second, 0 until a span is over.
+    """How fast a process reads. `most`: reads a second of work, 0 until a span of it is over.
 
-    The newest read begins at `begins`, and the next one at `free` at the earliest.
+    The span began after `since` seconds of work. The newest read begins at `begins`, and the next
+    one at `free` at the earliest.
     """
 
-    since: float | None = None
+    since: float = 0.0
     reads: int = 0
     most: float = 0.0
     begins: float = float("-inf")
@@ -68,28 +75,33 @@ def next_pace(
         if unread >= UNREAD_MAX:
             return BookiePace(at=now, unread=unread)
         return replace(pace, at=now, unread=unread)
-    if pace.seen is not None and 0 <= seen.count - pace.seen.count < ADDS_PER_S * (now - pace.at):
-        return BookiePace(seen=seen, at=now)  # nobody to be polite to
+    before, passed = pace.seen, now - pace.seen_at
+    if before is None or not 0 <= passed <= FRESH_S:
+        return BookiePace(share=pace.share, seen=seen, seen_at=now, at=now, waits=True)
+    if 0 <= seen.count - before.count < ADDS_PER_S * passed:
+        return BookiePace(seen=seen, seen_at=now, at=now)  # nobody to be polite to
     over = seen.p99_s is not None and seen.p99_s > bound_s
-    is_new = pace.seen is None or pace.seen.p99_s != seen.p99_s
+    is_new = pace.waits or before.p99_s != seen.p99_s
     share = pace.share
-    if (over and is_new) or _mean_s(pace.seen, seen) > bound_s * MEAN_OF_P99:
+    if (over and is_new) or _mean_s(before, seen) > bound_s * MEAN_OF_P99:
         share = max(SHARE_MIN, share / 2)
     elif not over:
-        passed = min(max(0.0, now - pace.at), STEP_S_MAX)
         share = min(1.0, share + passed / RECOVERY_S)
-    return BookiePace(share=share, seen=seen, at=now)
+    return BookiePace(share=share, seen=seen, seen_at=now, at=now)
 
 
-def next_read(speed: ReadSpeed, now: float, *, count: int, share: float) -> ReadSpeed:
-    """The speed after so many reads more, which begin at its `begins`."""
+def next_read(
+    speed: ReadSpeed, now: float, *, worked_s: float, count: int, share: float
+) -> ReadSpeed:
+    """The speed after so many reads more, which begin at its `begins`.
+
+    `worked_s` is how long tasks that read have run in this process until `now`.
+    """
     since, reads, most = speed.since, speed.reads, speed.most
-    if since is None:
-        since = now
-    elif now - since >= SPAN_S:
-        found = reads / (now - since)
+    if worked_s - since >= SPAN_S:
+        found = reads / (worked_s - since)
         most = max(found, most if share < 1 else most * FORGETS)
-        since, reads = now, 0
+        since, reads = worked_s, 0
     spread = count / (share * most) if share < 1 and most > 0 else 0.0
     begins = max(now, speed.free)
     return ReadSpeed(
@@ -107,8 +119,8 @@ def look_every_s(spenders: int) -> float:
     return max(LOOK_S_MIN, spenders / LOOKS_PER_S_MAX)
 
 
-def _mean_s(before: AddLatency | None, seen: AddLatency) -> float:
+def _mean_s(before: AddLatency, seen: AddLatency) -> float:
     """Of the adds between two looks; 0 where there were none, or the bookie was started anew."""
-    if before is None or seen.count <= before.count:
+    if seen.count <= before.count:
         return 0.0
     return (seen.total_s - before.total_s) / (seen.count - before.count)

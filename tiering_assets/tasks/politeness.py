@@ -9,7 +9,8 @@ says, or that it says nothing, never fails a read; see tasks/polite_share.py.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 
@@ -41,13 +42,25 @@ class Politeness:
         self._looked_at: float | None = None
         self._paces: dict[Address, BookiePace] = {}
         self._speed, self._speed_lock = ReadSpeed(), Lock()
+        self._tasks, self._worked_s, self._counted_at = 0, 0.0, 0.0
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """While a task that reads runs: what the process does in between is no speed of reads."""
+        self._count_work(1)
+        try:
+            yield
+        finally:
+            self._count_work(-1)
 
     def wait_s(self, pages: Sequence[Address], count: int) -> float:
         """How long so many reads of these wait; those of all threads are spread over the time."""
         share = self.share(pages)
         with self._speed_lock:
             now = self._clock()
-            self._speed = next_read(self._speed, now, count=count, share=share)
+            self._speed = next_read(
+                self._speed, now, worked_s=self._worked(now), count=count, share=share
+            )
             return self._speed.begins - now
 
     def share(self, pages: Sequence[Address]) -> float:
@@ -67,7 +80,7 @@ class Politeness:
             due = [one for one in pages if may_look(self._pace(one), now)]
             if not due:
                 return
-            page = min(due, key=lambda one: self._pace(one).at)
+            page = min(due, key=lambda one: (not self._pace(one).waits, self._pace(one).at))
             try:
                 seen = self._read(page)
             except BookieError:
@@ -77,6 +90,15 @@ class Politeness:
             self._paces[page] = next_pace(pace, seen, self._looked_at, bound_s=self._bound_s)
         finally:
             self._lock.release()
+
+    def _count_work(self, tasks: int) -> None:
+        with self._speed_lock:
+            now = self._clock()
+            self._worked_s, self._counted_at = self._worked(now), now
+            self._tasks += tasks
+
+    def _worked(self, now: float) -> float:
+        return self._worked_s + (now - self._counted_at if self._tasks else 0.0)
 
     def _pace(self, page: Address) -> BookiePace:
         return self._paces.get(page) or BookiePace(at=float("-inf"))
@@ -101,6 +123,10 @@ class PoliteReads:
         self._budgets, self.politeness = budgets, politeness
         self._sleep = sleep
         self.pages: Sequence[Address] = ()
+
+    def working(self) -> AbstractContextManager[None]:
+        """While a task that reads runs."""
+        return nullcontext() if self.politeness is None else self.politeness.working()
 
     def take_reads(self, count: int) -> Sequence[TakenRead]:
         if self.politeness is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -89,7 +89,8 @@ class Worker:
         """Spend from the budgets of the task's topic, and look for budgets where the task says."""
         self._budget_key = self._budget_key or task.budget_key
         self._topic = task.topic
-        with self.rates.of_topic(task.topic):
+        reads = task.kind is not TaskKind.READ_BACK
+        with self.rates.of_topic(task.topic), self.reads.working() if reads else nullcontext():
             yield
 
     def _budget(self) -> Budget:

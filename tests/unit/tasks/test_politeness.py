@@ -24,13 +24,14 @@ class Bookies:
     def __init__(self, **pages):
         self.pages = {(name, 8000): page for name, page in pages.items()}
         self.now, self.asked, self.sleeps = 1000.0, [], []
+        self.adds_per_s = 100.0
 
     def read(self, address):
         self.asked.append(address[0])
         page = self.pages[address]
         if page is None:
             raise BookieError("silent")
-        return page
+        return replace(page, count=int(self.now * self.adds_per_s))
 
     def clock(self):
         return self.now
@@ -49,19 +50,19 @@ class Bookies:
         return made
 
 
-def test_one_page_each_five_seconds_in_turn():
+def test_one_page_each_five_seconds_in_turn_and_a_new_one_twice():
     bookies = Bookies(a=FAST, b=FAST, c=FAST)
     polite = bookies.politeness()
-    for _ in range(300):
+    for _ in range(500):
         polite.share([A, B, C])
         bookies.now += 0.1
-    assert bookies.asked == ["a", "b", "c", "a", "b", "c"]
+    assert "".join(bookies.asked) == "aabbccabca"
 
 
 def test_the_slowest_of_a_task_s_bookies_counts_and_others_do_not():
     bookies = Bookies(a=FAST, b=SLOW, c=FAST)
     polite = bookies.politeness()
-    for _ in range(3):
+    for _ in range(6):
         polite.share([A, B, C])
         bookies.now += EVERY_S
     assert polite.share([A, B]) == 0.5
@@ -91,6 +92,8 @@ def test_pages_that_are_all_silent_are_left_alone_for_a_minute():
 def test_what_nobody_looked_at_for_long_says_nothing():
     bookies = Bookies(a=SLOW, b=FAST)
     polite = bookies.politeness()
+    polite.share([A])
+    bookies.now += EVERY_S
     assert polite.share([A]) == 0.5
     bookies.now += FORGET_S
     polite.share([B])
@@ -106,6 +109,11 @@ def test_nobody_waits_for_another_one_s_look():
         return bookies.read(address)
 
     polite = Politeness(bound_s=0.05, every_s=EVERY_S, read=slow_page, clock=bookies.clock)
+    done.set()
+    polite.share([A])
+    bookies.now += EVERY_S
+    looking.clear()
+    done.clear()
     thread = threading.Thread(target=polite.share, args=([A],))
     thread.start()
     assert looking.wait(10)
@@ -119,17 +127,61 @@ def test_a_worker_reads_at_its_share_of_the_speed():
     """Each read takes 0.1 s while bookies are fast; at the floor its share is as many."""
     bookies = Bookies(a=FAST)
     reads = bookies.reads(bookies.politeness(), A)
-    for number in range(100):
-        bookies.pages[A] = replace(FAST, count=10 * number)
-        reads.take_reads(1)
-        bookies.now += 0.1
-    assert bookies.sleeps == []
-    for number in range(100, 1000):
-        bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6, count=10 * number)
-        reads.take_reads(1)
-        bookies.now += 0.1
+    with reads.working():
+        for _ in range(100):
+            reads.take_reads(1)
+            bookies.now += 0.1
+        assert bookies.sleeps == []
+        for number in range(900):
+            bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6)
+            reads.take_reads(1)
+            bookies.now += 0.1
     late = bookies.sleeps[len(bookies.sleeps) // 2 :]
     assert late == pytest.approx([0.1 * (1 / SHARE_MIN - 1)] * len(late), rel=0.05)
+
+
+def test_what_a_process_does_between_its_tasks_is_no_speed_of_reads():
+    """Tasks of half a second, one each half a minute; reads of a share are not fewer for that."""
+    bookies = Bookies(a=FAST)
+    reads = bookies.reads(bookies.politeness(), A)
+
+    def tasks(count):
+        for _ in range(count):
+            with reads.working():
+                for _ in range(5):
+                    reads.take_reads(1)
+                    bookies.now += 0.1
+            bookies.now += EVERY_S
+
+    tasks(20)
+    for number in range(20):
+        bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6)
+        tasks(1)
+    late = bookies.sleeps[len(bookies.sleeps) // 2 :]
+    assert len(late) > 20
+    assert late == pytest.approx([0.1 * (1 / SHARE_MIN - 1)] * len(late), rel=0.05)
+
+
+def test_tasks_side_by_side_count_their_time_once():
+    bookies = Bookies(a=FAST)
+    polite = bookies.politeness()
+    with polite.working():
+        for _ in range(40):
+            with polite.working():
+                polite.wait_s([], 2)
+                bookies.now += 0.1
+    assert polite._speed.most == pytest.approx(20.0, rel=0.05)
+
+
+def test_a_topic_that_was_filled_and_is_quiet_now_is_read_at_full_speed():
+    bookies = Bookies(a=SLOW)
+    bookies.adds_per_s = 0.0
+    reads = bookies.reads(bookies.politeness(), A)
+    with reads.working():
+        for _ in range(300):
+            reads.take_reads(1)
+            bookies.now += 0.1
+    assert bookies.sleeps == []
 
 
 def test_fast_bookies_and_switched_off_politeness_are_waited_for_by_nobody():

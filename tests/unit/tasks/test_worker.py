@@ -10,7 +10,7 @@ from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_ledger import SimBookies, SimLedger
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.settings import BookieSettings, Settings, StoreSettings
-from tiering_assets.tasks.descriptors import ListedPart
+from tiering_assets.tasks.descriptors import ListedPart, TaskKind
 from tiering_assets.tasks.rates import Rates
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
@@ -120,3 +120,12 @@ def test_workers_of_a_process_share_what_bookies_told_and_none_looks_where_it_is
         assert one.reads.politeness is two.reads.politeness is not None
         assert three.reads.politeness is None
         assert four.reads.politeness is not None
+
+
+@pytest.mark.parametrize("kind", list(TaskKind))
+def test_the_time_of_tasks_that_read_bookies_counts_for_the_speed_of_reads(objects, kind):
+    with ExitStack() as stack, Worker(SETTINGS, store=objects) as worker:
+        ledger = SimLedger.store(SimBookies(stack), 7, [b"x"], block_bytes=BLOCK)
+        with worker.taking_up(replace(ledger.task(), kind=kind)):
+            assert worker.reads.politeness._tasks == (kind is not TaskKind.READ_BACK)
+        assert worker.reads.politeness._tasks == 0
