@@ -1,7 +1,7 @@
 """Which rows a run wants, and how large its rounds may be to end in time. Values in, values out.
 
-Owns: a single ledger is never made smaller than 50 MB in a measured round of full size; what does
-not fit then is left out by the run, which says so.
+Owns: a single ledger is never made smaller than its kind's least in a measured round of full size;
+what does not fit then is left out by the run, which says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ON_VERSITY = (
     "ceiling-store",
     "ceiling-put-get",
 )
-FIXED = 0.35  # of a warm-up's time: what is the same at any size (reloads of topics, polling)
+FIXED = 0.6  # of a warm-up's time: what is the same at any size (reloads of topics, polling)
 FAR_S = 8.0  # a round of far reads of one kind
 VERSITY_SHARE = 0.6  # of a round on the first store: neither Spark nor reads
 RESTART_S = 25.0  # a broker that begins to use another store, and agents with it

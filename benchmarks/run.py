@@ -85,7 +85,7 @@ class Run:
         self._warm: dict[str, Warm] = {}
 
     def messages(self, kind: Kind) -> int:
-        """Of a measured round; a single ledger of a run of full size has 50 MB at least."""
+        """Of a measured round; a single ledger of a run of full size has its kind's least."""
         return kind.scaled(self.share, least=self.size >= 1)
 
     def measure(self, bench: Bench) -> None:

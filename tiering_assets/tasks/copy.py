@@ -17,6 +17,7 @@ from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.errors import IntegrityError, ObjectExistsError, TierkeeperError
 from tiering_assets.tasks.block_body import BlockBody, encode_block
+from tiering_assets.tasks.block_memory import block_memory
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.worker import UPLOADS_AT_ONCE, Worker
 
@@ -26,7 +27,7 @@ BUFFERS = UPLOADS_AT_ONCE + 1  # of one block each
 def copy_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     """Send the task's blocks, one part each, and yield their rows in order."""
     capacity = max(block.block_length for block in task.blocks)
-    encoders = [BlockEncoder(capacity) for _ in range(min(BUFFERS, len(task.blocks)))]
+    encoders = [BlockEncoder(block_memory(capacity)) for _ in range(min(BUFFERS, len(task.blocks)))]
     reader = worker.reader(task)
     sending: deque[Future[BlockRow]] = deque()
     with worker.uploader() as uploader:

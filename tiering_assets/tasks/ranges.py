@@ -10,6 +10,7 @@ from collections.abc import Generator
 from concurrent.futures import Executor, Future
 
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.tasks.block_memory import block_memory
 from tiering_assets.tasks.descriptors import BlockTask
 from tiering_assets.tasks.worker import Worker
 
@@ -20,7 +21,7 @@ def read_blocks(task: BlockTask, worker: Worker) -> Generator[tuple[BlockPlan, m
     What went wrong with a range is raised when its block is due.
     """
     longest = max(block.block_length for block in task.blocks)
-    buffers = [memoryview(bytearray(longest)) for _ in range(min(2, len(task.blocks)))]
+    buffers = [block_memory(longest) for _ in range(min(2, len(task.blocks)))]
     with worker.fetcher() as fetcher:
         asked: list[Future[None]] = []
         ahead: list[Future[None]] = []
