@@ -81,6 +81,10 @@ class S3ObjectStore:
     def __reduce__(self) -> NoReturn:
         raise TypeError("S3ObjectStore is not pickled: build one from settings in each process")
 
+    def close(self) -> None:
+        """Leave connections to the next store of this process; a closed one may be used again."""
+        self._connection.close()
+
     @property
     def bucket(self) -> str:
         return self._settings.bucket

@@ -3,15 +3,16 @@
 Retries of a request live in botocore (`attempts_max` tries in all). Only a download whose body
 breaks off is tried again here, as often, for botocore's retries end with the headers.
 
-The client is made at the first call and per process id: a forked worker never shares its parent's
-sockets. Error texts never hold what botocore quotes (bodies, headers), hence `from None`.
+The client is made at the first call, or one is taken that a closed store left. It is of its process
+alone: a forked worker never shares its parent's sockets. Error texts never hold what botocore
+quotes (bodies, headers), hence `from None`.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
@@ -25,6 +26,7 @@ from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
+from tiering_assets.resources.object_store.kept_clients import MeteredClient, keep, take
 from tiering_assets.resources.object_store.meter import SlicedBody, StoreMeter
 
 if TYPE_CHECKING:
@@ -129,6 +131,16 @@ class S3Connection:
         self._meter = meter
         self._lock = threading.Lock()
         self._client_of: tuple[int, S3Client] | None = None
+        self._metered: tuple[Hashable, MeteredClient] | None = None
+
+    def close(self) -> None:
+        """Leave a metered client to the next store; call it when no request is under way."""
+        with self._lock:
+            held, self._metered = self._metered, None
+            is_ours = self._client_of is not None and self._client_of[0] == os.getpid()
+            self._client_of = None
+        if held is not None and is_ours:
+            keep(*held)
 
     def request(
         self,
@@ -239,9 +251,14 @@ class S3Connection:
             # The endpoint comes from our settings alone: a stray variable must not redirect us.
             ignore_configured_endpoint_urls=True,  # type: ignore[call-arg]
         )
+        named = tuple(sorted(e for e in os.environ.items() if e[0].startswith("AWS_")))
+        if self._meter is not None and (kept := take((settings, named))) is not None:
+            kept.meter = self._meter
+            self._metered = (settings, named), kept
+            taken: S3Client = kept.client
+            return taken
         try:
             with _MAKING:  # a session makes one client at a time
-                named = tuple(sorted(e for e in os.environ.items() if e[0].startswith("AWS_")))
                 keys = settings.access_key, settings.secret_key, settings.region
                 session = _session(*keys, named)
                 client = session.client("s3", endpoint_url=settings.endpoint or None, config=config)
@@ -251,7 +268,9 @@ class S3Connection:
                 "is not usable: expected a URL like http://host:port and a region name"
             ) from None
         if self._meter is not None:
-            _ask_before_sending(client, self._meter)
+            made = MeteredClient(client, self._meter)
+            _ask_before_sending(made)
+            self._metered = (settings, named), made
         return client
 
     def _scrubbed(self, text: str) -> str:
@@ -261,20 +280,22 @@ class S3Connection:
         return text
 
 
-def _ask_before_sending(client: S3Client, meter: StoreMeter) -> None:
+def _ask_before_sending(metered: MeteredClient) -> None:
     """Let every try of every request wait for the meter, before it is signed and as it is sent."""
 
     def created(**_of: Any) -> None:
-        meter.request()
+        if metered.meter is not None:
+            metered.meter.request()
 
     def sending(request: Any, **_of: Any) -> None:
-        body = request.body
+        meter, body = metered.meter, request.body
         if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
             body = body.getbuffer()
-        if body and meter.bounds_uploads():
+        if body and meter is not None and meter.bounds_uploads():
             is_sliced = isinstance(body, SlicedBody)
             request.body = body.metered(meter) if is_sliced else SlicedBody(body, meter)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.
-    client.meta.events.register_first("request-created.s3", created)
-    client.meta.events.register("before-send.s3", sending)
+    events = metered.client.meta.events
+    events.register_first("request-created.s3", created)
+    events.register("before-send.s3", sending)

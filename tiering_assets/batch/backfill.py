@@ -2,8 +2,9 @@
 
 Owns: what a batch may hold is what a run of the automation may (auto.batch_ledgers_max and
 auto.batch_bytes_max). A batch is published at once, so that its topic is reloaded once, and its
-bookie copies can go while the backfill goes on. Nothing is remembered for a later run: what an
-earlier one published or proved is found by its records, and its pace is measured anew.
+bookie copies can go while the backfill goes on. The first tenth is published by itself: what that
+takes belongs to the finish, which is told from there on. Nothing is remembered for a later run:
+what an earlier one published or proved is found by its records, and its pace is measured anew.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from tiering_assets.batch.backfill_rules import BackfillFigures, LotDone, cut_lots, figures_of
+from tiering_assets.batch.backfill_rules import (
+    BackfillFigures,
+    LotDone,
+    cut_lots,
+    figures_of,
+    is_told,
+)
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
 from tiering_assets.ground.effects import about
 from tiering_assets.ground.stack import Stack
@@ -31,6 +38,9 @@ def offload_in_lots(
         if backfill.is_full(lot):
             backfill.publish()
         backfill.copy(lot)
+        if backfill.is_first_tenth():
+            backfill.publish()
+        backfill.tell()
     backfill.publish()
     return [backfill.outcomes[one.ledger_id] for one in ledgers]
 
@@ -41,6 +51,7 @@ class _Backfill:
     def __init__(self, stack: Stack, ledgers: Sequence[LedgerInfo], *, publish: bool) -> None:
         self._stack, self._publishes = stack, publish
         self._sizes = {one.ledger_id: one.size or 0 for one in ledgers}
+        self._size = sum(self._sizes.values())
         self._proven: list[int] = []
         self._done: list[LotDone] = []
         self._found = LotDone(0, 0, 0.0)
@@ -70,7 +81,14 @@ class _Backfill:
             if self._publishes and one.state == "verified":
                 self._proven.append(one.ledger_id)
         self._done.append(replace(worked, seconds=self._stack.monotonic() - began))
-        self._tell()
+
+    def is_first_tenth(self) -> bool:
+        """Whether a finish is to be told, and nobody knows what a publication takes."""
+        return (
+            self._publishes
+            and not self._published
+            and is_told(self._done, found=self._found, ledgers=len(self._sizes), size=self._size)
+        )
 
     def publish(self) -> None:
         """Publish what is proven, as one change of the topic."""
@@ -89,13 +107,15 @@ class _Backfill:
         self._published += len(self._proven)
         self._proven = []
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        unseen = len(self._sizes) - len(self.outcomes)
+        waiting = (unseen if self._publishes else 0) + len(self._proven)
         found = figures_of(
             self._done,
             found=self._found,
             ledgers=len(self._sizes),
-            size=sum(self._sizes.values()),
-            publish_ledger_s=self._publish_s / max(1, self._published),
+            size=self._size,
+            publish_s=waiting * self._publish_s / max(1, self._published),
         )
         line = about(_text(found))
         line.event = {"backfill": asdict(found)}

@@ -96,21 +96,35 @@ def fit_costs(done: Sequence[LotDone], *, ledgers: int, size: int) -> Costs:
     return Costs(ledger_s=whole_n / ledgers, byte_s=whole_b / size)
 
 
+def is_told(done: Sequence[LotDone], *, found: LotDone, ledgers: int, size: int) -> bool:
+    """Whether enough was copied to tell a finish: of what was to be copied, a tenth of both."""
+    copied_ledgers, copied_bytes = sum(one.ledgers for one in done), sum(one.bytes for one in done)
+    return copied_bytes >= TOLD_FROM * (size - found.bytes) and copied_ledgers >= TOLD_FROM * (
+        ledgers - found.ledgers
+    )
+
+
 def figures_of(
-    done: Sequence[LotDone], *, found: LotDone, ledgers: int, size: int, publish_ledger_s: float
+    done: Sequence[LotDone],
+    *,
+    found: LotDone,
+    ledgers: int,
+    size: int,
+    publish_s: float,
 ) -> BackfillFigures:
     """Where it is after these lots, of so many ledgers and bytes.
 
-    `found` is what needed no copy, as an earlier run's, which says nothing of the pace.
-    `publish_ledger_s` is what publications took for each ledger.
+    `found` is what needed no copy, as an earlier run's, which says nothing of the pace. `publish_s`
+    is what the publications to come will take. The first lot that copied is left out of the pace
+    where there are others: imports and connections are made in it, once.
     """
     ledgers_copied, bytes_copied = sum(one.ledgers for one in done), sum(one.bytes for one in done)
     ledgers_due, bytes_due = ledgers - found.ledgers, size - found.bytes
     left = None
-    if bytes_copied >= TOLD_FROM * bytes_due and ledgers_copied >= TOLD_FROM * ledgers_due:
-        costs = fit_costs(done, ledgers=ledgers_due, size=bytes_due)
-        left = costs.seconds(ledgers_due - ledgers_copied, bytes_due - bytes_copied)
-        left += publish_ledger_s * (ledgers_due - ledgers_copied)
+    if is_told(done, found=found, ledgers=ledgers, size=size):
+        copied = [one for one in done if one.ledgers]
+        costs = fit_costs(copied[1:] or copied, ledgers=ledgers_due, size=bytes_due)
+        left = costs.seconds(ledgers_due - ledgers_copied, bytes_due - bytes_copied) + publish_s
     return BackfillFigures(
         ledgers_done=found.ledgers + ledgers_copied,
         ledgers=ledgers,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -53,10 +53,12 @@ class Worker:
         self.rates = rates or Rates(
             settings.budget, parts=lambda: parts_of(settings), read=self._budget
         )
-        self.store = store or S3ObjectStore(settings.store, meter=self.rates)
+        self._exit = ExitStack()
+        self.store = store or self._exit.enter_context(
+            closing(S3ObjectStore(settings.store, meter=self.rates))
+        )
         self.clock = clock
         self.core = core()
-        self._exit = ExitStack()
         self._addresses: dict[str, tuple[str, int]] = {}
         self.reads = PoliteReads(self.rates, _politeness(settings))
         self._pool = self._exit.enter_context(

@@ -96,34 +96,45 @@ def test_nothing_and_what_took_no_time_cost_nothing():
 )
 def test_the_finish_is_told_from_a_tenth_of_the_bytes_and_the_ledgers_on(ledgers, size, left):
     done = [LotDone(ledgers, size, 10.0)]
-    found = figures_of(done, found=NONE, ledgers=100, size=1000, publish_ledger_s=0.0)
+    found = figures_of(done, found=NONE, ledgers=100, size=1000, publish_s=0.0)
     assert found.seconds_left == (left if left is None else pytest.approx(left))
-    assert figures_of([], found=NONE, ledgers=9, size=9, publish_ledger_s=0.0).seconds_left is None
+    assert figures_of([], found=NONE, ledgers=9, size=9, publish_s=0.0).seconds_left is None
 
 
 def test_what_an_earlier_run_did_is_done_and_says_nothing_of_the_pace():
     done, found = [LotDone(10, 100, 10.0)], LotDone(50, 500, 0.0)
-    told = figures_of(done, found=found, ledgers=100, size=1000, publish_ledger_s=0.0)
+    told = figures_of(done, found=found, ledgers=100, size=1000, publish_s=0.0)
     assert (told.ledgers_done, told.bytes_done) == (60, 600)
     assert told.seconds_left == pytest.approx(40.0)
 
 
-def test_publications_of_the_rest_count():
+def test_publications_to_come_count():
     done = [LotDone(50, 500, 10.0)]
-    found = figures_of(done, found=NONE, ledgers=100, size=1000, publish_ledger_s=0.5)
+    found = figures_of(done, found=NONE, ledgers=100, size=1000, publish_s=25.0)
     assert found.seconds_left == pytest.approx(10.0 + 25.0)
 
 
-def backfill(seed, *, ledger_s, byte_s, noise=0.1):
-    """(estimates, truth) of a backfill of 200 ledgers, at each lot's end from a tenth on."""
+def test_what_starts_once_in_the_first_lot_that_copied_says_nothing_of_the_rest():
+    done = [LotDone(0, 0, 1.0), LotDone(10, 100, 60.0), LotDone(10, 100, 10.0)]
+    told = figures_of(done, found=NONE, ledgers=100, size=1000, publish_s=0.0)
+    assert told.seconds_left == pytest.approx(80.0)
+    alone = figures_of(done[:2], found=NONE, ledgers=100, size=1000, publish_s=0.0)
+    assert alone.seconds_left == pytest.approx(540.0)
+
+
+def backfill(seed, *, ledger_s, byte_s, noise=0.1, start_s=0.0):
+    """(estimates, truth) of a backfill of 200 ledgers, at each lot's end from a tenth on. Its
+    first lot takes longer by what is started in it.
+    """
     rng = random.Random(seed)
     sizes = [int(10 ** rng.uniform(6, 9)) for _ in range(200)]
     lots: list[list[LedgerInfo]] = cut_lots(listed(sizes))
-    done = []
+    done: list[LotDone] = []
     for lot in lots:
         spent = sum(
             (ledger_s + byte_s * (one.size or 0)) * rng.uniform(1 - noise, 1 + noise) for one in lot
         )
+        spent += start_s if not done else 0.0
         done.append(LotDone(len(lot), sum(one.size or 0 for one in lot), spent))
     ends = list(accumulate(one.seconds for one in done))
     return [
@@ -131,7 +142,7 @@ def backfill(seed, *, ledger_s, byte_s, noise=0.1):
         for i in range(len(done))
         if (
             left := figures_of(
-                done[: i + 1], found=NONE, ledgers=200, size=sum(sizes), publish_ledger_s=0.0
+                done[: i + 1], found=NONE, ledgers=200, size=sum(sizes), publish_s=0.0
             ).seconds_left
         )
         is not None
@@ -140,12 +151,14 @@ def backfill(seed, *, ledger_s, byte_s, noise=0.1):
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize(
-    ("ledger_s", "byte_s"),
-    [(2.0, 2e-8), (20.0, 2e-8), (0.0, 2e-8), (1.0, 0.0)],
-    ids=["bytes and number", "number most", "bytes alone", "number alone"],
+    ("ledger_s", "byte_s", "start_s"),
+    [(2.0, 2e-8, 0.0), (20.0, 2e-8, 0.0), (0.0, 2e-8, 0.0), (1.0, 0.0, 0.0), (1.0, 2e-8, 20.0)],
+    ids=["bytes and number", "number most", "bytes alone", "number alone", "a slow start"],
 )
-def test_after_the_first_tenth_the_finish_is_known_within_15_percent(seed, ledger_s, byte_s):
+def test_after_the_first_tenth_the_finish_is_known_within_15_percent(
+    seed, ledger_s, byte_s, start_s
+):
     """Sizes over three decades, a tenth of noise on each ledger."""
-    [(left, end, now), *_rest] = backfill(seed, ledger_s=ledger_s, byte_s=byte_s)
+    [(left, end, now), *_rest] = backfill(seed, ledger_s=ledger_s, byte_s=byte_s, start_s=start_s)
     assert now + left == pytest.approx(end, rel=0.15)
     assert TOLD_FROM == 0.1

@@ -38,6 +38,7 @@ def test_a_view_of_a_part_keeps_it_and_the_last_one_frees_it():
     assert resident() - before < 8 * MIB
 
 
-def test_a_library_without_large_pages_gives_memory_all_the_same(monkeypatch):
-    monkeypatch.setattr("tiering_assets.tasks.block_memory._HUGE", -1)
+@pytest.mark.parametrize("advice", [None, -1], ids=["no such advice", "a kernel that refuses it"])
+def test_without_large_pages_there_is_memory_all_the_same(monkeypatch, advice):
+    monkeypatch.setattr("tiering_assets.tasks.block_memory._HUGE", advice)
     assert bytes(block_memory(2 * MIB)) == bytes(2 * MIB)

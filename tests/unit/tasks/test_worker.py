@@ -126,6 +126,19 @@ def test_workers_of_a_process_share_what_bookies_told_and_none_looks_where_it_is
 def test_the_time_of_tasks_that_read_bookies_counts_for_the_speed_of_reads(objects, kind):
     with ExitStack() as stack, Worker(SETTINGS, store=objects) as worker:
         ledger = SimLedger.store(SimBookies(stack), 7, [b"x"], block_bytes=BLOCK)
+        politeness = worker.reads.politeness
+        assert politeness is not None
         with worker.taking_up(replace(ledger.task(), kind=kind)):
-            assert worker.reads.politeness._tasks == (kind is not TaskKind.READ_BACK)
-        assert worker.reads.politeness._tasks == 0
+            assert politeness._tasks == (kind is not TaskKind.READ_BACK)
+        assert politeness._tasks == 0
+
+
+def test_a_worker_leaves_its_store_s_client_to_the_next_one():
+    settings = replace(SETTINGS, store=StoreSettings(bucket="b", endpoint="http://127.0.0.1:1"))
+
+    def client():
+        with Worker(settings) as worker:
+            assert isinstance(worker.store, S3ObjectStore)
+            return worker.store._connection._client()
+
+    assert client() is client()
