@@ -2,8 +2,9 @@
 
 Owns: a goal is met by its own figure, or stands at the limit that replaces it, or is missed, or is
 not measured and says why; nothing else. The limit of an offload is the store's: a share of
-`ceiling-put-get`, which moves the same bytes by bare clients. A goal that real servers proved wrong
-has its physical limit in LIMITS, in words.
+`ceiling-put-get`, which moves the same bytes by bare clients. Where these clients and the bookies
+alone would leave the cores a tenth at the pace that a goal asks for, the cores are the limit. A
+goal that real servers proved wrong otherwise has its physical limit in LIMITS, in words.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 Row = Mapping[str, Any]
 CEILING = "ceiling-put-get"
 CEILING_SHARE = 0.8
+BOOKIES = "ceiling-bookies"
+CORES_SHARE = 0.9  # the rest is too little for digests and proofs: SHA-256 alone is 1 CPU s/GB
 VERIFY, RELEASE, BROKER = "ours-verify", "ours-release (signed)", "broker"
 MBS, CPU = "mb_per_s", "cpu_s_per_gb_without_store"
 
@@ -33,7 +36,7 @@ class Goal:
     """One figure of a contender's row over another's, or the figure itself, and its bound.
 
     `role` takes the CPU of one role alone. `store_bounds` says that a share of the ceiling does, as
-    well.
+    well, and that the cores may be the limit.
     """
 
     measure: str
@@ -137,8 +140,12 @@ def judge(
     stores: Sequence[str],
     figures: Iterable[Figure] = (),
     limits: Mapping[str, str] | None = None,
+    cores: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Every goal with its value and what became of it; the first store has all of them."""
+    """Every goal with its value and what became of it; the first store has all of them.
+
+    `cores` are those that all processes share; None where they do not.
+    """
     known = LIMITS if limits is None else limits
     by_place = {(r["contender"], r["entries_of"], r["store"]): r for r in rows if "error" not in r}
     judged = []
@@ -146,7 +153,10 @@ def judge(
         for goal in GOALS:
             if number and (goal.kind in ON_ONE_STORE or goal.contender.startswith("read-")):
                 continue
-            judged.append(_judged(goal, store, by_place, known))
+            told = _judged(goal, store, by_place, known)
+            if told["state"] == State.MISSED and goal.store_bounds and cores:
+                told |= _at_cores(goal, by_place, store, stores[0], cores)
+            judged.append(told)
     return judged + [_told(figure, known) for figure in figures]
 
 
@@ -208,6 +218,28 @@ def _at_ceiling(share: float, ceiling: Row) -> str:
         f"{share:.0%} of {CEILING}, the same bytes by bare clients: {ceiling[MBS]['median']:.0f} "
         "MB/s is all that this store gives"
     )
+
+
+def _at_cores(
+    goal: Goal, rows: Mapping[tuple[str, str, str], Row], store: str, first_store: str, cores: int
+) -> dict[str, Any]:
+    """The limit, if the least work there is keeps the cores busy at the goal's pace; else nothing.
+
+    Bookies are read on the first store only: they do not depend on it.
+    """
+    over, clients = rows[BROKER, goal.kind, store], rows.get((CEILING, goal.kind, store))
+    bookies = rows.get((BOOKIES, goal.kind, first_store))
+    if clients is None or bookies is None:
+        return {}
+    least = sum(float(one["cpu_s_per_gb"]["median"]) for one in (clients, bookies))
+    bears, asked = 1000 * cores / least, goal.bound * float(over[MBS]["median"])
+    if asked < CORES_SHARE * bears:
+        return {}
+    said = (
+        f"{CEILING} and {BOOKIES} spend {least:.3g} CPU s/GB on the same bytes, so {cores} cores "
+        f"bear {bears:.0f} MB/s at most; the goal asks for {asked:.0f}"
+    )
+    return {"state": State.LIMIT, "limit": said}
 
 
 def _of(row: Row, goal: Goal) -> float:

@@ -17,6 +17,7 @@ def row(contender, mb_per_s, *, cpu=1.0, worker=1.0, kind="100 B", store=SEAWEED
         "entries_of": kind,
         "store": store,
         "mb_per_s": {"median": mb_per_s},
+        "cpu_s_per_gb": {"median": cpu},
         "cpu_s_per_gb_without_store": {"median": cpu},
         "cpu_s_per_gb_by_role": {"worker": {"median": worker}},
     }
@@ -67,6 +68,48 @@ def test_four_fifths_of_bare_clients_replace_an_offloads_goal(ceiling, state):
 def test_the_ceiling_replaces_no_other_goal():
     rows = [row("broker", 1, cpu=1), row("ours-verify", 9, cpu=9), row("ceiling-put-get", 9)]
     assert goal(rows, "CPU s/GB without the store's / broker's")["state"] == State.MISSED
+
+
+@pytest.mark.parametrize(("bare", "state"), [(20.5, State.LIMIT), (20.4, State.MISSED)])
+def test_cores_that_bare_clients_and_bookies_keep_busy_replace_an_offloads_goal(bare, state):
+    """8 x 10 MB/s at 22.5 CPU s/GB are 1.8 of two cores, and so much is taken for all of them."""
+    rows = [
+        row("broker", 10.0),
+        row("ours-verify", 20.0),
+        row("ceiling-put-get", 99.0, cpu=bare),
+        row("ceiling-bookies", 99.0, cpu=2.0),
+    ]
+    found = goal(rows, OFFLOAD, cores=2)
+    assert found["state"] == state
+    assert ("2 cores bear 89 MB/s at most; the goal asks for 80" in found.get("limit", "")) == (
+        state == State.LIMIT
+    )
+    assert goal(rows, OFFLOAD, cores=4)["state"] == State.MISSED
+    assert goal(rows, OFFLOAD)["state"] == State.MISSED
+    assert goal(rows[:3], OFFLOAD, cores=2)["state"] == State.MISSED
+    met = [row("broker", 10.0), row("ours-verify", 80.0), *rows[2:]]
+    assert goal(met, OFFLOAD, cores=2)["state"] == State.MET
+
+
+def test_the_second_store_s_cores_count_the_first_one_s_bookies():
+    rows = [
+        row("broker", 10.0, store=VERSITY),
+        row("ours-verify", 20.0, store=VERSITY),
+        row("ceiling-put-get", 99.0, cpu=21.0, store=VERSITY),
+        row("ceiling-bookies", 99.0, cpu=2.0),
+    ]
+    assert goal(rows, OFFLOAD, store=VERSITY, cores=2)["state"] == State.LIMIT
+
+
+def test_the_cores_replace_no_goal_of_costs():
+    rows = [
+        row("broker", 1, cpu=1),
+        row("ours-verify", 9, cpu=9),
+        row("ceiling-put-get", 99.0, cpu=9000),
+        row("ceiling-bookies", 99.0, cpu=9000),
+    ]
+    measure = "CPU s/GB without the store's / broker's"
+    assert goal(rows, measure, cores=2)["state"] == State.MISSED
 
 
 def test_a_limit_in_words_replaces_the_goal_of_its_name_alone():
