@@ -11,8 +11,8 @@ import re
 import threading
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -108,3 +108,19 @@ def _rss_bytes(process: psutil.Process) -> int:
         return int(process.memory_info().rss)
     except psutil.Error:
         return 0
+
+
+@contextmanager
+def machine_busy() -> Iterator[list[float]]:
+    """What share of all cores the machine uses within it; in the list when it has ended."""
+    found: list[float] = []
+    began = psutil.cpu_times()
+    yield found
+    ended = psutil.cpu_times()
+    spent = {
+        name: after - before
+        for name, before, after in zip(ended._fields, began, ended, strict=True)
+    }
+    idle = spent["idle"] + spent.get("iowait", 0.0)
+    whole = sum(spent.values()) - spent.get("guest", 0.0) - spent.get("guest_nice", 0.0)
+    found.append(1 - idle / whole if whole > 0 else 0.0)

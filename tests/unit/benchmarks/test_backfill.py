@@ -1,8 +1,12 @@
 """A backfill is fast by its ratio or its share of bare clients, and its bytes are the same."""
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.backfill import Pace, summary
+from benchmarks.meters import machine_busy
 
 
 def paces(two=20.0, one=10.0, before=10.0, ceiling=40.0, *, hashes=("a", "a", "a")):
@@ -43,3 +47,22 @@ def test_other_bytes_are_no_success():
 def test_without_an_earlier_commit_nothing_is_said_of_it():
     found = summary([pace for pace in paces() if pace.way != "before"])
     assert (found["one_over_before"], found["met"]) == (None, True)
+
+
+@pytest.mark.parametrize(("busy", "met"), [(0.8, True), (0.6, False), (0.0, False)])
+def test_two_workers_need_not_be_faster_than_the_cores_that_one_leaves(busy, met):
+    """12 over 10 where one keeps four fifths busy: 1.25 is all that the cores give."""
+    found = summary([replace(pace, busy=busy) for pace in paces(two=12.0)])
+    assert found["cores_bear"] == (round(1 / busy, 3) if busy else None)
+    assert found["met"] is met
+
+
+def test_the_machine_is_as_busy_as_its_idle_time_leaves():
+    with machine_busy() as spent:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            pass
+    with machine_busy() as nothing:
+        pass
+    assert 0 < spent[0] <= 1
+    assert 0 <= nothing[0] <= 1
