@@ -129,7 +129,7 @@ def _intend_all(
 ) -> tuple[dict[int, ReleaseResult], dict[int, Due]]:
     """What waits or was done before, and what goes, its intent written."""
     results: dict[int, ReleaseResult] = {}
-    due: dict[int, Due] = {}
+    going: dict[int, MayRelease] = {}
     room = _room(stack)
     for ledger_id, evidence in gathered.items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
@@ -142,24 +142,29 @@ def _intend_all(
             results[ledger_id] = decision
         elif moved is not None:
             results[ledger_id] = NotNow((moved,))
-        elif len(due) >= room:
+        elif len(going) >= room:
             results[ledger_id] = NotNow(
                 (f"capped: {room} more ledgers may be released in this run or hour",)
             )
         else:
-            try:
-                due[ledger_id] = _intend(
-                    stack,
-                    ml_name,
-                    node,
-                    evidence,
-                    decision,
-                    None if approval is None else approval.plan,
-                )
-            except FormatError as error:  # an intent that lies there and cannot be read
-                results[ledger_id] = error
-            else:
-                reach("release.intended", ledger_id, topic=ml_name, attempt=decision.uid)
+            going[ledger_id] = decision
+    plan = None if approval is None else approval.plan
+
+    def intend(ledger_id: int) -> Due | FormatError:
+        decision = going[ledger_id]
+        try:
+            made = _intend(stack, ml_name, node, gathered[ledger_id], decision, plan)
+        except FormatError as error:  # an intent that lies there and cannot be read
+            return error
+        reach("release.intended", ledger_id, topic=ml_name, attempt=decision.uid)
+        return made
+
+    due: dict[int, Due] = {}
+    for ledger_id, made in zip(going, stack.in_parallel(intend, list(going)), strict=True):
+        if isinstance(made, Due):
+            due[ledger_id] = made
+        else:
+            results[ledger_id] = made
     return results, due
 
 

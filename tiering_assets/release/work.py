@@ -239,12 +239,11 @@ def _delete(
         evidence=all_of(items[i].dated(one) for i, one in group.items()),
     )
     reach("release.deleted", *items, topic=work.ml_name)
-    results: dict[int, ReleaseResult] = {}
-    for ledger_id, item in items.items():
-        record_release(stack, work.ml_name, item.intent)
-        results[ledger_id] = Released(bytes_released=item.ledger.metadata.length)
+    stack.in_parallel(
+        lambda item: record_release(stack, work.ml_name, item.intent), list(items.values())
+    )
     stack.tell(f"{topic_of(work.ml_name)}: {len(items)} ledgers released", topic=work.ml_name)
-    return results
+    return {i: Released(bytes_released=item.ledger.metadata.length) for i, item in items.items()}
 
 
 def _take_back(
