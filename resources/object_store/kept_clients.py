@@ -17,31 +17,35 @@ from tiering_assets.resources.object_store.meter import StoreMeter
 
 _KEPT_MAX: Final = 8  # in all; the oldest goes
 _LOCK = threading.Lock()
-_kept: list[tuple[Hashable, MeteredClient]] = []
+_kept: list[MeteredClient] = []
 
 
 @dataclass(eq=False, slots=True)
 class MeteredClient:
-    """A client and whose meter it asks, if anybody's."""
+    """A client and whose meter it asks, if anybody's. `key`: its process and settings."""
 
+    key: Hashable
     client: Any  # boto3's
     meter: StoreMeter | None = None
 
 
-def take(settings: Hashable) -> MeteredClient | None:
-    """One that was kept for the same settings by this process, and nobody has."""
-    wanted = (os.getpid(), settings)
+def key_of(settings: Hashable) -> Hashable:
+    """What clients of this process and these settings are kept by."""
+    return os.getpid(), settings
+
+
+def take(key: Hashable) -> MeteredClient | None:
+    """One that was kept by this key, and nobody has."""
     with _LOCK:
-        for i, (key, one) in enumerate(_kept):
-            if key == wanted:
-                del _kept[i]
-                return one
+        for i, one in enumerate(_kept):
+            if one.key == key:
+                return _kept.pop(i)
     return None
 
 
-def keep(settings: Hashable, one: MeteredClient) -> None:
+def keep(one: MeteredClient) -> None:
     """Give it back; no request of it is under way."""
     one.meter = None
     with _LOCK:
-        _kept.append(((os.getpid(), settings), one))
+        _kept.append(one)
         del _kept[:-_KEPT_MAX]

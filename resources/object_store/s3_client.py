@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
@@ -26,7 +26,7 @@ from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
-from tiering_assets.resources.object_store.kept_clients import MeteredClient, keep, take
+from tiering_assets.resources.object_store.kept_clients import MeteredClient, keep, key_of, take
 from tiering_assets.resources.object_store.meter import SlicedBody, StoreMeter
 
 if TYPE_CHECKING:
@@ -131,16 +131,14 @@ class S3Connection:
         self._meter = meter
         self._lock = threading.Lock()
         self._client_of: tuple[int, S3Client] | None = None
-        self._metered: tuple[Hashable, MeteredClient] | None = None
+        self._metered: MeteredClient | None = None
 
     def close(self) -> None:
         """Leave a metered client to the next store; call it when no request is under way."""
         with self._lock:
-            held, self._metered = self._metered, None
-            is_ours = self._client_of is not None and self._client_of[0] == os.getpid()
-            self._client_of = None
-        if held is not None and is_ours:
-            keep(*held)
+            held, self._metered, self._client_of = self._metered, None, None
+        if held is not None:
+            keep(held)
 
     def request(
         self,
@@ -230,10 +228,25 @@ class S3Connection:
     def _client(self) -> S3Client:
         with self._lock:
             if self._client_of is None or self._client_of[0] != os.getpid():
-                self._client_of = (os.getpid(), self._new_client())
+                self._client_of = (os.getpid(), self._taken_or_new())
             return self._client_of[1]
 
-    def _new_client(self) -> S3Client:
+    def _taken_or_new(self) -> S3Client:
+        named = tuple(sorted(e for e in os.environ.items() if e[0].startswith("AWS_")))
+        if self._meter is None:
+            return self._new_client(named)
+        key = key_of((self._settings, named))
+        held = take(key)
+        if held is None:
+            held = MeteredClient(key, self._new_client(named))
+            _ask_before_sending(held)
+        held.meter = self._meter
+        self._metered = held
+        client: S3Client = held.client
+        return client
+
+    def _new_client(self, named: tuple[tuple[str, str], ...]) -> S3Client:
+        """A client with the credentials of the settings, or those that the environment names."""
         settings = self._settings
         config = Config(
             signature_version="s3v4",
@@ -251,12 +264,6 @@ class S3Connection:
             # The endpoint comes from our settings alone: a stray variable must not redirect us.
             ignore_configured_endpoint_urls=True,  # type: ignore[call-arg]
         )
-        named = tuple(sorted(e for e in os.environ.items() if e[0].startswith("AWS_")))
-        if self._meter is not None and (kept := take((settings, named))) is not None:
-            kept.meter = self._meter
-            self._metered = (settings, named), kept
-            taken: S3Client = kept.client
-            return taken
         try:
             with _MAKING:  # a session makes one client at a time
                 keys = settings.access_key, settings.secret_key, settings.region
@@ -267,10 +274,6 @@ class S3Connection:
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
                 "is not usable: expected a URL like http://host:port and a region name"
             ) from None
-        if self._meter is not None:
-            made = MeteredClient(client, self._meter)
-            _ask_before_sending(made)
-            self._metered = (settings, named), made
         return client
 
     def _scrubbed(self, text: str) -> str:

@@ -83,9 +83,9 @@ class _Backfill:
         self._done.append(replace(worked, seconds=self._stack.monotonic() - began))
 
     def is_first_tenth(self) -> bool:
-        """Whether a finish is to be told, and nobody knows what a publication takes."""
+        """Whether a finish is to be told, and what a publication takes can be known now."""
         return (
-            self._publishes
+            bool(self._proven)
             and not self._published
             and is_told(self._done, found=self._found, ledgers=len(self._sizes), size=self._size)
         )

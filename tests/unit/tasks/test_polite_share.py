@@ -72,8 +72,10 @@ def test_whatever_was_seen_fast_adds_bring_the_whole_back_in_ten_minutes(before)
 @given(before=st.lists(st.none() | figures, max_size=30))
 def test_whatever_was_seen_a_new_slow_window_halves_at_once(before):
     pace = follow(before)
-    after = follow(adding([seen(FAST), seen(SLOW + 100)]), pace)
-    assert max(SHARE_MIN, pace.share / 2) <= after.share <= max(SHARE_MIN, 0.51)
+    now, [first, second] = 1e6, adding([seen(FAST), seen(SLOW + 100)])
+    waiting = next_pace(pace, first, now, bound_s=BOUND_S)
+    after = next_pace(waiting, second, now + 5, bound_s=BOUND_S)
+    assert after.share == max(SHARE_MIN, pace.share / 2)
 
 
 def test_the_same_window_seen_again_halves_once_and_nothing_rises_meanwhile():

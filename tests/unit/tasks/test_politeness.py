@@ -40,6 +40,12 @@ class Bookies:
         self.sleeps.append(seconds)
         self.now += seconds
 
+    def take(self, reads, count):
+        """So many reads, each of which takes 0.1 s."""
+        for _ in range(count):
+            reads.take_reads(1)
+            self.now += 0.1
+
     def politeness(self):
         return Politeness(bound_s=0.05, every_s=EVERY_S, read=self.read, clock=self.clock)
 
@@ -128,29 +134,24 @@ def test_a_worker_reads_at_its_share_of_the_speed():
     bookies = Bookies(a=FAST)
     reads = bookies.reads(bookies.politeness(), A)
     with reads.working():
-        for _ in range(100):
-            reads.take_reads(1)
-            bookies.now += 0.1
+        bookies.take(reads, 100)
         assert bookies.sleeps == []
         for number in range(900):
             bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6)
-            reads.take_reads(1)
-            bookies.now += 0.1
+            bookies.take(reads, 1)
     late = bookies.sleeps[len(bookies.sleeps) // 2 :]
     assert late == pytest.approx([0.1 * (1 / SHARE_MIN - 1)] * len(late), rel=0.05)
 
 
 def test_what_a_process_does_between_its_tasks_is_no_speed_of_reads():
-    """Tasks of half a second, one each half a minute; reads of a share are not fewer for that."""
+    """Tasks of half a second, five seconds apart; reads of a share are not fewer for that."""
     bookies = Bookies(a=FAST)
     reads = bookies.reads(bookies.politeness(), A)
 
     def tasks(count):
         for _ in range(count):
             with reads.working():
-                for _ in range(5):
-                    reads.take_reads(1)
-                    bookies.now += 0.1
+                bookies.take(reads, 5)
             bookies.now += EVERY_S
 
     tasks(20)
@@ -178,9 +179,7 @@ def test_a_topic_that_was_filled_and_is_quiet_now_is_read_at_full_speed():
     bookies.adds_per_s = 0.0
     reads = bookies.reads(bookies.politeness(), A)
     with reads.working():
-        for _ in range(300):
-            reads.take_reads(1)
-            bookies.now += 0.1
+        bookies.take(reads, 300)
     assert bookies.sleeps == []
 
 
