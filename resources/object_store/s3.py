@@ -27,8 +27,8 @@ from botocore.exceptions import ClientError
 
 from tiering_assets.resources.errors import ObjectNotFoundError, ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
-from tiering_assets.resources.object_store.meter import SlicedBody
-from tiering_assets.resources.object_store.s3_client import S3Connection, read_body, read_body_into
+from tiering_assets.resources.object_store.bodies import ViewBody, read_body, read_body_into
+from tiering_assets.resources.object_store.s3_client import S3Connection
 from tiering_assets.resources.object_store.store import (
     BucketFacts,
     Buffer,
@@ -176,7 +176,7 @@ class S3ObjectStore:
                 Bucket=self.bucket, Key=key, Range=asked, **_version_of(version_id)
             )
             self._check_version("GET", key, answer, version_id)
-            found = answer.get("ContentRange", f"no range, {answer['ContentLength']} bytes")
+            found = answer.get("ContentRange", f"no range, {answer.get('ContentLength')} bytes")
             if not found.startswith(f"bytes {start}-{start + length - 1}/"):
                 answer["Body"].close()
                 raise self._doubt("GET", key, f"asked for {asked}, the store gave {found}")
@@ -465,7 +465,7 @@ def _sendable(body: Buffer) -> Any:  # the stubs leave bytearray out
     owner = body.obj
     if isinstance(owner, bytes | bytearray) and body.c_contiguous and body.nbytes == len(owner):
         return owner
-    return SlicedBody(body)
+    return ViewBody(body)
 
 
 def _version(answer: Any) -> str | None:

@@ -26,18 +26,16 @@ from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
 from tiering_assets.resources.object_store import s3_errors
+from tiering_assets.resources.object_store.bodies import BrokenBodyError, SentBody, ViewBody
 from tiering_assets.resources.object_store.kept_clients import MeteredClient, keep, key_of, take
-from tiering_assets.resources.object_store.meter import SlicedBody, StoreMeter
+from tiering_assets.resources.object_store.meter import StoreMeter
 
 if TYPE_CHECKING:
-    from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
 
     from tiering_assets.resources.settings import StoreSettings
 
 T = TypeVar("T")
-
-_PIECE_BYTES = 256 * 1024
 
 _NOT_SENT = (
     boto_errors.EndpointConnectionError,
@@ -68,45 +66,6 @@ def _session(
         aws_secret_access_key=secret_key or None,
         region_name=region or None,
     )
-
-
-class _BrokenBodyError(Exception):
-    """The headers came, the body broke off."""
-
-
-def read_body(stream: StreamingBody) -> bytes:
-    """The whole body, inside S3Connection.downloaded, which tries again when it breaks off."""
-    with _body(stream):
-        return stream.read()
-
-
-def read_body_into(stream: StreamingBody, view: memoryview) -> int:
-    """The same into a buffer, as much as it takes; how many bytes came.
-
-    In small pieces: fresh memory for a whole range costs more than copying it.
-    """
-    came = 0
-    with _body(stream):
-        while came < len(view):
-            piece = stream.read(min(_PIECE_BYTES, len(view) - came))
-            if not piece:
-                break
-            view[came : came + len(piece)] = piece
-            came += len(piece)
-    return came
-
-
-@contextmanager
-def _body(stream: StreamingBody) -> Iterator[None]:
-    try:
-        with stream:
-            yield
-    except (
-        boto_errors.IncompleteReadError,
-        boto_errors.ReadTimeoutError,
-        boto_errors.ResponseStreamingError,
-    ) as error:
-        raise _BrokenBodyError(type(error).__name__) from None
 
 
 def credential_source(settings: StoreSettings) -> str:
@@ -205,7 +164,7 @@ class S3Connection:
             try:
                 with self.translated("GET", key) as client:
                     return download(client)
-            except _BrokenBodyError as error:
+            except BrokenBodyError as error:
                 broken = str(error)
             except urllib3_errors.HTTPError as error:
                 broken = type(error).__name__
@@ -292,11 +251,13 @@ def _ask_before_sending(metered: MeteredClient) -> None:
 
     def sending(request: Any, **_of: Any) -> None:
         meter, body = metered.meter, request.body
+        bound = meter if meter is not None and meter.bounds_uploads() else None
         if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
-            body = body.getbuffer()
-        if body and meter is not None and meter.bounds_uploads():
-            is_sliced = isinstance(body, SlicedBody)
-            request.body = body.metered(meter) if is_sliced else SlicedBody(body, meter)
+            request.body = SentBody(body.getbuffer(), bound)
+        elif isinstance(body, ViewBody):
+            request.body = SentBody(body.view, bound)
+        elif body and bound is not None:
+            request.body = SentBody(body, bound)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.
     events = metered.client.meta.events
