@@ -251,12 +251,14 @@ def _ask_before_sending(metered: MeteredClient) -> None:
 
     def sending(request: Any, **_of: Any) -> None:
         meter, body = metered.meter, request.body
+        if not body:  # the meter is asked of nothing: it may be what reads
+            return
         bound = meter if meter is not None and meter.bounds_uploads() else None
         if isinstance(body, BytesIO):  # what botocore makes of bytes that are an object's body
             request.body = SentBody(body.getbuffer(), bound)
         elif isinstance(body, ViewBody):
             request.body = SentBody(body.view, bound)
-        elif body and bound is not None:
+        elif bound is not None:
             request.body = SentBody(body, bound)
 
     # A signature is good for minutes only: it is made after the wait, as handlers run in order.

@@ -123,6 +123,20 @@ def test_a_request_of_words_is_metered_as_bytes():
     assert all(kind == "upload" for kind, _left in asked)
 
 
+@pytest.mark.parametrize("ask", ["head", "get", "delete"])
+def test_a_meter_may_read_by_the_store_it_is_of(ask):
+    """A budget is a record: what has no body does not ask for the bound that it is to tell."""
+
+    class Reads(Meter):
+        def bounds_uploads(self):
+            raise AssertionError("nothing is uploaded")
+
+    meter = Reads()
+    with Server(refusals=0) as server, pytest.raises(ObjectStoreError):  # it answers PUTs alone
+        getattr(server.store(meter), ask)("k")
+    assert set(meter.log) == {"request"}
+
+
 def test_what_a_meter_raises_comes_out_as_it_is():
     class Refuses(Meter):
         def request(self):
