@@ -220,6 +220,7 @@ def _serve(stack: Stack, answers: BinaryIO) -> None:
         "hash_bookies": agent.hash_bookies,
         "multipart": bare.multipart,
         "put_get": bare.put_get,
+        "digests": bare.digests,
         "check_sent": bare.check_sent,
         "loop": lambda: {"said": this_loop().said},
         "consume": consume,

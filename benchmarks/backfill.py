@@ -34,7 +34,7 @@ from benchmarks.bare_clients import BareClients
 from benchmarks.bench import admin, unbounded_ledgers
 from benchmarks.content import Kind, produce
 from benchmarks.figures import SEAWEED, VERSITY
-from benchmarks.goals import CEILING_SHARE
+from benchmarks.limits import CLIENTS_SHARE
 from benchmarks.meters import machine_busy
 from benchmarks.start import unpack
 from benchmarks.told import TWO_OVER_ONE_MIN, at_cores
@@ -91,7 +91,7 @@ def summary(paces: Sequence[Pace]) -> dict[str, Any]:
         "cores_bear": round(1 / busy[ONE], 3) if busy.get(ONE) else None,
     }
     ratio, share = found["ratio"] or 0.0, found["share_of_ceiling"] or 0.0
-    fast = ratio >= TWO_OVER_ONE_MIN or share >= CEILING_SHARE or at_cores(found)
+    fast = ratio >= TWO_OVER_ONE_MIN or share >= CLIENTS_SHARE or at_cores(found)
     slower = found["one_over_before"] is not None and found["one_over_before"] < SLOWER_MAX
     return found | {"met": fast and not slower and found["identical"]}
 

@@ -1,8 +1,9 @@
 """What a store gives at most: ready bytes sent and fetched by boto3 and nothing else.
 
-Owns: parts, connections and order are those of our tasks (tasks/copy.py, tasks/ranges.py): parts of
-a block two at a time, then ranged GETs four at a time. What was sent or came back is compared when
-the clock has stopped.
+Owns: bodies leave and arrive as those of our own client do (object_store/bodies.py); parts,
+connections and order are those of our tasks (tasks/copy.py, tasks/ranges.py): parts of a block two
+at a time, then ranged GETs four at a time. What was sent or came back is compared when the clock
+has stopped.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from typing import Any
 
 from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.object_store.bodies import SentBody, read_body_into
 from tiering_assets.resources.settings import OffloadSettings, StoreSettings
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
 
 Answer = dict[str, Any]
 RANGE_BYTES = OffloadSettings().read_range_bytes
-_DRAIN_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,16 @@ class BareClients:
         self._sent, self._to_sink = Sent(client, key, parts, etag, back), False
         return {"seconds": seconds, "bytes": size}
 
+    def digests(self, size: int, part_bytes: int) -> Answer:
+        """SHA-256 of so many bytes as they are sent, and as they are read back."""
+        parts = _parts(size, part_bytes)
+        began = time.perf_counter()
+        found = [[sha256(part).digest() for part in parts] for _passes in range(2)]
+        seconds = time.perf_counter() - began
+        if found[0] != found[1]:
+            raise IntegrityError("two passes over the same bytes differ")
+        return {"seconds": seconds, "bytes": size}
+
     def check_sent(self) -> Answer:
         """Whether the store has what was sent; the sink's ETag is its count of bytes."""
         sent = self._sent
@@ -117,10 +129,7 @@ class BareClients:
             body = client.get_object(
                 Bucket=self._settings.bucket, Key=key, Range=f"bytes={start}-{end - 1}"
             )["Body"]
-            at = start
-            while piece := body.read(_DRAIN_BYTES):
-                into[at : at + len(piece)] = piece
-                at += len(piece)
+            read_body_into(body, into[start:end])
 
         with ThreadPoolExecutor(at_once) as threads:
             list(threads.map(fetch, range(0, len(into), RANGE_BYTES)))
@@ -145,7 +154,7 @@ def _bare_client(store: StoreSettings, endpoint: str | None) -> Any:
     import boto3
     from botocore.config import Config
 
-    return boto3.client(
+    client = boto3.client(
         "s3",
         endpoint_url=endpoint or store.endpoint,
         region_name=store.region,
@@ -158,3 +167,10 @@ def _bare_client(store: StoreSettings, endpoint: str | None) -> Any:
             response_checksum_validation="when_required",
         ),
     )
+    client.meta.events.register("before-send.s3", _in_large_pieces)
+    return client
+
+
+def _in_large_pieces(request: Any, **_of: Any) -> None:
+    if isinstance(request.body, BytesIO):
+        request.body = SentBody(request.body.getbuffer(), None)

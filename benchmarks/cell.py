@@ -166,6 +166,21 @@ class Cell(Measuring):
         if not bench.second:
             self._bare("ceiling-sink", "multipart", topics, sink_url, sink)
         self._bare("ceiling-put-get", "put_get", topics, None, bench.servers)
+        if not bench.second:
+            self._digests(topics)
+
+    def _digests(self, topics: Topics) -> None:
+        client, size = self.bench.client, topics.bytes
+
+        def digest() -> dict[str, Any]:
+            return client.ask(
+                action="digests",
+                size=size,
+                part_bytes=self.bench.block_bytes,
+                timeout_s=WORK_TIMEOUT_S,
+            )
+
+        self.samples.append(self.measure("ceiling-digests", topics, digest, client))
 
     def _bare(
         self,

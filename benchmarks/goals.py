@@ -1,10 +1,9 @@
 """Goals as data, and how each is judged by rows of medians. Values in, values out.
 
 Owns: a goal is met by its own figure, or stands at the limit that replaces it, or is missed, or is
-not measured and says why; nothing else. The limit of an offload is the store's: a share of
-`ceiling-put-get`, which moves the same bytes by bare clients. Where these clients and the bookies
-alone would leave the cores a tenth at the pace that a goal asks for, the cores are the limit. A
-goal that real servers proved wrong otherwise has its physical limit in LIMITS, in words.
+not measured and says why; nothing else. The limits that replace one are in limits.py, from rows of
+the same run; a goal that real servers proved wrong otherwise has its physical limit in LIMITS, in
+words.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
-Row = Mapping[str, Any]
-CEILING = "ceiling-put-get"
-CEILING_SHARE = 0.8
-BOOKIES = "ceiling-bookies"
-CORES_SHARE = 0.9  # the rest is too little for digests and proofs: SHA-256 alone is 1 CPU s/GB
+from benchmarks.limits import MBS, By, Ceilings, Row
+
 VERIFY, RELEASE, BROKER = "ours-verify", "ours-release (signed)", "broker"
-MBS, CPU = "mb_per_s", "cpu_s_per_gb_without_store"
+CPU = "cpu_s_per_gb_without_store"
 
 
 class State(StrEnum):
@@ -35,8 +32,7 @@ class State(StrEnum):
 class Goal:
     """One figure of a contender's row over another's, or the figure itself, and its bound.
 
-    `role` takes the CPU of one role alone. `store_bounds` says that a share of the ceiling does, as
-    well, and that the cores may be the limit.
+    `role` takes the CPU of one role alone. `limited_by` is what may replace it.
     """
 
     measure: str
@@ -47,7 +43,7 @@ class Goal:
     over: str | None = None
     at_most: bool = False
     role: str | None = None
-    store_bounds: bool = False
+    limited_by: By | None = None
 
     def name(self, store: str) -> str:
         return f"{self.measure}, {self.kind}, {store}"
@@ -74,13 +70,14 @@ GOALS: tuple[Goal, ...] = (
         "offload with full verification / broker's, MB/s",
         MBS,
         dict(zip(KINDS, (8.0, 5.0, 1.5, 1.0, 1.0), strict=True)),
-        store_bounds=True,
+        limited_by=By.STORE,
     ),
     *_pairs(
         "CPU s/GB without the store's / broker's",
         CPU,
         dict(zip(KINDS, (1 / 8, 1 / 4, 0.6, 0.9, 0.9), strict=True)),
         at_most=True,
+        limited_by=By.LEAST_WORK,
     ),
     Goal(
         measure="batch of 20, signed, with publish and release / with verify only, MB/s",
@@ -99,6 +96,7 @@ GOALS: tuple[Goal, ...] = (
             role="worker",
             bound=bound,
             at_most=True,
+            limited_by=By.LEAST_WORK,
         )
         for kind, bound in (("1 KiB", 4.0), ("100 KiB", 3.0))
     ),
@@ -150,19 +148,16 @@ def judge(
     by_place = {(r["contender"], r["entries_of"], r["store"]): r for r in rows if "error" not in r}
     judged = []
     for number, store in enumerate(stores):
+        ceilings = Ceilings(by_place, store=store, first_store=stores[0], cores=cores)
         for goal in GOALS:
             if number and (goal.kind in ON_ONE_STORE or goal.contender.startswith("read-")):
                 continue
-            told = _judged(goal, store, by_place, known)
-            if told["state"] == State.MISSED and goal.store_bounds and cores:
-                told |= _at_cores(goal, by_place, store, stores[0], cores)
-            judged.append(told)
+            judged.append(_judged(goal, ceilings, known))
     return judged + [_told(figure, known) for figure in figures]
 
 
-def _judged(
-    goal: Goal, store: str, rows: Mapping[tuple[str, str, str], Row], limits: Mapping[str, str]
-) -> dict[str, Any]:
+def _judged(goal: Goal, ceilings: Ceilings, limits: Mapping[str, str]) -> dict[str, Any]:
+    store = ceilings.store
     told: dict[str, Any] = {
         "measure": goal.measure,
         "entries_of": goal.kind,
@@ -170,24 +165,26 @@ def _judged(
         "by": "make bench",
         "goal": f"{'<=' if goal.at_most else '>='} {goal.bound:.4g}",
     }
-    own, other = (
-        rows.get((name, goal.kind, store)) if name is not None else None
-        for name in (goal.contender, goal.over)
-    )
+    own = ceilings.row(goal.contender, goal.kind)
+    other = None if goal.over is None else ceilings.row(goal.over, goal.kind)
     if own is None or (goal.over is not None and other is None):
         lacks = goal.contender if own is None else goal.over
         return told | {"value": None, "state": State.UNMEASURED, "why": f"no row of {lacks}"}
-    value = _of(own, goal)
+    value, granted = _of(own, goal), goal.bound
     if other is not None:
-        value /= _of(other, goal)
+        value, granted = value / _of(other, goal), granted * _of(other, goal)
     told["value"] = float(f"{value:.3g}")
     if _holds(value, goal.bound, goal.at_most):
         return told | {"state": State.MET}
-    if goal.store_bounds and (ceiling := rows.get((CEILING, goal.kind, store))) is not None:
-        share = own[MBS]["median"] / ceiling[MBS]["median"]
-        told["share_of_ceiling"] = float(f"{share:.3g}")
-        if share >= CEILING_SHARE:
-            return told | {"state": State.LIMIT, "limit": _at_ceiling(share, ceiling)}
+    limit = None
+    if goal.limited_by is By.STORE:
+        if (share := ceilings.share(own, goal.kind)) is not None:
+            told["share_of_ceiling"] = float(f"{share:.3g}")
+        limit = ceilings.pace(own, goal.kind, asked=granted)
+    elif goal.limited_by is By.LEAST_WORK:
+        limit = ceilings.work(goal.kind, partial(_of, goal=goal), granted=granted)
+    if limit is not None:
+        return told | {"state": State.LIMIT, "limit": limit}
     return told | _beyond(goal.name(store), limits)
 
 
@@ -211,35 +208,6 @@ def _beyond(name: str, limits: Mapping[str, str]) -> dict[str, Any]:
     if name in limits:
         return {"state": State.LIMIT, "limit": limits[name]}
     return {"state": State.MISSED}
-
-
-def _at_ceiling(share: float, ceiling: Row) -> str:
-    return (
-        f"{share:.0%} of {CEILING}, the same bytes by bare clients: {ceiling[MBS]['median']:.0f} "
-        "MB/s is all that this store gives"
-    )
-
-
-def _at_cores(
-    goal: Goal, rows: Mapping[tuple[str, str, str], Row], store: str, first_store: str, cores: int
-) -> dict[str, Any]:
-    """The limit, if the least work there is keeps the cores busy at the goal's pace; else nothing.
-
-    Bookies are read on the first store only: they do not depend on it.
-    """
-    over, clients = rows[BROKER, goal.kind, store], rows.get((CEILING, goal.kind, store))
-    bookies = rows.get((BOOKIES, goal.kind, first_store))
-    if clients is None or bookies is None:
-        return {}
-    least = sum(float(one["cpu_s_per_gb"]["median"]) for one in (clients, bookies))
-    bears, asked = 1000 * cores / least, goal.bound * float(over[MBS]["median"])
-    if asked < CORES_SHARE * bears:
-        return {}
-    said = (
-        f"{CEILING} and {BOOKIES} spend {least:.3g} CPU s/GB on the same bytes, so {cores} cores "
-        f"bear {bears:.0f} MB/s at most; the goal asks for {asked:.0f}"
-    )
-    return {"state": State.LIMIT, "limit": said}
 
 
 def _of(row: Row, goal: Goal) -> float:

@@ -15,6 +15,8 @@ from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, de
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE
 
+RANGES_AHEAD = 2 * FETCHES_AT_ONCE  # all at once: a reader has one store to wait for
+
 
 def iter_payloads_of(stack: Stack, key: str) -> Iterator[memoryview]:
     """Yield each entry's payload; it is valid until the next step."""
@@ -45,10 +47,10 @@ def iter_payloads_of(stack: Stack, key: str) -> Iterator[memoryview]:
 
 def _read_ahead(stack: Stack, key: str, ranges: list[tuple[int, int]]) -> Iterator[bytes]:
     asked: deque[Future[bytes]] = deque()
-    with ThreadPoolExecutor(FETCHES_AT_ONCE, thread_name_prefix="range-fetch") as threads:
+    with ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="range-fetch") as threads:
         try:
             for start, length in ranges:
-                if len(asked) == FETCHES_AT_ONCE:
+                if len(asked) == RANGES_AHEAD:
                     yield asked.popleft().result()
                 asked.append(
                     threads.submit(stack.objects.get_range, key, start=start, length=length)

@@ -15,14 +15,15 @@ from typing import Any
 
 from benchmarks.agents import ROOT
 from benchmarks.figures import METRICS, RATIO_METRICS, SEAWEED, check_results
-from benchmarks.goals import CEILING, RELEASE, VERIFY
+from benchmarks.goals import RELEASE, VERIFY
+from benchmarks.limits import CLIENTS
 from benchmarks.plots import TITLES, render_plots
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
 BEFORE = ROOT / "benchmarks" / "results" / "before-fast.json"
-BOUNDS = ("ceiling-bookies", "ceiling-store", CEILING)
+BOUNDS = ("ceiling-bookies", "ceiling-store", CLIENTS)
 REQUESTING = ("broker", "ours-copy", VERIFY, "ours-release", RELEASE)
 BEGIN, END = "<!-- figures: made by `make bench` -->", "<!-- end of figures -->"
 Results = Mapping[str, Any]
@@ -72,7 +73,7 @@ def _figures(results: Results, before: Results) -> str:
     )
     lines += ["", "### What bounds each size", "", "Medians, MB/s.", ""]
     lines += _table(
-        ("entries of", "store", "ours-verify", *BOUNDS, f"of {CEILING}"),
+        ("entries of", "store", "ours-verify", *BOUNDS, f"of {CLIENTS}"),
         _bounds(results["rows"]),
         text_columns=2,
     )
@@ -220,7 +221,7 @@ def _bounds(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
         if name != VERIFY:
             continue
         others = [speeds.get((kind, store, bound)) for bound in BOUNDS]
-        ceiling = speeds.get((kind, store, CEILING))
+        ceiling = speeds.get((kind, store, CLIENTS))
         said = ("" if other is None else _number(other) for other in others)
         share = "" if ceiling is None else f"{ours / ceiling:.0%}"
         found.append((kind, store, _number(ours), *said, share))

@@ -33,6 +33,7 @@ from tiering_assets.resources.devstack.stack import DevStack
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "start.json"
+NEEDS_OF_BEFORE = ("crc32c>=2.7,<3",)  # what earlier commits import and this tree does not
 MODULES = "import sys; open({told!r}, 'w').write(str(len(sys.modules)))"
 COMMAND = """
 import sys
@@ -129,10 +130,13 @@ def median_of(starts: list[tuple[float, float, int]]) -> dict[str, Any]:
 
 
 def unpack(commit: str, into: Path) -> None:
-    """The tree of a commit, compiled as an installation is."""
+    """The tree of a commit, compiled as an installation is, with what it alone imports."""
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True)
     into.mkdir()
     subprocess.run(["tar", "-x"], input=archive.stdout, cwd=into, check=True)
+    installer = Path(sys.executable).with_name("uv")
+    installing = [installer, "pip", "install", "--quiet", "--target", into, *NEEDS_OF_BEFORE]
+    subprocess.run(installing, check=True)
     compile_ = [sys.executable, "-m", "compileall", "-qq", "resources", "tiering_assets"]
     subprocess.run(compile_, cwd=into, check=True)
 

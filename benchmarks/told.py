@@ -16,7 +16,8 @@ from typing import Any
 from benchmarks.agents import ROOT
 from benchmarks.bare_clients import RANGE_BYTES
 from benchmarks.figures import SEAWEED
-from benchmarks.goals import CEILING_SHARE, CORES_SHARE, KINDS, VERIFY, Figure, Row
+from benchmarks.goals import KINDS, VERIFY, Figure
+from benchmarks.limits import CLIENTS_SHARE, LEAST_SHARE, Row
 
 RESULTS = ROOT / "benchmarks" / "results"
 BEFORE = RESULTS / "before-fast.json"
@@ -69,7 +70,7 @@ def waited(results: Mapping[str, Any]) -> list[Figure]:
 def at_cores(two: Mapping[str, Any]) -> bool:
     """Whether two workers are as fast as the cores allow that one worker leaves."""
     ratio, bear = two.get("ratio"), two.get("cores_bear")
-    return ratio is not None and bear is not None and ratio >= CORES_SHARE * bear
+    return ratio is not None and bear is not None and ratio >= LEAST_SHARE * bear
 
 
 def backfilled(results: Mapping[str, Any]) -> Figure:
@@ -79,7 +80,7 @@ def backfilled(results: Mapping[str, Any]) -> Figure:
     two = results.get("two_workers", {})
     share = two.get("share_of_ceiling") or 0.0
     otherwise = ""
-    if share >= CEILING_SHARE:
+    if share >= CLIENTS_SHARE:
         otherwise = f"{share:.0%} of bare PUT, then GET, with as many connections"
     elif at_cores(two):
         otherwise = (

@@ -70,15 +70,23 @@ def test_the_ceiling_replaces_no_other_goal():
     assert goal(rows, "CPU s/GB without the store's / broker's")["state"] == State.MISSED
 
 
-@pytest.mark.parametrize(("bare", "state"), [(20.5, State.LIMIT), (20.4, State.MISSED)])
-def test_cores_that_bare_clients_and_bookies_keep_busy_replace_an_offloads_goal(bare, state):
-    """8 x 10 MB/s at 22.5 CPU s/GB are 1.8 of two cores, and so much is taken for all of them."""
-    rows = [
-        row("broker", 10.0),
-        row("ours-verify", 20.0),
-        row("ceiling-put-get", 99.0, cpu=bare),
-        row("ceiling-bookies", 99.0, cpu=2.0),
+CPU_RATIO = "CPU s/GB without the store's / broker's"
+WORKER = "worker CPU s/GB, copy and verify"
+
+
+def ceilings(bare, *, kind="100 B", store=SEAWEED):
+    """Bare clients, bookies and digests; the latter two are of the first store."""
+    return [
+        row("ceiling-put-get", 99.0, cpu=bare, worker=bare, kind=kind, store=store),
+        row("ceiling-bookies", 99.0, cpu=1.5, worker=1.5, kind=kind),
+        row("ceiling-digests", 99.0, cpu=0.5, worker=0.5, kind=kind),
     ]
+
+
+@pytest.mark.parametrize(("bare", "state"), [(20.5, State.LIMIT), (20.4, State.MISSED)])
+def test_cores_that_the_least_work_keeps_busy_replace_an_offloads_goal(bare, state):
+    """8 x 10 MB/s at 22.5 CPU s/GB are 1.8 of two cores, and so much is taken for all of them."""
+    rows = [row("broker", 10.0), row("ours-verify", 20.0), *ceilings(bare)]
     found = goal(rows, OFFLOAD, cores=2)
     assert found["state"] == state
     assert ("2 cores bear 89 MB/s at most; the goal asks for 80" in found.get("limit", "")) == (
@@ -86,30 +94,48 @@ def test_cores_that_bare_clients_and_bookies_keep_busy_replace_an_offloads_goal(
     )
     assert goal(rows, OFFLOAD, cores=4)["state"] == State.MISSED
     assert goal(rows, OFFLOAD)["state"] == State.MISSED
-    assert goal(rows[:3], OFFLOAD, cores=2)["state"] == State.MISSED
+    for missing in (2, 3, 4):
+        some = rows[:missing] + rows[missing + 1 :]
+        assert goal(some, OFFLOAD, cores=2)["state"] == State.MISSED
     met = [row("broker", 10.0), row("ours-verify", 80.0), *rows[2:]]
     assert goal(met, OFFLOAD, cores=2)["state"] == State.MET
 
 
-def test_the_second_store_s_cores_count_the_first_one_s_bookies():
+def test_the_second_store_s_cores_count_the_first_one_s_bookies_and_digests():
     rows = [
         row("broker", 10.0, store=VERSITY),
         row("ours-verify", 20.0, store=VERSITY),
-        row("ceiling-put-get", 99.0, cpu=21.0, store=VERSITY),
-        row("ceiling-bookies", 99.0, cpu=2.0),
+        *ceilings(21.0, store=VERSITY),
     ]
     assert goal(rows, OFFLOAD, store=VERSITY, cores=2)["state"] == State.LIMIT
 
 
-def test_the_cores_replace_no_goal_of_costs():
-    rows = [
-        row("broker", 1, cpu=1),
-        row("ours-verify", 9, cpu=9),
-        row("ceiling-put-get", 99.0, cpu=9000),
-        row("ceiling-bookies", 99.0, cpu=9000),
-    ]
-    measure = "CPU s/GB without the store's / broker's"
-    assert goal(rows, measure, cores=2)["state"] == State.MISSED
+@pytest.mark.parametrize(("bare", "state"), [(7.0, State.LIMIT), (6.9, State.MISSED)])
+def test_a_cost_of_which_the_least_work_leaves_a_tenth_is_replaced_by_it(bare, state):
+    """An eighth of 80 CPU s/GB, and nine tenths of that."""
+    rows = [row("broker", 1, cpu=80.0), row("ours-verify", 9, cpu=10.1), *ceilings(bare)]
+    found = goal(rows, CPU_RATIO)
+    assert found["state"] == state
+    assert ("spend 9 CPU s/GB" in found.get("limit", "")) == (state == State.LIMIT)
+    assert ("the goal grants 10" in found.get("limit", "")) == (state == State.LIMIT)
+    assert goal(rows[:-1], CPU_RATIO)["state"] == State.MISSED
+    met = [row("broker", 1, cpu=80.0), row("ours-verify", 9, cpu=10.0), *ceilings(bare)]
+    assert goal(met, CPU_RATIO)["state"] == State.MET
+
+
+@pytest.mark.parametrize(("bare", "state"), [(1.6, State.LIMIT), (1.5, State.MISSED)])
+def test_a_workers_least_work_is_of_its_role(bare, state):
+    rows = [row("ours-verify", 9, cpu=99.0, worker=4.1, kind="1 KiB")]
+    rows += [one | {"cpu_s_per_gb": {"median": 99.0}} for one in ceilings(bare, kind="1 KiB")]
+    assert goal(rows, WORKER, kind="1 KiB")["state"] == state
+
+
+def test_no_least_work_replaces_a_goal_that_compares_us_with_ourselves():
+    kind = "10 KiB, 20 ledgers"
+    measure = "batch of 20, signed, with publish and release / with verify only, MB/s"
+    rows = [row("ours-release (signed)", 7.9, kind=kind), row("ours-verify", 10.0, kind=kind)]
+    rows += ceilings(9000.0, kind=kind)
+    assert goal(rows, measure, kind=kind, cores=2)["state"] == State.MISSED
 
 
 def test_a_limit_in_words_replaces_the_goal_of_its_name_alone():
