@@ -134,8 +134,8 @@ def unpack(commit: str, into: Path) -> None:
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True)
     into.mkdir()
     subprocess.run(["tar", "-x"], input=archive.stdout, cwd=into, check=True)
-    installer = Path(sys.executable).with_name("uv")
-    installing = [installer, "pip", "install", "--quiet", "--target", into, *NEEDS_OF_BEFORE]
+    installer = str(Path(sys.executable).with_name("uv"))
+    installing = [installer, "pip", "install", "--quiet", "--target", str(into), *NEEDS_OF_BEFORE]
     subprocess.run(installing, check=True)
     compile_ = [sys.executable, "-m", "compileall", "-qq", "resources", "tiering_assets"]
     subprocess.run(compile_, cwd=into, check=True)
