@@ -69,8 +69,8 @@ class Ceilings:
         if share is not None and share >= CLIENTS_SHARE:
             bare = self._rows[CLIENTS, kind, self.store][MBS]["median"]
             return (
-                f"{share:.0%} of {CLIENTS}, the same bytes by bare clients: {bare:.0f} "
-                "MB/s is all that this store gives"
+                f"{share:.0%} of {CLIENTS}, the same bytes by bare clients. {bare:.0f} MB/s is all "
+                "that this store gives"
             )
         least = self._least(kind, lambda row: float(row["cpu_s_per_gb"]["median"]))
         if least is None or self._cores is None:
@@ -79,8 +79,8 @@ class Ceilings:
         if asked < LEAST_SHARE * bears:
             return None
         return (
-            f"{least.said}, so {self._cores} cores bear {bears:.0f} MB/s at most; "
-            f"the goal asks for {asked:.0f}"
+            f"{least.said}. So {self._cores} cores bear {bears:.0f} MB/s at most. "
+            f"The goal asks for {asked:.0f}"
         )
 
     def work(self, kind: str, cost: Callable[[Row], float], *, granted: float) -> str | None:
@@ -88,7 +88,7 @@ class Ceilings:
         least = self._least(kind, cost)
         if least is None or least.cost < LEAST_SHARE * granted:
             return None
-        return f"{least.said}; the goal grants {granted:.3g}"
+        return f"{least.said}. The goal grants {granted:.3g}"
 
     def _least(self, kind: str, cost: Callable[[Row], float]) -> _Least | None:
         """Bookies and digests are measured on the first store only: they do not depend on it."""

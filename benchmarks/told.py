@@ -85,7 +85,7 @@ def backfilled(results: Mapping[str, Any]) -> Figure:
     elif at_cores(two):
         otherwise = (
             f"one worker and the servers keep {two['busy']['one']:.0%} of {results['cores']} cores "
-            f"busy, so two are {two['cores_bear']:.3g} times as fast at most"
+            f"busy. So two are {two['cores_bear']:.3g} times as fast at most"
         )
     return Figure(
         measure="two workers / one, a ledger of 2 GiB, store 50 ms away, MB/s",

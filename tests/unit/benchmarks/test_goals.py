@@ -89,7 +89,7 @@ def test_cores_that_the_least_work_keeps_busy_replace_an_offloads_goal(bare, sta
     rows = [row("broker", 10.0), row("ours-verify", 20.0), *ceilings(bare)]
     found = goal(rows, OFFLOAD, cores=2)
     assert found["state"] == state
-    assert ("2 cores bear 89 MB/s at most; the goal asks for 80" in found.get("limit", "")) == (
+    assert ("2 cores bear 89 MB/s at most. The goal asks for 80" in found.get("limit", "")) == (
         state == State.LIMIT
     )
     assert goal(rows, OFFLOAD, cores=4)["state"] == State.MISSED
@@ -117,7 +117,7 @@ def test_a_cost_of_which_the_least_work_leaves_a_tenth_is_replaced_by_it(bare, s
     found = goal(rows, CPU_RATIO)
     assert found["state"] == state
     assert ("spend 9 CPU s/GB" in found.get("limit", "")) == (state == State.LIMIT)
-    assert ("the goal grants 10" in found.get("limit", "")) == (state == State.LIMIT)
+    assert ("The goal grants 10" in found.get("limit", "")) == (state == State.LIMIT)
     assert goal(rows[:-1], CPU_RATIO)["state"] == State.MISSED
     met = [row("broker", 1, cpu=80.0), row("ours-verify", 9, cpu=10.0), *ceilings(bare)]
     assert goal(met, CPU_RATIO)["state"] == State.MET
