@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from botocore import exceptions as boto_errors
+from botocore.response import StreamingBody
 
 from tiering_assets.resources.object_store.meter import StoreMeter
 from tiering_assets.resources.object_store.store import Buffer
-
-if TYPE_CHECKING:
-    from botocore.response import StreamingBody
 
 _SENT_BYTES: Final = 512 * 1024  # a send has the read timeout for all of it
 _READ_BYTES: Final = 256 * 1024  # small: fresh memory for a whole range costs more than copying it

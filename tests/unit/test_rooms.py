@@ -37,6 +37,7 @@ FRAMEWORKS = {
         "tiering_assets.resources.devstack.bucket",
     ),
     "botocore": (
+        "tiering_assets.resources.object_store.bodies",
         "tiering_assets.resources.object_store.s3",
         "tiering_assets.resources.devstack.bucket",
     ),
