@@ -24,7 +24,12 @@ from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.budget_record import read_budget
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
 from tiering_assets.tasks.polite_share import look_every_s
-from tiering_assets.tasks.politeness import Politeness, PoliteReads, politeness_of_process
+from tiering_assets.tasks.politeness import (
+    Politeness,
+    PoliteReads,
+    PoliteSends,
+    politeness_of_process,
+)
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
 
 UPLOADS_AT_ONCE = 2
@@ -54,13 +59,15 @@ class Worker:
             settings.budget, parts=lambda: parts_of(settings), read=self._budget
         )
         self._exit = ExitStack()
+        politeness = _politeness(settings)
+        self.sends = PoliteSends(self.rates, politeness)
         self.store = store or self._exit.enter_context(
-            closing(S3ObjectStore(settings.store, meter=self.rates))
+            closing(S3ObjectStore(settings.store, meter=self.sends))
         )
         self.clock = clock
         self.core = core()
         self._addresses: dict[str, tuple[str, int]] = {}
-        self.reads = PoliteReads(self.rates, _politeness(settings))
+        self.reads = PoliteReads(self.rates, politeness)
         self._pool = self._exit.enter_context(
             BookiePool(settings.bookies, self._addresses, meter=self.reads)
         )
@@ -108,19 +115,25 @@ class Worker:
 
     def beside(self) -> Worker:
         """One more in this process, which spends with it, but has its own bookie connections."""
-        return Worker(
+        beside = Worker(
             self.settings,
             store=self.store,
             clock=self.clock,
             rates=self.rates,
             reached=self.reached,
         )
+        beside.sends = self.sends  # the store's meter is one
+        return beside
 
     def _threads(self, count: int, name: str) -> Executor:
         """They spend from the budgets of the task's topic, as the thread does that they serve."""
-        return ThreadPoolExecutor(
-            count, thread_name_prefix=name, initializer=self.rates.adopt, initargs=(self._topic,)
-        )
+        topic, pages = self._topic, self.reads.pages
+
+        def adopt() -> None:
+            self.rates.adopt(topic)
+            self.sends.adopt(pages)
+
+        return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=adopt)
 
 
 def _politeness(settings: Settings) -> Politeness | None:

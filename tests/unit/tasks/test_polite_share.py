@@ -19,11 +19,12 @@ from tiering_assets.tasks.polite_share import (
     UNREAD_AGAIN_S,
     UNREAD_MAX,
     BookiePace,
-    ReadSpeed,
+    Speed,
+    fresh_for,
     look_every_s,
     may_look,
     next_pace,
-    next_read,
+    next_use,
 )
 
 BOUND_S = 0.05
@@ -93,6 +94,14 @@ def test_one_look_alone_slows_nothing_however_old_the_one_before_it():
     assert (quiet.share, quiet.waits) == (1, False)
     busy = next_pace(filled, seen(SLOW, count=10**10 + 200), 10 + FRESH_S + 3, bound_s=BOUND_S)
     assert (busy.share, busy.waits) == (0.5, False)
+
+
+def test_a_topic_filled_half_a_minute_ago_slows_nothing_but_looks_that_come_rarely_still_judge():
+    assert FRESH_S < 30 < fresh_for(30.0)
+    assert fresh_for(2.0) == FRESH_S
+    looks = {"bound_s": BOUND_S, "fresh_s": fresh_for(30.0)}
+    first = next_pace(BookiePace(), seen(SLOW, count=0), 1.0, **looks)
+    assert next_pace(first, seen(SLOW, count=10**6), 31.0, **looks).share == 0.5
 
 
 def test_a_look_after_long_keeps_what_was_known_until_the_next_one():
@@ -177,10 +186,10 @@ def reads_done(share_at, seconds, speed=None, *, burst=1, gap_s=0.0):
     """Times at which reads began: each takes READ_S. A part has `burst` of them; sending it takes
     `gap_s` longer than they do, while the next one is read.
     """
-    speed, now, begun = speed or ReadSpeed(), 1000.0, []
+    speed, now, begun = speed or Speed(), 1000.0, []
     until, free = now + seconds, 0.0
     while now < until:
-        speed = next_read(speed, now, worked_s=now - 1000.0, count=1, share=share_at(now - 1000.0))
+        speed = next_use(speed, now, worked_s=now - 1000.0, count=1, share=share_at(now - 1000.0))
         begun.append(speed.begins)
         now = speed.begins + READ_S
         if len(begun) % burst == 0:
@@ -213,9 +222,9 @@ def test_a_process_that_begins_beside_slow_adds_is_slowed_once_it_knows_its_spee
 
 
 def test_reads_of_all_threads_are_one_queue():
-    speed = ReadSpeed(most=100.0)
+    speed = Speed(most=100.0)
     begins = []
     for _ in range(10):
-        speed = next_read(speed, 1.0, worked_s=1.0, count=1, share=0.5)
+        speed = next_use(speed, 1.0, worked_s=1.0, count=1, share=0.5)
         begins.append(speed.begins)
     assert begins == pytest.approx([1.0 + 0.02 * i for i in range(10)])

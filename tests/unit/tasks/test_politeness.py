@@ -2,14 +2,21 @@
 
 import threading
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
 from tiering_assets.resources.bookkeeper.add_latency import AddLatency
 from tiering_assets.resources.errors import BookieError
 from tiering_assets.resources.settings import BudgetSettings
-from tiering_assets.tasks.polite_share import SHARE_MIN, UNREAD_AGAIN_S
-from tiering_assets.tasks.politeness import FORGET_S, Politeness, PoliteReads
+from tiering_assets.tasks.polite_share import SENDS_OVER_READS, SHARE_MIN, UNREAD_AGAIN_S
+from tiering_assets.tasks.politeness import (
+    FORGET_S,
+    SENT_BYTES,
+    Politeness,
+    PoliteReads,
+    PoliteSends,
+)
 from tiering_assets.tasks.rates import Rates
 
 EVERY_S = 5.0
@@ -191,3 +198,90 @@ def test_fast_bookies_and_switched_off_politeness_are_waited_for_by_nobody():
             bookies.now += 0.1
             assert reads.take_reads(1) == []
     assert bookies.sleeps == []
+
+
+MB = 1_000_000
+
+
+class Sending:
+    """A worker that reads a block, and sends it as a store's client asks for it."""
+
+    def __init__(self, bookies, politeness, **budget):
+        self.bookies = bookies
+        self.reads = bookies.reads(politeness, A)
+        rates = Rates(
+            BudgetSettings(**budget), parts=lambda: 1, clock=bookies.clock, sleep=bookies.sleep
+        )
+        self.sends = PoliteSends(rates, politeness, sleep=self.sleep)
+        self.waits, self.largest = [], 0
+
+    def sleep(self, seconds):
+        self.waits.append(seconds)
+        self.bookies.now += seconds
+
+    def blocks(self, count):
+        """So many of 8 MB: 0.2 s of reading, then 0.2 s of sending."""
+        for _ in range(count):
+            with self.reads.working():
+                self.bookies.take(self.reads, 2)
+                left = 8 * MB
+                while left:
+                    allowed = self.sends.upload(left)
+                    self.largest = max(self.largest, allowed)
+                    self.bookies.now += 0.2 * allowed / (8 * MB)
+                    left -= allowed
+
+
+def slow_down(bookies, sending, blocks):
+    for number in range(blocks):
+        bookies.pages[A] = replace(SLOW, p99_s=0.2 + number * 1e-6)
+        sending.blocks(1)
+
+
+def test_what_was_read_at_a_share_is_sent_as_evenly_and_at_once_before():
+    bookies = Bookies(a=FAST)
+    sending = Sending(bookies, bookies.politeness())
+    sending.sends.adopt([A])
+    sending.blocks(50)
+    assert (sending.waits, sending.largest) == ([], 8 * MB)
+    slow_down(bookies, sending, 50)  # to the floor
+    sending.waits.clear()
+    sending.largest = 0
+    slow_down(bookies, sending, 50)
+    assert sending.largest == SENT_BYTES
+    spaced = SENT_BYTES / (SHARE_MIN * SENDS_OVER_READS * 20 * MB)
+    taken = 0.2 * SENT_BYTES / (8 * MB)
+    assert median(sending.waits) == pytest.approx(spaced - taken, rel=0.05)
+    assert len(sending.waits) > 0.8 * 50 * 8 * MB / SENT_BYTES
+
+
+@pytest.mark.parametrize("who", ["nobody's pages", "no politeness"])
+def test_what_no_bookie_is_read_for_is_sent_at_once(who):
+    bookies = Bookies(a=FAST)
+    politeness = bookies.politeness() if who == "nobody's pages" else None
+    sending = Sending(bookies, politeness)
+    if politeness is None:
+        sending.sends.adopt([A])
+    sending.blocks(50)
+    slow_down(bookies, sending, 100)
+    assert sending.waits == []
+    assert not sending.sends.bounds_uploads()
+
+
+def test_budgets_bound_what_is_sent_politely_too():
+    bookies = Bookies(a=FAST)
+    sending = Sending(bookies, bookies.politeness(), upload_bytes_per_s=MB)
+    sending.sends.adopt([A])
+    began = bookies.now
+    sending.blocks(3)
+    assert bookies.now - began > 3 * 8 * 0.9
+    assert sending.sends.bounds_uploads()
+
+
+def test_a_thread_adopts_pages_for_itself_alone():
+    bookies = Bookies(a=FAST)
+    sends = Sending(bookies, bookies.politeness()).sends
+    thread = threading.Thread(target=sends.adopt, args=([A],))
+    thread.start()
+    thread.join()
+    assert not sends.bounds_uploads()

@@ -107,6 +107,18 @@ def test_its_reads_are_polite_to_the_bookies_of_its_task_as_the_address_map_has_
         assert worker.reads.pages == [("127.0.0.1", 8001), ("other.example", 8000)]
 
 
+def test_what_its_threads_send_is_polite_to_the_same_bookies(objects):
+    pages = {"bk0": ("bk.example", 8000)}
+    with ExitStack() as stack, Worker(SETTINGS, store=objects) as worker:
+        ledger = SimLedger.store(SimBookies(stack), 7, [b"x"], block_bytes=BLOCK)
+        worker.reader(replace(ledger.task(), source=replace(ledger.source, pages=pages)))
+        with worker.uploader() as uploader:
+            assert uploader.submit(worker.sends._pages).result() == worker.reads.pages
+        assert worker.sends._pages() == ()
+        with worker.beside() as beside:
+            assert beside.sends is worker.sends
+
+
 def test_workers_of_a_process_share_what_bookies_told_and_none_looks_where_it_is_off(objects):
     rates = Rates(SETTINGS.budget, parts=lambda: 1)
     off = replace(SETTINGS, budget=replace(SETTINGS.budget, add_latency_max_s=0.0))
