@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 from benchmarks.bare_clients import BareClients
 from benchmarks.content import Content, ContentHash, splitter
+from benchmarks.least_work import least_work
 from benchmarks.object_reads import iter_payloads_of
 from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.change.change_topic import change_topic
@@ -152,7 +153,7 @@ class Agent:
     def read_bookies(self) -> Answer:
         """Every entry of the ledger from its bookies, digests checked."""
         began, entries = time.perf_counter(), 0
-        for run in self._bookie_runs(this_loop().core):
+        for run in self.bookie_runs(this_loop().core):
             entries += run.count
         return {"seconds": time.perf_counter() - began, "entries": entries}
 
@@ -160,13 +161,13 @@ class Agent:
         """The same again for its messages."""
         began = time.perf_counter()
         found, split = ContentHash(), splitter(batched=batched)
-        for run in self._bookie_runs(None):
+        for run in self.bookie_runs(None):
             for _entry_id, payload, _length in run.entries():
                 for message in split(payload):
                     found.add(message)
         return _read_answer(found.content(), time.perf_counter() - began)
 
-    def _bookie_runs(self, core: Core | None) -> Iterator[Run]:
+    def bookie_runs(self, core: Core | None) -> Iterator[Run]:
         settings, source = self._stack.settings.bookies, self._source
         if source is None:
             raise IntegrityError("no ledger was opened")
@@ -220,7 +221,12 @@ def _serve(stack: Stack, answers: BinaryIO) -> None:
         "hash_bookies": agent.hash_bookies,
         "multipart": bare.multipart,
         "put_get": bare.put_get,
-        "digests": bare.digests,
+        "least_work": lambda **of: least_work(
+            agent.bookie_runs(this_loop().core),
+            bare.client(None),
+            stack.settings.store.bucket,
+            **of,
+        ),
         "check_sent": bare.check_sent,
         "loop": lambda: {"said": this_loop().said},
         "consume": consume,

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
-from io import BytesIO
 from typing import Any
 
 from tiering_assets.resources.errors import IntegrityError
-from tiering_assets.resources.object_store.bodies import SentBody, read_body_into
+from tiering_assets.resources.object_store.bodies import SentBody, ViewBody, read_body_into
 from tiering_assets.resources.settings import OffloadSettings, StoreSettings
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
 
@@ -55,7 +54,7 @@ class BareClients:
 
     def multipart(self, size: int, part_bytes: int, endpoint: str | None) -> Answer:
         """Send that many bytes, two parts at a time."""
-        client, parts = self._client(endpoint), _parts(size, part_bytes)
+        client, parts = self.client(endpoint), _parts(size, part_bytes)
         began = time.perf_counter()
         key, etag = self._put(client, parts, UPLOADS_AT_ONCE)
         seconds = time.perf_counter() - began
@@ -64,23 +63,13 @@ class BareClients:
 
     def put_get(self, size: int, part_bytes: int, endpoint: str | None, tasks: int = 1) -> Answer:
         """The same, and read them back by ranges, four at a time; with what so many tasks have."""
-        client, parts = self._client(endpoint), _parts(size, part_bytes)
+        client, parts = self.client(endpoint), _parts(size, part_bytes)
         back = bytearray(size)
         began = time.perf_counter()
         key, etag = self._put(client, parts, UPLOADS_AT_ONCE * tasks)
         self._get(client, key, memoryview(back), FETCHES_AT_ONCE * tasks)
         seconds = time.perf_counter() - began
         self._sent, self._to_sink = Sent(client, key, parts, etag, back), False
-        return {"seconds": seconds, "bytes": size}
-
-    def digests(self, size: int, part_bytes: int) -> Answer:
-        """SHA-256 of so many bytes as they are sent, and as they are read back."""
-        parts = _parts(size, part_bytes)
-        began = time.perf_counter()
-        found = [[sha256(part).digest() for part in parts] for _passes in range(2)]
-        seconds = time.perf_counter() - began
-        if found[0] != found[1]:
-            raise IntegrityError("two passes over the same bytes differ")
         return {"seconds": seconds, "bytes": size}
 
     def check_sent(self) -> Answer:
@@ -103,41 +92,55 @@ class BareClients:
         return {}
 
     def _put(self, client: Any, parts: Sequence[bytes], at_once: int) -> tuple[str, str]:
-        bucket, key = self._settings.bucket, f"benchmark-{time.time_ns()}"
-        upload = client.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
-
-        def send(number: int) -> dict[str, Any]:
-            answer = client.upload_part(
-                Bucket=bucket,
-                Key=key,
-                UploadId=upload,
-                PartNumber=number,
-                Body=parts[number - 1],
-            )
-            return {"PartNumber": number, "ETag": answer["ETag"]}
-
+        upload = BareUpload(client, self._settings.bucket)
         with ThreadPoolExecutor(at_once) as threads:
-            done = list(threads.map(send, range(1, len(parts) + 1)))
-        answer = client.complete_multipart_upload(
-            Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": done}
-        )
-        return key, answer["ETag"]
+            done = list(threads.map(upload.send, range(1, len(parts) + 1), parts))
+        return upload.key, upload.complete(done)
 
     def _get(self, client: Any, key: str, into: memoryview, at_once: int) -> None:
         def fetch(start: int) -> None:
-            end = min(start + RANGE_BYTES, len(into))
-            body = client.get_object(
-                Bucket=self._settings.bucket, Key=key, Range=f"bytes={start}-{end - 1}"
-            )["Body"]
-            read_body_into(body, into[start:end])
+            part = into[start : start + RANGE_BYTES]
+            fetch_range(client, self._settings.bucket, key, start, part)
 
         with ThreadPoolExecutor(at_once) as threads:
             list(threads.map(fetch, range(0, len(into), RANGE_BYTES)))
 
-    def _client(self, endpoint: str | None) -> Any:
+    def client(self, endpoint: str | None) -> Any:
         if endpoint not in self._clients:
             self._clients[endpoint] = _bare_client(self._settings, endpoint)
         return self._clients[endpoint]
+
+
+class BareUpload:
+    """A multipart upload of a new key."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        self.key = f"benchmark-{time.time_ns()}"
+        self._client, self._place = client, {"Bucket": bucket, "Key": self.key}
+        self._id = client.create_multipart_upload(**self._place)["UploadId"]
+
+    def send(self, number: int, body: bytes | memoryview) -> dict[str, Any]:
+        """Send a part; what completing the upload wants of it."""
+        view = ViewBody(memoryview(body))
+        answer = self._client.upload_part(
+            **self._place, UploadId=self._id, PartNumber=number, Body=view
+        )
+        return {"PartNumber": number, "ETag": answer["ETag"]}
+
+    def complete(self, parts: Sequence[dict[str, Any]]) -> str:
+        """Make the object of its parts; its ETag."""
+        answer = self._client.complete_multipart_upload(
+            **self._place, UploadId=self._id, MultipartUpload={"Parts": parts}
+        )
+        return str(answer["ETag"])
+
+
+def fetch_range(client: Any, bucket: str, key: str, start: int, into: memoryview) -> None:
+    """Read as many bytes of an object as the buffer takes."""
+    asked = f"bytes={start}-{start + len(into) - 1}"
+    body = client.get_object(Bucket=bucket, Key=key, Range=asked)["Body"]
+    if read_body_into(body, into) != len(into):
+        raise IntegrityError(f"{key} has fewer bytes than {asked}")
 
 
 def _parts(size: int, part_bytes: int) -> list[bytes]:
@@ -172,5 +175,5 @@ def _bare_client(store: StoreSettings, endpoint: str | None) -> Any:
 
 
 def _in_large_pieces(request: Any, **_of: Any) -> None:
-    if isinstance(request.body, BytesIO):
-        request.body = SentBody(request.body.getbuffer(), None)
+    if isinstance(request.body, ViewBody):
+        request.body = SentBody(request.body.view, None)

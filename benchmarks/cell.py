@@ -87,8 +87,7 @@ class Cell(Measuring):
             self._staged(bench.spark, "spark", topics)
         if bench.python is not None and self.round == PYTHON_ROUND:
             self._by_python(bench.python, topics)
-        if not bench.second:
-            self._bookies(topics)
+        self._bookies(topics)
         (topic,) = topics.topics
         sample = self.measure("broker", topics, lambda: broker_offload(bench, topic))
         keys = topics.published_keys()
@@ -147,6 +146,21 @@ class Cell(Measuring):
         local = self.bench.local
         (ledger_id,) = topics.ledgers
         local.ask(action="open_ledger", ledger_id=ledger_id, timeout_s=WORK_TIMEOUT_S)
+        self.samples.append(
+            self.measure(
+                "ceiling-least-work",
+                topics,
+                lambda: local.ask(
+                    action="least_work",
+                    size=topics.bytes,
+                    part_bytes=self.bench.block_bytes,
+                    timeout_s=WORK_TIMEOUT_S,
+                ),
+                local,
+            )
+        )
+        if self.bench.second:
+            return
         sample = self.measure(
             "ceiling-bookies",
             topics,
@@ -166,21 +180,6 @@ class Cell(Measuring):
         if not bench.second:
             self._bare("ceiling-sink", "multipart", topics, sink_url, sink)
         self._bare("ceiling-put-get", "put_get", topics, None, bench.servers)
-        if not bench.second:
-            self._digests(topics)
-
-    def _digests(self, topics: Topics) -> None:
-        client, size = self.bench.client, topics.bytes
-
-        def digest() -> dict[str, Any]:
-            return client.ask(
-                action="digests",
-                size=size,
-                part_bytes=self.bench.block_bytes,
-                timeout_s=WORK_TIMEOUT_S,
-            )
-
-        self.samples.append(self.measure("ceiling-digests", topics, digest, client))
 
     def _bare(
         self,

@@ -28,6 +28,8 @@ _CHECKSUM_MAGIC = 0x0E01
 _BROKER_METADATA_MAGIC = 0x0E02
 _U16, _U32 = Struct(">H"), Struct(">I")
 _PAYLOAD_SIZE = 3  # field of SingleMessageMetadata
+_SIZE_KEY = _PAYLOAD_SIZE << 3
+_MANY_BYTES = 0x80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +144,13 @@ def _batch(entry: memoryview) -> list[memoryview]:
             raise FormatError(f"a batch ends with {end - at} bytes that are no message")
         metadata_at = at + _U32.size
         payload_at = min(end, metadata_at + int(unpack(entry, at)[0]))
-        at = payload_at + _varint_field(entry, metadata_at, payload_at, _PAYLOAD_SIZE)
+        if payload_at - metadata_at > 1 and entry[metadata_at] == _SIZE_KEY:
+            size = entry[metadata_at + 1]  # it comes first, and is one byte where it is small
+        else:
+            size = _MANY_BYTES
+        if size >= _MANY_BYTES:
+            size = _varint_field(entry, metadata_at, payload_at, _PAYLOAD_SIZE)
+        at = payload_at + size
         if at > end:
             raise FormatError(f"a batch of {end} bytes with a message that ends at {at}")
         found.append(entry[payload_at:at])

@@ -56,7 +56,7 @@ CONTENDERS = (
     Contender("ceiling-sink", "ceiling: the same to a sink that discards them", "worker"),
     Contender("ceiling-put-get", "ceiling: multipart upload, then ranged GETs", "worker"),
     Contender("ceiling-bookies", "ceiling: entries read from bookies, no upload", "worker"),
-    Contender("ceiling-digests", "ceiling: SHA-256 of what is sent and read back", "worker"),
+    Contender("ceiling-least-work", "ceiling: read, hashed, sent, fetched, hashed", "worker"),
     Contender("read-broker", "cold read: consumer through the broker", "worker"),
     Contender("read-ours", "cold read: our decoder on the object", "worker", "read-broker"),
     Contender("read-broker-100ms", "read-broker, store 100 ms away", "worker"),

@@ -138,17 +138,13 @@ def judge(
     stores: Sequence[str],
     figures: Iterable[Figure] = (),
     limits: Mapping[str, str] | None = None,
-    cores: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Every goal with its value and what became of it; the first store has all of them.
-
-    `cores` are those that all processes share; None where they do not.
-    """
+    """Every goal with its value and what became of it; the first store has all of them."""
     known = LIMITS if limits is None else limits
     by_place = {(r["contender"], r["entries_of"], r["store"]): r for r in rows if "error" not in r}
     judged = []
     for number, store in enumerate(stores):
-        ceilings = Ceilings(by_place, store=store, first_store=stores[0], cores=cores)
+        ceilings = Ceilings(by_place, store=store)
         for goal in GOALS:
             if number and (goal.kind in ON_ONE_STORE or goal.contender.startswith("read-")):
                 continue

@@ -235,12 +235,7 @@ def _write(run: Run, options: argparse.Namespace, machine: dict[str, Any], began
         "rows": rows,
         "ratios": ratios_of(run.samples),
         "not_run": missing_rows(run.samples, wanted_rows(), reasons),
-        "goals": judge(
-            rows,
-            stores=stores,
-            figures=figures_told(rows, options.block_mib),
-            cores=machine["cores"],
-        ),
+        "goals": judge(rows, stores=stores, figures=figures_told(rows, options.block_mib)),
     }
     if faults := check_results(results):
         raise AgentError(f"the results are none: {faults}")

@@ -42,6 +42,19 @@ def test_a_batch_gives_its_messages_in_order():
     assert split(entry, batched=True) == [b"a", b"", b"bc"]
 
 
+@given(st.lists(st.binary(max_size=300)), st.booleans())
+def test_the_size_of_a_message_is_read_wherever_its_metadata_has_it(payloads, size_first):
+    """Of one byte or two, first as the public client writes it, or after another field."""
+
+    def entry(payload):
+        size = len(payload)
+        varint = bytes([size]) if size < 0x80 else bytes([size & 0x7F | 0x80, size >> 7])
+        metadata = b"\x18" + varint + b"\x40\x07" if size_first else b"\x40\x07\x18" + varint
+        return struct.pack(">I", len(metadata)) + metadata + payload
+
+    assert split(HEAD + b"".join(map(entry, payloads)), batched=True) == payloads
+
+
 @given(st.binary(max_size=60), st.booleans())
 def test_any_bytes_are_split_or_refused(data, batched):
     try:

@@ -89,7 +89,7 @@ def test_a_page_shows_figures_errors_and_what_was_not_run(results, before):
     assert "| 1 KiB | SeaweedFS | broker | 2.35 | 2.35 | 2.35 |" in page
     assert "| spark-copy | 1 KiB, 10 KiB | x | no time | 1 |" in page
     assert "| 1 KiB | broker | 23.1 → 2.35 |" in page
-    assert "| 1 KiB | SeaweedFS | 2.35 |  |  | 4.69 | 50% |" in page
+    assert "| 1 KiB | SeaweedFS | 2.35 |  |  | 4.69 |  | 50% |  |" in page
     assert "| 1 KiB | SeaweedFS | broker | 3 PutObject |" in page
     assert "| m |  |  | >= 1 | 0.5 | limit | make x |" in page
     assert "* m: the disk writes no more." in page

@@ -1,0 +1,108 @@
+"""The least that an offload does which checks its copy: read, hashed, sent, fetched, hashed.
+
+Owns: entries come from bookies by our reader, digests checked, and as many bytes as theirs are sent
+and read back by bare clients, each hashed once on both ways. Nothing is planned, framed, decoded or
+recorded. Buffers, parts, connections and order are those of our tasks (tasks/copy.py, ranges.py):
+two parts are on their way while the next one is filled, and four ranges while one is hashed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha256
+from typing import Any
+
+from benchmarks.bare_clients import RANGE_BYTES, Answer, BareUpload, fetch_range
+from tiering_assets.resources.bookkeeper.runs import Run
+from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.tasks.block_memory import block_memory
+from tiering_assets.tasks.copy import BUFFERS
+from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
+
+
+def least_work(
+    runs: Iterable[Run], client: Any, bucket: str, *, size: int, part_bytes: int
+) -> Answer:
+    """Do it with so many bytes of a ledger. IntegrityError if others come back."""
+    starts = range(0, size, part_bytes)
+    sizes = [min(part_bytes, size - start) for start in starts]
+    began = time.perf_counter()
+    key, sent = _sent(runs, client, bucket, sizes)
+    back = _fetched(client, bucket, key, list(zip(starts, sizes, strict=True)))
+    seconds = time.perf_counter() - began
+    client.delete_object(Bucket=bucket, Key=key)
+    if back != sent:
+        raise IntegrityError(f"{key} has other bytes than those sent")
+    return {"seconds": seconds, "bytes": size}
+
+
+def _sent(
+    runs: Iterable[Run], client: Any, bucket: str, sizes: Sequence[int]
+) -> tuple[str, list[bytes]]:
+    """The key of what was sent, and the digest of each part."""
+    upload = BareUpload(client, bucket)
+    buffers = [block_memory(max(sizes)) for _ in range(min(BUFFERS, len(sizes)))]
+    parts = _filled(runs, sizes, buffers)
+    digests: list[bytes] = []
+    done: list[dict[str, Any]] = []
+    sending: deque[Future[dict[str, Any]]] = deque()
+    with ThreadPoolExecutor(UPLOADS_AT_ONCE) as threads:
+        for number in range(1, len(sizes) + 1):
+            if len(sending) == len(buffers):
+                done.append(sending.popleft().result())
+            part = next(parts)
+            digests.append(sha256(part).digest())
+            sending.append(threads.submit(upload.send, number, part))
+        done += [one.result() for one in sending]
+    upload.complete(done)
+    return upload.key, digests
+
+
+def _filled(
+    runs: Iterable[Run], sizes: Sequence[int], buffers: Sequence[memoryview]
+) -> Iterator[memoryview]:
+    """Yield each part, of as many bytes of the records as the entries have."""
+    following, rest = iter(runs), memoryview(b"")
+    for number, size in enumerate(sizes):
+        part, at = buffers[number % len(buffers)][:size], 0
+        while at < size:
+            if not rest:
+                rest = _bytes_of(next(following))
+            count = min(len(rest), size - at)
+            part[at : at + count] = rest[:count]
+            rest, at = rest[count:], at + count
+        yield part
+
+
+def _bytes_of(run: Run) -> memoryview:
+    if run.records is not None:
+        return run.records[: run.payload_bytes]
+    return memoryview(b"".join(payload for _id, payload, _length in run.built))
+
+
+def _fetched(client: Any, bucket: str, key: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The digest of each part as it came back."""
+    buffers = [block_memory(max(size for _start, size in places)) for _ in places[:2]]
+    digests: list[bytes] = []
+    with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
+
+        def ask(number: int) -> list[Future[None]]:
+            start, size = places[number]
+            part = buffers[number % 2][:size]
+            return [
+                threads.submit(
+                    fetch_range, client, bucket, key, start + at, part[at : at + RANGE_BYTES]
+                )
+                for at in range(0, size, RANGE_BYTES)
+            ]
+
+        ahead = ask(0)
+        for number, (_start, size) in enumerate(places):
+            asked, ahead = ahead, ask(number + 1) if number + 1 < len(places) else []
+            for one in asked:
+                one.result()
+            digests.append(sha256(buffers[number % 2][:size]).digest())
+    return digests

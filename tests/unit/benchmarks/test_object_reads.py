@@ -1,0 +1,29 @@
+"""A block is asked for whole and once, by ranges that begin short and grow."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.object_reads import FIRST_BYTES, ranges_of
+
+MIB = 1024 * 1024
+
+
+@given(
+    start=st.integers(0, 2**40),
+    length=st.integers(1, 80 * MIB),
+    longest=st.integers(1024, 16 * MIB),
+    first=st.booleans(),
+)
+def test_ranges_follow_each_other_from_the_first_byte_to_the_last(start, length, longest, first):
+    found = ranges_of(start, length, longest=longest, first=first)
+    assert found[0][0] == start
+    assert [at + size for at, size in found[:-1]] == [at for at, _size in found[1:]]
+    assert sum(found[-1]) == start + length
+    assert all(0 < size <= longest for _at, size in found)
+
+
+def test_the_first_block_begins_with_short_ranges_and_the_others_do_not():
+    first = ranges_of(0, 20 * MIB, longest=8 * MIB, first=True)
+    assert [size // MIB for _at, size in first] == [1, 2, 4, 8, 5]
+    assert ranges_of(7, 9 * MIB, longest=8 * MIB, first=False) == [(7, 8 * MIB), (7 + 8 * MIB, MIB)]
+    assert FIRST_BYTES == MIB
