@@ -53,8 +53,8 @@ class Ceilings:
             share = _pace(own) / _pace(bare)
             if share >= CLIENTS_SHARE or asked >= LEAST_SHARE * _pace(bare):
                 return (
-                    f"{_pace(bare):.0f} MB/s is all that {name} reached on the same bytes, and "
-                    f"ours is {share:.0%} of it. The goal asks for {asked:.0f}"
+                    f"{name} reached {_pace(bare):.0f} MB/s on the same bytes. "
+                    f"Ours is {share:.0%} of it, and the goal asks for {asked:.0f}"
                 )
         return None
 

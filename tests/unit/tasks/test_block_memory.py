@@ -34,6 +34,18 @@ def test_a_view_of_a_part_keeps_it_and_after_the_last_one_it_is_used_again():
     del again, other
 
 
+def test_what_came_back_stays_where_no_more_is_in_use_than_before():
+    memory = BlockMemory()
+    first, second, third = (memory.lend(4 * MIB) for _ in range(3))
+    del first
+    fourth = memory.lend(6 * MIB)  # 14 MiB in use, and what the first left has gone
+    assert memory._kept_bytes() == 0
+    del second, third, fourth
+    larger = memory.lend(8 * MIB)
+    assert memory._kept_bytes() == 4 * MIB
+    del larger
+
+
 def test_a_failure_that_is_still_told_keeps_what_it_saw():
     """A traceback holds frames, and these hold views: nobody else writes there meanwhile."""
     memory = BlockMemory()
@@ -47,7 +59,7 @@ def test_a_failure_that_is_still_told_keeps_what_it_saw():
         failing()
     other = memory.lend(MIB)
     other[0] = 8
-    assert caught.tb.tb_next.tb_frame.f_locals["view"][0] == 7
+    assert caught.traceback[-1].frame.f_locals["view"][0] == 7
 
 
 @settings(max_examples=50, deadline=None)

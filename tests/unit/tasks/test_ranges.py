@@ -1,4 +1,4 @@
-"""Blocks are read ahead by ranges, two in memory; whatever happens, no thread is left."""
+"""Blocks are read ahead by ranges, few in memory; whatever happens, no thread is left."""
 
 from __future__ import annotations
 
@@ -79,6 +79,34 @@ def test_no_more_than_the_block_after_next_is_begun(worker):
     assert max(start for start, _length in store.asked) < ends
     assert len(body) == first.block_length
     blocks.close()
+
+
+def test_small_blocks_are_read_two_ahead_so_that_every_thread_waits_for_the_store():
+    """Two ranges a block: while one is decoded, four of the next two are asked for."""
+    settings = Settings(offload=OffloadSettings(read_range_bytes=600_000))
+    with MadeWorker(LEDGER, settings) as worker:
+        store = Store(worker, stall_s=0.05)
+        blocks = read_blocks(TASK, worker)
+        next(blocks)
+        ends = [block.offset + block.block_length for block in LEDGER.blocks]
+        assert sum(start < ends[2] for start, _length in store.asked) == len(store.asked) == 6
+        assert store.most == FETCHES_AT_ONCE
+        blocks.close()
+        assert fetchers() == []
+
+
+@pytest.mark.parametrize("range_bytes", [200_000, 600_000, 5_000_000])
+def test_every_block_has_its_own_bytes_however_many_are_read_ahead(range_bytes):
+    settings = Settings(offload=OffloadSettings(read_range_bytes=range_bytes))
+    with MadeWorker(LEDGER, settings) as worker:
+        found = [(block, bytes(body)) for block, body in read_blocks(TASK, worker)]
+        assert [block for block, _body in found] == list(LEDGER.blocks)
+        for block, body in found:
+            whole = memoryview(bytearray(block.block_length))
+            worker.objects.get_range(
+                TASK.data_key, start=block.offset, length=block.block_length, into=whole
+            )
+            assert body == bytes(whole)
 
 
 def test_a_reading_that_nobody_wants_the_rest_of_leaves_no_thread(worker):
