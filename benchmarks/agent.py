@@ -168,6 +168,7 @@ class Agent:
         return _read_answer(found.content(), time.perf_counter() - began)
 
     def bookie_runs(self, core: Core | None) -> Iterator[Run]:
+        """All entries of the ledger that was opened."""
         settings, source = self._stack.settings.bookies, self._source
         if source is None:
             raise IntegrityError("no ledger was opened")

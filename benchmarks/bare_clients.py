@@ -106,6 +106,7 @@ class BareClients:
             list(threads.map(fetch, range(0, len(into), RANGE_BYTES)))
 
     def client(self, endpoint: str | None) -> Any:
+        """The warm client of an endpoint; None is the store of the settings."""
         if endpoint not in self._clients:
             self._clients[endpoint] = _bare_client(self._settings, endpoint)
         return self._clients[endpoint]

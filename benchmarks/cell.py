@@ -87,7 +87,11 @@ class Cell(Measuring):
             self._staged(bench.spark, "spark", topics)
         if bench.python is not None and self.round == PYTHON_ROUND:
             self._by_python(bench.python, topics)
-        self._bookies(topics)
+        (ledger_id,) = topics.ledgers
+        bench.local.ask(action="open_ledger", ledger_id=ledger_id, timeout_s=WORK_TIMEOUT_S)
+        self._least_work(topics)
+        if not bench.second:
+            self._bookies(topics)
         (topic,) = topics.topics
         sample = self.measure("broker", topics, lambda: broker_offload(bench, topic))
         keys = topics.published_keys()
@@ -142,25 +146,23 @@ class Cell(Measuring):
         self.samples.append(joined(f"{name}-verify", stages))
         return stages, keys
 
+    def _least_work(self, topics: Topics) -> None:
+        local = self.bench.local
+        sample = self.measure(
+            "ceiling-least-work",
+            topics,
+            lambda: local.ask(
+                action="least_work",
+                size=topics.bytes,
+                part_bytes=self.bench.block_bytes,
+                timeout_s=WORK_TIMEOUT_S,
+            ),
+            local,
+        )
+        self.samples.append(sample)
+
     def _bookies(self, topics: Topics) -> None:
         local = self.bench.local
-        (ledger_id,) = topics.ledgers
-        local.ask(action="open_ledger", ledger_id=ledger_id, timeout_s=WORK_TIMEOUT_S)
-        self.samples.append(
-            self.measure(
-                "ceiling-least-work",
-                topics,
-                lambda: local.ask(
-                    action="least_work",
-                    size=topics.bytes,
-                    part_bytes=self.bench.block_bytes,
-                    timeout_s=WORK_TIMEOUT_S,
-                ),
-                local,
-            )
-        )
-        if self.bench.second:
-            return
         sample = self.measure(
             "ceiling-bookies",
             topics,

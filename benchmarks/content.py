@@ -144,11 +144,13 @@ def _batch(entry: memoryview) -> list[memoryview]:
             raise FormatError(f"a batch ends with {end - at} bytes that are no message")
         metadata_at = at + _U32.size
         payload_at = min(end, metadata_at + int(unpack(entry, at)[0]))
-        if payload_at - metadata_at > 1 and entry[metadata_at] == _SIZE_KEY:
+        if (
+            payload_at - metadata_at > 1
+            and entry[metadata_at] == _SIZE_KEY
+            and entry[metadata_at + 1] < _MANY_BYTES
+        ):
             size = entry[metadata_at + 1]  # it comes first, and is one byte where it is small
         else:
-            size = _MANY_BYTES
-        if size >= _MANY_BYTES:
             size = _varint_field(entry, metadata_at, payload_at, _PAYLOAD_SIZE)
         at = payload_at + size
         if at > end:

@@ -12,6 +12,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -20,6 +22,7 @@ from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.tasks.block_memory import block_memory
 from tiering_assets.tasks.copy import BUFFERS
+from tiering_assets.tasks.ranges import read_ahead
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
 
 
@@ -85,24 +88,9 @@ def _bytes_of(run: Run) -> memoryview:
 
 def _fetched(client: Any, bucket: str, key: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
     """The digest of each part as it came back."""
-    buffers = [block_memory(max(size for _start, size in places)) for _ in places[:2]]
-    digests: list[bytes] = []
-    with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
-
-        def ask(number: int) -> list[Future[None]]:
-            start, size = places[number]
-            part = buffers[number % 2][:size]
-            return [
-                threads.submit(
-                    fetch_range, client, bucket, key, start + at, part[at : at + RANGE_BYTES]
-                )
-                for at in range(0, size, RANGE_BYTES)
-            ]
-
-        ahead = ask(0)
-        for number, (_start, size) in enumerate(places):
-            asked, ahead = ahead, ask(number + 1) if number + 1 < len(places) else []
-            for one in asked:
-                one.result()
-            digests.append(sha256(buffers[number % 2][:size]).digest())
-    return digests
+    read = partial(fetch_range, client, bucket, key)
+    with (
+        ThreadPoolExecutor(FETCHES_AT_ONCE) as threads,
+        closing(read_ahead(places, read, threads, range_bytes=RANGE_BYTES)) as bodies,
+    ):
+        return [sha256(body).digest() for body in bodies]

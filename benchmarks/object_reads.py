@@ -8,8 +8,9 @@ is decoded while the rest is on its way.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
@@ -63,23 +64,21 @@ def _read_ahead(stack: Stack, key: str, places: Sequence[tuple[int, int]]) -> It
     following = iter(places)
     with ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="range-fetch") as threads:
 
-        def ask() -> None:
-            for start, length in following:
+        def ask(places: Iterable[tuple[int, int]]) -> None:
+            for start, length in places:
                 buffer = free.pop()
                 part = buffer[:length]
                 task = threads.submit(
                     stack.objects.get_range, key, start=start, length=length, into=part
                 )
                 asked.append((buffer, part, task))
-                return
 
         try:
-            for _ in range(RANGES_AHEAD):
-                ask()
+            ask(islice(following, RANGES_AHEAD))
             while asked:
                 buffer, part, task = asked.popleft()
                 task.result()
-                ask()
+                ask(islice(following, 1))
                 yield part
                 free.append(buffer)
         finally:

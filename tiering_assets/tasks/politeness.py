@@ -68,21 +68,20 @@ class Politeness:
         """How long so many reads of these wait; those of all threads are spread over the time."""
         share = self.share(pages)
         with self._speed_lock:
-            now = self._clock()
-            self._speed = next_use(
-                self._speed, now, worked_s=self._worked(now), count=count, share=share
-            )
-            return self._speed.begins - now
+            self._speed, wait_s = self._next_use(self._speed, count, share)
+            return wait_s
 
     def send_wait_s(self, pages: Sequence[Address], count: int) -> float:
         """How long so many bytes wait that were read from these, before they are sent."""
         share = min(1.0, self.known_share(pages) * SENDS_OVER_READS)
         with self._speed_lock:
-            now = self._clock()
-            self._sent = next_use(
-                self._sent, now, worked_s=self._worked(now), count=count, share=share
-            )
-            return self._sent.begins - now
+            self._sent, wait_s = self._next_use(self._sent, count, share)
+            return wait_s
+
+    def _next_use(self, speed: Speed, count: int, share: float) -> tuple[Speed, float]:
+        now = self._clock()
+        following = next_use(speed, now, worked_s=self._worked(now), count=count, share=share)
+        return following, following.begins - now
 
     def share(self, pages: Sequence[Address]) -> float:
         """Of the speed, for one who reads from all of these; looks at one of them if it is time."""

@@ -50,6 +50,7 @@ class Worker:
         store: ObjectStore | None = None,
         clock: Callable[[], float] = time.perf_counter,
         rates: Rates | None = None,
+        sends: PoliteSends | None = None,
         reached: Callable[..., None] = lambda _point, *_ledger_ids, **_about: None,
     ) -> None:
         self.settings = settings
@@ -60,7 +61,7 @@ class Worker:
         )
         self._exit = ExitStack()
         politeness = _politeness(settings)
-        self.sends = PoliteSends(self.rates, politeness)
+        self.sends = sends or PoliteSends(self.rates, politeness)
         self.store = store or self._exit.enter_context(
             closing(S3ObjectStore(settings.store, meter=self.sends))
         )
@@ -115,15 +116,14 @@ class Worker:
 
     def beside(self) -> Worker:
         """One more in this process, which spends with it, but has its own bookie connections."""
-        beside = Worker(
+        return Worker(
             self.settings,
             store=self.store,
             clock=self.clock,
             rates=self.rates,
+            sends=self.sends,  # the store's meter is one
             reached=self.reached,
         )
-        beside.sends = self.sends  # the store's meter is one
-        return beside
 
     def _threads(self, count: int, name: str) -> Executor:
         """They spend from the budgets of the task's topic, as the thread does that they serve."""
