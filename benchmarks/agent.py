@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
 from benchmarks.bare_clients import BareClients
-from benchmarks.content import Content, ContentHash, splitter
+from benchmarks.content import Content, ContentHash
 from benchmarks.least_work import least_work
 from benchmarks.object_reads import iter_payloads_of
 from tiering_assets.automation.choices import sealed_ledgers
@@ -135,11 +135,11 @@ class Agent:
     def read_object(self, keys: list[str], *, batched: bool) -> Answer:
         """Every message of some data objects, by the independent decoder."""
         began = time.perf_counter()
-        found, split = ContentHash(), splitter(batched=batched)
+        found = ContentHash()
+        feed = found.feeder(batched=batched)
         for key in keys:
             for payload in iter_payloads_of(self._stack, key):
-                for message in split(payload):
-                    found.add(message)
+                feed(payload)
         return _read_answer(found.content(), time.perf_counter() - began)
 
     def open_ledger(self, ledger_id: int) -> Answer:
@@ -160,11 +160,11 @@ class Agent:
     def hash_bookies(self, *, batched: bool) -> Answer:
         """The same again for its messages."""
         began = time.perf_counter()
-        found, split = ContentHash(), splitter(batched=batched)
+        found = ContentHash()
+        feed = found.feeder(batched=batched)
         for run in self.bookie_runs(None):
             for _entry_id, payload, _length in run.entries():
-                for message in split(payload):
-                    found.add(message)
+                feed(payload)
         return _read_answer(found.content(), time.perf_counter() - began)
 
     def bookie_runs(self, core: Core | None) -> Iterator[Run]:

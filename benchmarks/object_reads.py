@@ -2,18 +2,23 @@
 
 Owns: ranges are fed in order, and no more of them are in memory than are asked for at once, so that
 a store far away costs its latency once in so many ranges. The first ones are short: what they hold
-is decoded while the rest is on its way.
+is decoded while the rest is on its way. The very first is asked for beside the index.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
 
 from tiering_assets.ground.stack import Stack
-from tiering_assets.offload_format.decoder import BlockWalker, block_lengths, decode_index
+from tiering_assets.offload_format.decoder import (
+    BlockRange,
+    BlockWalker,
+    block_lengths,
+    decode_index,
+)
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.tasks.block_memory import block_memory
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE
@@ -24,27 +29,31 @@ FIRST_BYTES = 1024 * 1024
 
 def iter_payloads_of(stack: Stack, key: str) -> Iterator[memoryview]:
     """Yield each entry's payload; it is valid until the next step."""
-    stored = stack.objects.get(f"{key}-index")
-    if stored is None:
-        raise IntegrityError(f"object {key}-index is not there")
-    blocks = list(block_lengths(decode_index(stored.body)))
-    places = [
-        ranges_of(b.offset, b.length, longest=stack.settings.offload.read_range_bytes, first=not i)
-        for i, b in enumerate(blocks)
-    ]
-    fed = _read_ahead(stack, key, [place for of_block in places for place in of_block])
-    for block, of_block in zip(blocks, places, strict=True):
-        last = block.last_entry_id
-        walker = BlockWalker(
-            block_length=block.length,
-            first_entry_id=block.first_entry_id,
-            entries_expected=None if last is None else last - block.first_entry_id + 1,
-            offset=block.offset,
-        )
-        for _ in of_block:
-            for _entry_id, payload in walker.feed(next(fed)):
-                yield payload
-        walker.finish()
+    longest = stack.settings.offload.read_range_bytes
+    with ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="range-fetch") as threads:
+        ranges = _Ranges(stack, key, threads)
+        try:
+            ranges.ask(0, min(FIRST_BYTES, longest))
+            blocks = _blocks_of(stack, key)
+            places = [
+                ranges_of(b.offset, b.length, longest=longest, first=not i)
+                for i, b in enumerate(blocks)
+            ]
+            following = (place for of_block in places for place in of_block)
+            ranges.keep_only(next(following))
+            for place in islice(following, RANGES_AHEAD - 1):
+                ranges.ask(*place)
+            for block, of_block in zip(blocks, places, strict=True):
+                walker = _walker(block)
+                for _ in of_block:
+                    body = ranges.next()
+                    for place in islice(following, 1):
+                        ranges.ask(*place)
+                    for _entry_id, payload in walker.feed(body):
+                        yield payload
+                walker.finish()
+        finally:
+            ranges.cancel()
 
 
 def ranges_of(start: int, length: int, *, longest: int, first: bool) -> list[tuple[int, int]]:
@@ -57,30 +66,57 @@ def ranges_of(start: int, length: int, *, longest: int, first: bool) -> list[tup
     return found
 
 
-def _read_ahead(stack: Stack, key: str, places: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
-    """Yield each range; it is valid until the next step."""
-    free = [block_memory(max(n for _, n in places)) for _ in places[: RANGES_AHEAD + 1]]
-    asked: deque[tuple[memoryview, memoryview, Future[bytes]]] = deque()
-    following = iter(places)
-    with ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="range-fetch") as threads:
+def _blocks_of(stack: Stack, key: str) -> list[BlockRange]:
+    stored = stack.objects.get(f"{key}-index")
+    if stored is None:
+        raise IntegrityError(f"object {key}-index is not there")
+    return block_lengths(decode_index(stored.body))
 
-        def ask(places: Iterable[tuple[int, int]]) -> None:
-            for start, length in places:
-                buffer = free.pop()
-                part = buffer[:length]
-                task = threads.submit(
-                    stack.objects.get_range, key, start=start, length=length, into=part
-                )
-                asked.append((buffer, part, task))
 
-        try:
-            ask(islice(following, RANGES_AHEAD))
-            while asked:
-                buffer, part, task = asked.popleft()
-                task.result()
-                ask(islice(following, 1))
-                yield part
-                free.append(buffer)
-        finally:
-            for *_memory, task in asked:
-                task.cancel()
+def _walker(block: BlockRange) -> BlockWalker:
+    last = block.last_entry_id
+    return BlockWalker(
+        block_length=block.length,
+        first_entry_id=block.first_entry_id,
+        entries_expected=None if last is None else last - block.first_entry_id + 1,
+        offset=block.offset,
+    )
+
+
+class _Ranges:
+    """Ranges of one object on their way, in the order asked for."""
+
+    def __init__(self, stack: Stack, key: str, threads: Executor) -> None:
+        self._store, self._key, self._threads = stack.objects, key, threads
+        self._longest = stack.settings.offload.read_range_bytes
+        self._asked: deque[tuple[int, memoryview, Future[bytes]]] = deque()
+        self._free: list[memoryview] = []  # buffers
+        self._taken: memoryview | None = None
+
+    def ask(self, start: int, length: int) -> None:
+        buffer = self._free.pop() if self._free else block_memory(self._longest)
+        reading = self._threads.submit(
+            self._store.get_range, self._key, start=start, length=length, into=buffer[:length]
+        )
+        self._asked.append((length, buffer, reading))
+
+    def keep_only(self, first: tuple[int, int]) -> None:
+        """What was asked for beside the index is this place, or is longer than its block."""
+        ((length, _buffer, reading),) = self._asked
+        if (0, length) != first:
+            reading.cancel()
+            self._asked.clear()
+            self.ask(*first)
+
+    def next(self) -> memoryview:
+        """The bytes of the next range; valid until another one is taken."""
+        length, buffer, reading = self._asked.popleft()
+        reading.result()
+        if self._taken is not None:
+            self._free.append(self._taken)
+        self._taken = buffer
+        return buffer[:length]
+
+    def cancel(self) -> None:
+        for _length, _buffer, reading in self._asked:
+            reading.cancel()

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import boto3
 from botocore import exceptions as boto_errors
 from botocore.config import Config
+from botocore.handlers import add_expect_header
 from botocore.parsers import ResponseParserError
+from botocore.utils import determine_content_length
 from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from tiering_assets.resources.settings import StoreSettings
 
 T = TypeVar("T")
+
+_ASKED_FROM_BYTES = 256 * 1024
 
 _NOT_SENT = (
     boto_errors.EndpointConnectionError,
@@ -220,6 +224,7 @@ class S3Connection:
             read_timeout=settings.read_timeout_s,
             max_pool_connections=settings.connections_max,
             tcp_keepalive=True,
+            user_agent="tierkeeper",  # boto3's is put together anew for each request
             # The endpoint comes from our settings alone: a stray variable must not redirect us.
             ignore_configured_endpoint_urls=True,  # type: ignore[call-arg]
         )
@@ -233,6 +238,9 @@ class S3Connection:
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
                 "is not usable: expected a URL like http://host:port and a region name"
             ) from None
+        events = client.meta.events
+        events.unregister("before-call.s3", add_expect_header)
+        events.register("before-call.s3", _ask_whether_to_send)
         return client
 
     def _scrubbed(self, text: str) -> str:
@@ -240,6 +248,16 @@ class S3Connection:
             if secret:
                 text = text.replace(secret, "***")
         return text
+
+
+def _ask_whether_to_send(params: dict[str, Any], **_of: Any) -> None:
+    """Let a store refuse a long body before it is sent, where its answer depends on a condition.
+
+    The client library asks so for every body, which is a round trip more for each part.
+    """
+    conditions = {"If-None-Match", "If-Match"} & params["headers"].keys()
+    if conditions and (determine_content_length(params.get("body")) or 0) > _ASKED_FROM_BYTES:
+        params["headers"]["Expect"] = "100-continue"
 
 
 def _ask_before_sending(metered: MeteredClient) -> None:

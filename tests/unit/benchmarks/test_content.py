@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.content import KINDS, Kind, content_of, iter_payloads, splitter
+from benchmarks.content import (
+    KINDS,
+    ContentHash,
+    Kind,
+    content_of,
+    iter_payloads,
+    single_payload,
+    split_batch,
+)
 from tiering_assets.resources.errors import FormatError
 
 # As the public client wrote them for "first" and for a batch of "a", "bc": magic and CRC-32C,
@@ -24,7 +32,10 @@ def in_batch(payload):
 
 
 def split(entry, *, batched):
-    return [bytes(message) for message in splitter(batched=batched)(memoryview(entry))]
+    view = memoryview(entry)
+    return [
+        bytes(message) for message in (split_batch(view) if batched else [single_payload(view)])
+    ]
 
 
 def test_a_single_message_is_what_follows_the_metadata():
@@ -81,6 +92,14 @@ def test_the_hash_depends_on_order_on_lengths_and_on_every_message():
     others = ([b"c", b"ab", b"d"], [b"a", b"bc", b"d"], [b"ab", b"c"], [b"ab", b"c", b"e"])
     assert content_of(sent) == content_of(list(sent))
     assert len({content_of(other).sha256 for other in (*others, sent)}) == len(others) + 1
+
+
+def test_entries_give_the_hash_of_their_messages():
+    batch, single = ContentHash(), ContentHash()
+    batch.feeder(batched=True)(memoryview(HEAD + in_batch(b"a") + in_batch(b"bc")))
+    for payload in (b"a", b"bc"):
+        single.feeder(batched=False)(memoryview(HEAD + payload))
+    assert batch.content() == single.content() == content_of([b"a", b"bc"])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -36,6 +36,7 @@ class Server:
 
     def __init__(self, refusals):
         self.bodies: list[bytes] = []
+        self.announced: list[str | None] = []
         self.refusals = refusals
         server = self
 
@@ -47,6 +48,7 @@ class Server:
 
             def do_PUT(self):
                 assert "Transfer-Encoding" not in self.headers
+                server.announced.append(self.headers["Expect"])
                 server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
                 self.send_response(503 if server.refusals > 0 else 200)
                 server.refusals -= 1
@@ -111,6 +113,23 @@ def test_without_a_bound_of_uploads_bodies_are_sent_as_they_are():
         server.store(meter).put("k", BODY)
     assert server.bodies == [BODY]
     assert meter.log == ["request"]
+
+
+@pytest.mark.parametrize("if_absent", [True, False])
+@pytest.mark.parametrize("body", [BODY, b"short"], ids=["long", "short"])
+def test_only_a_long_body_that_a_condition_may_refuse_waits_for_a_word(body, if_absent):
+    """It is a round trip more."""
+    with Server(refusals=0) as server:
+        server.store(Meter()).put("k", body, if_absent=if_absent)
+    long_and_conditional = if_absent and body == BODY
+    assert server.announced == ["100-continue" if long_and_conditional else None]
+
+
+def test_a_part_is_sent_at_once():
+    with Server(refusals=0) as server:
+        digest = sha256(BODY).digest()
+        server.store(Meter()).upload_part("k", "u", part_number=1, body=BODY, sha256=digest)
+    assert server.announced == [None]
 
 
 def test_a_request_of_words_is_metered_as_bytes():

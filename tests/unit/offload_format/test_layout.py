@@ -112,7 +112,7 @@ def test_probes_are_logarithmic_in_the_number_of_entries(kind):
     assert sum(p.entries for p in plans) == entries
     assert len(asked) <= 1 + 2 * (entries.bit_length() + 1) * len(plans)
     if kind == "even":
-        assert len(asked) <= 1 + 4 * len(plans)
+        assert len(asked) <= 1 + 2 * len(plans)
     assert len(asked) == len(set(asked))
 
 
