@@ -176,18 +176,18 @@ class _KnownLengths:
         if over == len(ids):
             last = over - 1
         else:
-            turn, fits = 0, False
+            turn, guess = 0, 0
             while ids[over] - ids[over - 1] > 1:
                 low, high = ids[over - 1], ids[over]
                 if turn == 1:  # even sizes were guessed right, and the neighbour shows it
-                    guess = low + 1 if fits else high - 1
+                    guess = low + 1 if guess == low else high - 1
                 elif turn % 2:  # every second step halves, so odd sizes cost no more than 2x
                     guess = (low + high) // 2
                 else:
                     guess = self._guess(over, limit)
                 turn += 1
-                fits = self._ask(guess, over) + FRAME_BYTES * guess <= limit
-                over += fits
+                if self._ask(guess, over) + FRAME_BYTES * guess <= limit:
+                    over += 1
             last = max(over - 1, 1)  # not even one entry fits: the block grows to hold it alone
         del ids[:last], values[:last]
         return ids[0], values[0]
