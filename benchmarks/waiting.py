@@ -5,7 +5,8 @@
 Commands and runs are processes of their own, on real servers that are started for it. Each round
 offloads and releases new ledgers of the same messages, one of about 50 MB and a batch of twenty
 topics. A line counts as the first when it names ledgers and bytes. With --base the code of that
-commit takes turns with this tree's. Medians are written to benchmarks/results/waiting.json.
+commit takes turns with this tree's. `tierkeeper demo` follows, from nothing, of this tree alone.
+Medians are written to benchmarks/results/waiting.json.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ ONE, MANY = 50_000, 2_500  # messages of a ledger
 TOPICS = 20
 NAMES_BOTH = re.compile(r"ledger.*\d (?:bytes|[kKMG]i?B)")
 STARTED = "RUN_START"
+DEMO = "demo"
 COMMAND = "from tiering_assets.cli.main import main; main()"
 
 
@@ -155,11 +157,29 @@ def measure(stack: DevStack, sides: dict[str, Path], scratch: Path, asked: Any) 
     for number in range(asked.rounds):
         for side in sides:
             one_round(f"{side}{number}", side, note)
+    return medians(found)
+
+
+def demos(scratch: Path, rounds: int) -> dict[str, Any]:
+    """`make demo` after set-up: servers, topics, everything that it shows, and its clean-up."""
+    environment = {name: os.environ[name] for name in ("PATH", "HOME")}
+    waited = []
+    for number in range(rounds):
+        places = ("--dir", str(scratch / f"demo-{number}"), "--build", str(scratch / "build"))
+        argv = [sys.executable, "-c", COMMAND, "demo", *places]
+        waited.append(watch(argv, ROOT, environment))
+        print(f"{DEMO}: {waited[-1]}, load {os.getloadavg()[0]:.1f}", flush=True)
+    return medians({DEMO: {"after": waited}})
+
+
+def medians(found: dict[str, dict[str, list[Waited]]]) -> dict[str, Any]:
+    """Of each kind and side."""
     return {
         kind: {
             side: {
                 "first_s": round(statistics.median(w.first_s for w in all_of), 2),
                 "end_s": round(statistics.median(w.end_s for w in all_of), 2),
+                "cpu_s": round(statistics.median(w.cpu_s for w in all_of), 2),
             }
             for side, all_of in by_side.items()
         }
@@ -183,6 +203,7 @@ def main() -> int:
             sides = {"before": scratch / "base", **sides}
         with DevStack.start(scratch / "stack", options) as stack:
             kinds = measure(stack, sides, scratch, asked)
+        kinds |= demos(scratch, asked.rounds)
     results = {
         "schema": 1,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),

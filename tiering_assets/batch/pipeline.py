@@ -34,6 +34,9 @@ from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
+_PLANS_ALONE_S = 1.0
+"""Before a runner gets ready beside them: its session's imports put the first line off."""
+
 NOT_DUE = Wait(
     Reason.WAITING_TO_DISTURB,
     "none of publish.pending_bytes, publish.pending_age_s and publish.idle_tail_s is reached for its "
@@ -214,12 +217,21 @@ def _copy_and_verify(
     by_id = sorted(outcomes.items())
     to_start = [i for i, one in by_id if one.wait is None and one.error is None]
     found: dict[int, LedgerPlan | ToVerify] = {}
-    _each(stack, to_start, lambda i: _start(stack, i, ask, found), outcomes)
+    soon_s = stack.monotonic() + _PLANS_ALONE_S
+
+    def start(ledger_id: int) -> LedgerOutcome:
+        outcome = _start(stack, ledger_id, ask, found)
+        if found and stack.monotonic() > soon_s:
+            stack.runner.begin()  # while the other ledgers are planned
+        return outcome
+
+    _each(stack, to_start, start, outcomes)
     work = [found[i] for i in to_start if i in found]
     plans = [one for one in work if isinstance(one, LedgerPlan)]
     to_verify = [one for one in work if isinstance(one, ToVerify)]
     if work:
         _tell_work(stack, plans, to_verify)
+        stack.runner.begin()
         stack.prepare_judge()
     copied = copy_ledgers(stack, plans) if plans else {}
     attempted = {i for i, one in copied.items() if isinstance(one, CopiedAttempt) or one.attempted}
@@ -289,7 +301,6 @@ def _start(
         if ask is not None:
             ask.require(plan)
         found[ledger_id] = plan
-    stack.runner.begin()  # while the other ledgers are planned
     return outcome
 
 

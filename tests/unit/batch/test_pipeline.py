@@ -11,7 +11,7 @@ from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy import offload
 from tiering_assets.ground.own_policy import TieringMode
-from tiering_assets.ground.reasons import Reason
+from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import _preparing
 from tiering_assets.look.brakes.pauses import pause
 from tiering_assets.look.brakes.scopes import EVERYTHING
@@ -294,3 +294,34 @@ def test_what_is_to_be_done_is_told_before_the_runner_is_waited_for(scene):
     offload_batch(stack, [0])
     first = said[: said.index("started")]
     assert any("1 ledgers to copy and 0 to read back, of 1 topics, " in line for line in first)
+
+
+@pytest.mark.parametrize(("plan_s", "told_first"), [(0.1, True), (3.0, False)])
+def test_a_session_begins_after_the_first_line_or_within_long_planning(
+    scene, monkeypatch, plan_s, told_first
+):
+    """What it imports would put the line off; a long planning hides the seconds that it takes."""
+    said: list[str] = []
+
+    def plan(stack, ledger_id):
+        scene.wait(plan_s)
+        return plan_ledger(stack, ledger_id)
+
+    monkeypatch.setattr(pipeline, "plan_ledger", plan)
+    stack = replace(scene.process(), narrate=said.append)
+    stack.runner.begin = lambda: said.append("begun")
+    offload_batch(stack, [0])
+    [line] = [n for n, text in enumerate(said) if "ledgers to copy" in text]
+    assert (line < said.index("begun")) is told_first
+
+
+def test_a_long_planning_that_finds_nothing_to_do_begins_no_session(scene, monkeypatch):
+    def plan(stack, ledger_id):
+        scene.wait(3.0)
+        return Wait(Reason.MISSING, "it vanished")
+
+    monkeypatch.setattr(pipeline, "plan_ledger", plan)
+    stack = scene.process()
+    stack.runner.begin = pytest.fail
+    [outcome] = offload_batch(stack, [0])
+    assert outcome.state == Reason.MISSING.value

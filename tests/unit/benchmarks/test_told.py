@@ -74,16 +74,14 @@ def test_a_live_producer_may_wait_a_little_longer_however_short_it_waited():
 
 
 def test_waiting_is_what_its_committed_file_says():
-    first, within_run = waited(
-        {
-            "kinds": {
-                "CLI offload, one ledger, local": {"after": {"first_s": 1.4}},
-                "Dagster run, one ledger, local": {"after": {"first_s": 7.0}},
-            }
-        }
-    )
-    assert (first.value, first.bound) == (1.4, 2.0)
-    assert (within_run.value, within_run.bound) == (7.0, 8.0)
+    kinds = {
+        "CLI offload, twenty topics, spark": {"after": {"first_s": 1.4, "end_s": 30.0}},
+        "Dagster run, one ledger, local": {"after": {"first_s": 7.0, "end_s": 30.0}},
+        "demo": {"after": {"first_s": 7.0, "end_s": 80.0}},
+    }
+    found = [f for f in waited({"kinds": kinds}) if f.value is not None]
+    assert [(f.value, f.bound) for f in found] == [(1.4, 2.0), (7.0, 8.0), (80.0, 90.0)]
+    assert [f.measure.partition(":")[0] for f in found] == list(kinds)
 
 
 def test_all_of_them_come_together():
