@@ -220,6 +220,7 @@ def _serve(stack: Stack, answers: BinaryIO) -> None:
         "open_ledger": agent.open_ledger,
         "read_bookies": agent.read_bookies,
         "hash_bookies": agent.hash_bookies,
+        "load": bare.load,
         "multipart": bare.multipart,
         "put_get": bare.put_get,
         "least_work": lambda **of: least_work(

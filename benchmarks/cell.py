@@ -178,6 +178,10 @@ class Cell(Measuring):
         bench = self.bench
         sink = {**bench.servers, "store": [bench.sink.pid]}
         sink_url = f"http://127.0.0.1:{bench.sink_port}"
+        keys = topics.published_keys()
+        if not keys:
+            return
+        bench.client.ask(action="load", key=keys[0], timeout_s=WORK_TIMEOUT_S)
         self._bare("ceiling-store", "multipart", topics, None, bench.servers)
         if not bench.second:
             self._bare("ceiling-sink", "multipart", topics, sink_url, sink)

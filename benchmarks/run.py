@@ -95,6 +95,8 @@ class Run:
             for name, agent in (("ours", bench.local), ("ours (python)", bench.python))
             if agent is not None
         }
+        for name, said in self.loops.items():
+            say(f"loop over entries, {name}: {said}")
         for kind in self.kinds:
             share, began = self.size * warm_share(kind), time.monotonic()
             self._cell(bench, kind, 0, kind.scaled(share))
