@@ -12,7 +12,7 @@ from functools import partial
 
 from tiering_assets.batch.withdrawn import read_withdrawn
 from tiering_assets.change.change_topic import change_topic
-from tiering_assets.change.disturb import not_due
+from tiering_assets.change.disturb import NOT_DUE, not_due
 from tiering_assets.change.publish import Published, PublishResult, ToPublish
 from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
@@ -34,14 +34,7 @@ from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import CopyChangedError, RunInterruptedError, TierkeeperError
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
-_PLANS_ALONE_S = 1.0
-"""Before a runner gets ready beside them: its session's imports put the first line off."""
-
-NOT_DUE = Wait(
-    Reason.WAITING_TO_DISTURB,
-    "none of publish.pending_bytes, publish.pending_age_s and publish.idle_tail_s is reached for its "
-    "topic, and a broker has it loaded",
-)
+_PLANS_ALONE_S = 1.0  # then the runner gets ready beside them: its imports put the first line off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,14 +211,7 @@ def _copy_and_verify(
     to_start = [i for i, one in by_id if one.wait is None and one.error is None]
     found: dict[int, LedgerPlan | ToVerify] = {}
     soon_s = stack.monotonic() + _PLANS_ALONE_S
-
-    def start(ledger_id: int) -> LedgerOutcome:
-        outcome = _start(stack, ledger_id, ask, found)
-        if found and stack.monotonic() > soon_s:
-            stack.runner.begin()  # while the other ledgers are planned
-        return outcome
-
-    _each(stack, to_start, start, outcomes)
+    _each(stack, to_start, lambda i: _start(stack, i, ask, found, soon_s), outcomes)
     work = [found[i] for i in to_start if i in found]
     plans = [one for one in work if isinstance(one, LedgerPlan)]
     to_verify = [one for one in work if isinstance(one, ToVerify)]
@@ -283,6 +269,7 @@ def _start(
     ledger_id: int,
     ask: AskFirst | None,
     found: dict[int, LedgerPlan | ToVerify],
+    soon_s: float,
 ) -> LedgerOutcome:
     """Decide where the ledger goes on, and queue it there."""
     resumable = find_resumable(stack, ledger_id)
@@ -301,6 +288,8 @@ def _start(
         if ask is not None:
             ask.require(plan)
         found[ledger_id] = plan
+    if stack.monotonic() > soon_s:
+        stack.runner.begin()  # while the other ledgers are planned
     return outcome
 
 

@@ -18,7 +18,7 @@ from tiering_assets.change.disturbance import (
     why_left_alone,
 )
 from tiering_assets.change.reload_room import ReloadRoom
-from tiering_assets.ground.reasons import Wait
+from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.ground.turns import looks
 from tiering_assets.look.topic.bookies import why_not_reloadable
@@ -35,6 +35,11 @@ from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.resources.settings import PublishSettings
 
 AN_HOUR = timedelta(hours=1)
+NOT_DUE = Wait(
+    Reason.WAITING_TO_DISTURB,
+    "none of publish.pending_bytes, publish.pending_age_s and publish.idle_tail_s is reached for its "
+    "topic, and a broker has it loaded",
+)
 
 
 def not_due(

@@ -262,7 +262,10 @@ def open_stack(
             book=book,
             broker=HttpBrokerAdmin(settings.broker),
             runner=runner
-            or LocalRunner(settings, make_worker=lambda: Worker(settings, reached=reach)),
+            or LocalRunner(
+                settings,
+                make_worker=lambda: Worker(settings, reached=reach, known=rates.newest),
+            ),
             instance=instance,
             run_id=run_id or uuid4().hex[:12],
             narrate=narrate or (lambda _line: None),

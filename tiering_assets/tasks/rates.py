@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock, current_thread, get_ident, local, main_thread
+from typing import NamedTuple
 
 from tiering_assets.resources import ending
 from tiering_assets.resources.errors import ObjectStoreError
@@ -31,6 +32,18 @@ from tiering_assets.tasks.rate_budget import (
 )
 
 Budget = Mapping[str, int | None]  # rates per second by their names; None is as settings say
+
+
+class Reading(NamedTuple):
+    """The wanted budget as it was read at a time of the process's clock."""
+
+    at: float
+    budget: Budget
+
+
+def no_reading() -> Reading | None:
+    """Of a spender with none beside it."""
+    return None
 
 
 def parts_of(settings: Settings) -> int:
@@ -63,13 +76,19 @@ class Rates:
         *,
         parts: Callable[[], int],
         read: Callable[[], Budget] = dict,
+        known: Callable[[], Reading | None] = no_reading,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = ending.pause,
     ) -> None:
+        """`known` is another spender's newest reading, of this process and by its clock: the first
+        one of this spender need not be its own.
+        """
         self._settings, self._parts = settings, parts
         self._read, self._clock, self._sleep = read, clock, sleep
+        self._known = known
         self._lock = RLock()
         self._read_at: float | None = None
+        self._newest: Reading | None = None
         self._reader: int | None = None  # the thread that reads the budget
         self._tries = 0  # requests of this reading
         self._limits: dict[str, Limit | None] = {}
@@ -96,6 +115,10 @@ class Rates:
     def _topic(self) -> str:
         own: str = getattr(self._own, "topic", "")
         return own
+
+    def newest(self) -> Reading | None:
+        """The last reading that came, for spenders beside this one."""
+        return self._newest
 
     # ----- what the store's client asks
 
@@ -191,8 +214,15 @@ class Rates:
         with self._lock:
             if self._read_at is not None and self._clock() - self._read_at < REREAD_S:
                 return  # another thread has just read it
+            known = self._known() if self._read_at is None else None
+            if known is not None and self._clock() - known.at < REREAD_S:
+                self._follow(known.budget)
+                self._read_at, self._newest = known.at, known
+                return
             try:
-                self._follow(self._reading())
+                budget = self._reading()
+                self._follow(budget)
+                self._newest = Reading(self._clock(), budget)
             except ObjectStoreError:
                 if self._read_at is None:
                     raise

@@ -30,7 +30,7 @@ from tiering_assets.tasks.politeness import (
     PoliteSends,
     politeness_of_process,
 )
-from tiering_assets.tasks.rates import Budget, Rates, parts_of
+from tiering_assets.tasks.rates import Budget, Rates, Reading, no_reading, parts_of
 
 UPLOADS_AT_ONCE = 2
 FETCHES_AT_ONCE = 4
@@ -40,7 +40,8 @@ class Worker:
     """Connections and settings of one worker; use as a context manager.
 
     `reached` is told of the points where a test may kill the process (ground/effects.py). Every
-    worker is a spender of its own: its `rates` begin empty.
+    worker is a spender of its own: its `rates` begin empty. The budget is not read for them where
+    the process has `known` it a moment ago.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Worker:
         store: ObjectStore | None = None,
         clock: Callable[[], float] = time.perf_counter,
         rates: Rates | None = None,
+        known: Callable[[], Reading | None] = no_reading,
         sends: PoliteSends | None = None,
         reached: Callable[..., None] = lambda _point, *_ledger_ids, **_about: None,
     ) -> None:
@@ -57,7 +59,7 @@ class Worker:
         self.reached = reached
         self._budget_key = self._topic = ""
         self.rates = rates or Rates(
-            settings.budget, parts=lambda: parts_of(settings), read=self._budget
+            settings.budget, parts=lambda: parts_of(settings), read=self._budget, known=known
         )
         self._exit = ExitStack()
         politeness = _politeness(settings)

@@ -90,6 +90,41 @@ def test_without_a_budget_nothing_waits_and_it_is_looked_up_every_ten_seconds(ti
     assert len(office.looks) == 2
 
 
+def test_a_spender_beside_another_need_not_read_what_that_one_has_just_read(time):
+    office, own = Office(time, upload_bytes_per_s=MIB), Office(time)
+    first = spender(time, office)
+    second = Rates(
+        BudgetSettings(),
+        parts=lambda: 1,
+        read=own,
+        known=first.newest,
+        clock=time.clock,
+        sleep=time.sleep,
+    )
+    first.request()
+    time.now += REREAD_S - 1
+    assert second.bounds_uploads()
+    assert own.looks == []
+    assert second.newest() == first.newest()
+    time.now += 1
+    assert not second.bounds_uploads()  # as old as the reading is, however late it was heard of
+    assert len(own.looks) == 1
+
+
+@pytest.mark.parametrize("read_before", [False, True], ids=["never read", "too old"])
+def test_a_spender_reads_for_itself_what_nobody_knows_any_more(time, read_before):
+    office, own = Office(time), Office(time)
+    first = spender(time, office)
+    if read_before:
+        first.request()
+        time.now += REREAD_S
+    second = Rates(
+        BudgetSettings(), parts=lambda: 1, read=own, known=first.newest, clock=time.clock
+    )
+    second.request()
+    assert len(own.looks) == 1
+
+
 def test_a_block_larger_than_ten_seconds_of_its_part_goes_out_slowly_and_whole(time):
     rates = spender(time, Office(time, upload_bytes_per_s=4 * MIB), parts=4)
     began = time.now
