@@ -4,6 +4,7 @@ objects, smaller or larger than the first of them, come as the broker's client h
 
 from hashlib import sha256
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.object_reads import FIRST_BYTES, iter_payloads_of, ranges_of
 from tests.support.golden_objects import golden_ledgers
 from tests.support.object_store_sim import SimulatedObjectStore
+from tiering_assets.ground.stack import Stack
 
 MIB = 1024 * 1024
 
@@ -44,6 +46,6 @@ def test_payloads_are_the_ledgers_however_short_its_object_is(ledger, longest):
     objects.put("data", ledger.data())
     objects.put("data-index", ledger.index())
     settings = SimpleNamespace(offload=SimpleNamespace(read_range_bytes=longest))
-    stack = SimpleNamespace(objects=objects, settings=settings)
+    stack = cast(Stack, SimpleNamespace(objects=objects, settings=settings))
     found = [sha256(payload).hexdigest() for payload in iter_payloads_of(stack, "data")]
     assert found == [digest for _entry_id, _length, digest in ledger.entries()]
