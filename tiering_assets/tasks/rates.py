@@ -209,13 +209,13 @@ class Rates:
 
     def _look(self) -> None:
         """Read the wanted budget if it is time to."""
-        if self._read_at is not None and self._clock() - self._read_at < REREAD_S:
+        if self._is_new(self._read_at):
             return
         with self._lock:
-            if self._read_at is not None and self._clock() - self._read_at < REREAD_S:
+            if self._is_new(self._read_at):
                 return  # another thread has just read it
             known = self._known() if self._read_at is None else None
-            if known is not None and self._clock() - known.at < REREAD_S:
+            if known is not None and self._is_new(known.at):
                 self._follow(known.budget)
                 self._read_at, self._newest = known.at, known
                 return
@@ -228,6 +228,9 @@ class Rates:
                     raise
             self._read_at = self._clock()
             self._pay(Rate.REQUESTS, self._tries - REREAD_REQUESTS // 2)
+
+    def _is_new(self, at: float | None) -> bool:
+        return at is not None and self._clock() - at < REREAD_S
 
     def _reading(self) -> Budget:
         self._reader, self._tries = get_ident(), 0
