@@ -142,8 +142,9 @@ def measure(
             size = answer["bytes"]
             found = _hash_and_remove(near, answer["keys"])
             yield Pace(way, number, size, answer["seconds"], found, busy[0])
+        bare.make(size, settings.offload.block_bytes)
         with machine_busy() as busy:
-            sent = bare.put_get(size, settings.offload.block_bytes, None, tasks=2)
+            sent = bare.put_get(None, tasks=2)
         bare.check_sent()
         yield Pace(CEILING, number, size, sent["seconds"], busy=busy[0])
 

@@ -20,6 +20,7 @@ from typing import Any
 from tiering_assets.offload_format.decoder import block_lengths, decode_index
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.resources.object_store.bodies import SentBody, ViewBody, read_body_into
+from tiering_assets.resources.object_store.s3_client import send_at_once
 from tiering_assets.resources.settings import OffloadSettings, StoreSettings
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
 
@@ -53,7 +54,7 @@ class BareClients:
         self._clients: dict[str | None, Any] = {}
         self._sent: Sent | None = None
         self._to_sink = False
-        self._loaded: list[bytes] = []
+        self._parts: list[bytes] = []
 
     def load(self, key: str) -> Answer:
         """Have the blocks of a data object ready, to send them from now on."""
@@ -61,28 +62,32 @@ class BareClients:
         index = client.get_object(Bucket=bucket, Key=f"{key}-index")["Body"].read()
         whole = client.get_object(Bucket=bucket, Key=key)["Body"].read()
         blocks = block_lengths(decode_index(index))
-        self._loaded = [whole[one.offset : one.offset + one.length] for one in blocks]
+        self._parts = [whole[one.offset : one.offset + one.length] for one in blocks]
         return {}
 
-    def multipart(self, size: int, part_bytes: int, endpoint: str | None) -> Answer:
-        """Send what was loaded, or else that many random bytes, two parts at a time."""
-        client, parts = self.client(endpoint), self._loaded or _parts(size, part_bytes)
+    def make(self, size: int, part_bytes: int) -> None:
+        """Have that many random bytes ready instead, in parts of that size."""
+        self._parts = _random_parts(size, part_bytes)
+
+    def multipart(self, endpoint: str | None) -> Answer:
+        """Send what is ready, two parts at a time."""
+        client, parts = self.client(endpoint), self._parts
         began = time.perf_counter()
         key, etag = self._put(client, parts, UPLOADS_AT_ONCE)
         seconds = time.perf_counter() - began
         self._sent, self._to_sink = Sent(client, key, parts, etag), endpoint is not None
-        return {"seconds": seconds, "bytes": size}
+        return {"seconds": seconds}
 
-    def put_get(self, size: int, part_bytes: int, endpoint: str | None, tasks: int = 1) -> Answer:
-        """The same, and read them back by ranges, four at a time; with what so many tasks have."""
-        client, parts = self.client(endpoint), self._loaded or _parts(size, part_bytes)
+    def put_get(self, endpoint: str | None, tasks: int = 1) -> Answer:
+        """The same, and read it back by ranges, four at a time; with what so many tasks have."""
+        client, parts = self.client(endpoint), self._parts
         back = bytearray(sum(map(len, parts)))
         began = time.perf_counter()
         key, etag = self._put(client, parts, UPLOADS_AT_ONCE * tasks)
         self._get(client, key, memoryview(back), FETCHES_AT_ONCE * tasks)
         seconds = time.perf_counter() - began
         self._sent, self._to_sink = Sent(client, key, parts, etag, back), False
-        return {"seconds": seconds, "bytes": size}
+        return {"seconds": seconds}
 
     def check_sent(self) -> Answer:
         """Whether the store has what was sent; the sink's ETag is its count of bytes."""
@@ -156,7 +161,7 @@ def fetch_range(client: Any, bucket: str, key: str, start: int, into: memoryview
         raise IntegrityError(f"{key} has fewer bytes than {asked}")
 
 
-def _parts(size: int, part_bytes: int) -> list[bytes]:
+def _random_parts(size: int, part_bytes: int) -> list[bytes]:
     """Parts of one size, and the rest; each of the same random bytes."""
     sizes = [part_bytes] * (size // part_bytes)
     if rest := size - sum(sizes):
@@ -183,6 +188,7 @@ def _bare_client(store: StoreSettings, endpoint: str | None) -> Any:
             response_checksum_validation="when_required",
         ),
     )
+    send_at_once(client)
     client.meta.events.register("before-send.s3", _in_large_pieces)
     return client
 

@@ -199,13 +199,7 @@ class Cell(Measuring):
         sample = self.measure(
             contender,
             topics,
-            lambda: client.ask(
-                action=action,
-                size=topics.bytes,
-                part_bytes=self.bench.block_bytes,
-                endpoint=endpoint,
-                timeout_s=WORK_TIMEOUT_S,
-            ),
+            lambda: client.ask(action=action, endpoint=endpoint, timeout_s=WORK_TIMEOUT_S),
             client,
             servers=servers,
         )

@@ -238,9 +238,7 @@ class S3Connection:
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
                 "is not usable: expected a URL like http://host:port and a region name"
             ) from None
-        events = client.meta.events
-        events.unregister("before-call.s3", add_expect_header)
-        events.register("before-call.s3", _ask_whether_to_send)
+        send_at_once(client)
         return client
 
     def _scrubbed(self, text: str) -> str:
@@ -250,11 +248,18 @@ class S3Connection:
         return text
 
 
-def _ask_whether_to_send(params: dict[str, Any], **_of: Any) -> None:
-    """Let a store refuse a long body before it is sent, where its answer depends on a condition.
+def send_at_once(client: S3Client) -> None:
+    """Have a client send bodies without asking first, where no condition may refuse a long one.
 
-    The client library asks so for every body, which is a round trip more for each part.
+    The client library asks for each, which is a round trip more for every part.
     """
+    events = client.meta.events
+    events.unregister("before-call.s3", add_expect_header)
+    events.register("before-call.s3", _ask_whether_to_send)
+
+
+def _ask_whether_to_send(params: dict[str, Any], **_of: Any) -> None:
+    """Let a store refuse a long body before it is sent, where its answer depends on a condition."""
     conditions = {"If-None-Match", "If-Match"} & params["headers"].keys()
     if conditions and (determine_content_length(params.get("body")) or 0) > _ASKED_FROM_BYTES:
         params["headers"]["Expect"] = "100-continue"
