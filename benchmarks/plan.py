@@ -25,8 +25,9 @@ ON_VERSITY = (
     "ceiling-least-work",
 )
 FIXED = 0.6  # of a warm-up's time: what is the same at any size (reloads of topics, polling)
-FAR_S = 8.0  # a round of far reads of one kind
+FAR_MBS = 5.0  # of reads from farther away: the broker's consumer takes nearly all of it
 VERSITY_SHARE = 0.6  # of a round on the first store: neither Spark nor reads
+FEWEST_ROUNDS = 2  # so that each goes first once
 RESTART_S = 25.0  # a broker that begins to use another store, and agents with it
 
 
@@ -42,6 +43,10 @@ class Warm:
         """Seconds that a round of that share should take."""
         real = self.kind.scaled(share, least=least) / self.kind.scaled(self.share)
         return self.seconds * (FIXED + (1 - FIXED) * real)
+
+    def far_s(self, share: float, *, least: bool) -> float:
+        """Seconds that reading a round of that share from farther away should take."""
+        return self.kind.scaled(share, least=least) * self.kind.message_bytes / 1e6 / FAR_MBS
 
 
 def warm_share(kind: Kind) -> float:
@@ -62,7 +67,7 @@ def seconds_of(
         total += rounds * per_round
         if is_single(one.kind):
             total += VERSITY_SHARE * (rounds * per_round + one.seconds / 3) if versity else 0.0
-            total += rounds * FAR_S if far else 0.0
+            total += rounds * one.far_s(share, least=least) if far else 0.0
     return total + RESTART_S * (versity + far)
 
 
@@ -84,6 +89,20 @@ def share_that_fits(
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
+
+
+def rounds_that_fit(
+    warm: Sequence[Warm], *, size: float, rounds: int, left_s: float, versity: bool, far: bool
+) -> int:
+    """As many as end in time on both stores with ledgers of the least size; two of those asked for.
+
+    Fewer rounds of all rows tell more than all rounds of some.
+    """
+    for fewer in range(rounds, FEWEST_ROUNDS, -1):
+        seconds = seconds_of(warm, 0.0, rounds=fewer, least=size >= 1, versity=versity, far=far)
+        if seconds <= left_s:
+            return fewer
+    return min(rounds, FEWEST_ROUNDS)
 
 
 def wanted_rows() -> list[tuple[str, str, str]]:

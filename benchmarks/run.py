@@ -5,10 +5,10 @@
 Starts real servers, takes a warm-up round of smaller topics that is thrown away, then rounds in
 which all contenders take turns on equal content, and writes benchmarks/results/latest.json. Then
 what was released is read from farther away, and all that depends on the store is done on a second
-one. The rounds are made smaller if the warm-up says that they would not end in time; what was not
-run is in the file with its reason. Exit 1 if any contender failed or gave back other messages than
-were sent. docs/performance.md says what is compared; `python -m benchmarks.page` makes its tables
-anew.
+one. Rounds are fewer, then smaller, if the warm-up says that they would not end in time; what was
+not run is in the file with its reason. Exit 1 if any contender failed or gave back other messages
+than were sent. docs/performance.md says what is compared; `python -m benchmarks.page` makes its
+tables anew.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from benchmarks.plan import (
     ALL_KINDS,
     Warm,
     is_single,
+    rounds_that_fit,
     seconds_of,
     share_that_fits,
     wanted_rows,
@@ -132,15 +133,20 @@ class Run:
     def _choose_size(self) -> None:
         warm, left_s = list(self._warm.values()), self.deadline - time.monotonic()
         both = {"versity": "versity" not in self.without, "far": "far" not in self.without}
+        planned_s = _UNUSED * left_s
+        asked, self.rounds = (
+            self.rounds,
+            rounds_that_fit(warm, size=self.size, rounds=self.rounds, left_s=planned_s, **both),
+        )
         fitting = share_that_fits(
-            warm, size=self.size, rounds=self.rounds, left_s=_UNUSED * left_s, **both
+            warm, size=self.size, rounds=self.rounds, left_s=planned_s, **both
         )
         self.share = self.size * fitting
         least = self.size >= 1
         planned = seconds_of(warm, self.share, rounds=self.rounds, least=least, **both)
         say(
-            f"rounds of {fitting:.0%} of the full size: {planned:.0f} s of {left_s:.0f} s are "
-            "planned"
+            f"{self.rounds} of {asked} rounds, of {fitting:.0%} of the full size: {planned:.0f} s "
+            f"of {left_s:.0f} s are planned"
         )
 
     def _fits(self, kind: Kind, store: str = SEAWEED) -> bool:
@@ -227,7 +233,7 @@ def _write(run: Run, options: argparse.Namespace, machine: dict[str, Any], began
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine,
         "settings": {
-            "rounds": options.rounds,
+            "rounds": run.rounds,
             "minutes": options.minutes,
             "seconds_taken": round(time.monotonic() - began),
             "share_of_full_size": round(run.share, 3),

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from benchmarks.content import KINDS, LEDGERS, TOPICS
 from benchmarks.figures import CONTENDERS, SEAWEED, VERSITY
-from benchmarks.plan import ALL_KINDS, Warm, seconds_of, share_that_fits, wanted_rows, warm_share
+from benchmarks.plan import (
+    ALL_KINDS,
+    FEWEST_ROUNDS,
+    Warm,
+    rounds_that_fit,
+    seconds_of,
+    share_that_fits,
+    wanted_rows,
+    warm_share,
+)
 
 
 def warmed(seconds):
@@ -30,12 +39,32 @@ def test_the_share_fits_the_time_left_by_its_own_reckoning(took, left_s, versity
     assert planned <= left_s or share == 0.02
 
 
+@given(
+    st.lists(st.floats(min_value=1, max_value=60), min_size=1, max_size=len(ALL_KINDS)),
+    st.floats(min_value=-10, max_value=4000),
+    st.integers(min_value=1, max_value=5),
+)
+def test_no_more_rounds_than_fit_with_the_least_ledgers_and_as_many_as_do(took, left_s, asked):
+    both = {"versity": True, "far": True}
+    warm = warmed(took)
+
+    def takes(rounds):
+        return seconds_of(warm, 0.0, rounds=rounds, least=True, **both)
+
+    rounds = rounds_that_fit(warm, size=1, rounds=asked, left_s=left_s, **both)
+    assert min(asked, FEWEST_ROUNDS) <= rounds <= asked
+    assert rounds <= FEWEST_ROUNDS or takes(rounds) <= left_s
+    assert rounds == asked or takes(rounds + 1) > left_s
+
+
 def test_a_whole_run_fits_half_an_hour_where_rounds_take_what_they_took_here():
     """Warm-ups of a quarter, as two cores took them, with 60 s for servers and the last lines."""
     warm = warmed((40, 12, 10, 9, 12, 15, 16))
     left_s = 0.9 * (30 * 60 - 60 - sum(one.seconds for one in warm))
-    share = share_that_fits(warm, size=1, rounds=3, left_s=left_s, versity=True, far=True)
-    assert seconds_of(warm, share, rounds=3, least=True, versity=True, far=True) <= left_s
+    both = {"versity": True, "far": True}
+    rounds = rounds_that_fit(warm, size=1, rounds=3, left_s=left_s, **both)
+    share = share_that_fits(warm, size=1, rounds=rounds, left_s=left_s, **both)
+    assert seconds_of(warm, share, rounds=rounds, least=True, **both) <= left_s
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
