@@ -6,7 +6,7 @@ what does not fit then is left out by the run, which says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.content import KINDS, LEDGERS, TOPICS, Kind
@@ -26,7 +26,8 @@ ON_VERSITY = (
 )
 FIXED = 0.6  # of a warm-up's time: what is the same at any size (reloads of topics, polling)
 FAR_MBS = 5.0  # of reads from farther away: the broker's consumer takes nearly all of it
-VERSITY_SHARE = 0.6  # of a round on the first store: neither Spark nor reads
+VERSITY_SHARE = 0.6  # of the first round on the first store: neither Spark nor reads
+LATER_SHARE = 0.8  # of the first round: neither Spark nor Python's loop
 FEWEST_ROUNDS = 2  # so that each goes first once
 RESTART_S = 25.0  # a broker that begins to use another store, and agents with it
 
@@ -44,10 +45,6 @@ class Warm:
         real = self.kind.scaled(share, least=least) / self.kind.scaled(self.share)
         return self.seconds * (FIXED + (1 - FIXED) * real)
 
-    def far_s(self, share: float, *, least: bool) -> float:
-        """Seconds that reading a round of that share from farther away should take."""
-        return self.kind.scaled(share, least=least) * self.kind.message_bytes / 1e6 / FAR_MBS
-
 
 def warm_share(kind: Kind) -> float:
     return 0.1 if kind is LEDGERS else 0.25
@@ -55,6 +52,11 @@ def warm_share(kind: Kind) -> float:
 
 def is_single(kind: Kind) -> bool:
     return kind.topics == kind.ledgers == 1
+
+
+def far_s(kind: Kind, messages: int) -> float:
+    """Seconds that a round of reads from farther away should take."""
+    return messages * kind.message_bytes / 1e6 / FAR_MBS
 
 
 def seconds_of(
@@ -67,7 +69,8 @@ def seconds_of(
         total += rounds * per_round
         if is_single(one.kind):
             total += VERSITY_SHARE * (rounds * per_round + one.seconds / 3) if versity else 0.0
-            total += rounds * one.far_s(share, least=least) if far else 0.0
+            messages = one.kind.scaled(share, least=least)
+            total += rounds * far_s(one.kind, messages) if far else 0.0
     return total + RESTART_S * (versity + far)
 
 
@@ -92,15 +95,26 @@ def share_that_fits(
 
 
 def rounds_that_fit(
-    warm: Sequence[Warm], *, size: float, rounds: int, left_s: float, versity: bool, far: bool
+    first_s: Mapping[Kind, float],
+    messages: Mapping[Kind, int],
+    *,
+    rounds: int,
+    left_s: float,
+    versity: bool,
+    far: bool,
 ) -> int:
-    """As many as end in time on both stores with ledgers of the least size; two of those asked for.
+    """As many as end in time after a first one that took so long; two at least of those asked for.
 
     Fewer rounds of all rows tell more than all rounds of some.
     """
     for fewer in range(rounds, FEWEST_ROUNDS, -1):
-        seconds = seconds_of(warm, 0.0, rounds=fewer, least=size >= 1, versity=versity, far=far)
-        if seconds <= left_s:
+        total = RESTART_S * (versity + far)
+        for kind, seconds in first_s.items():
+            total += (fewer - 1) * LATER_SHARE * seconds
+            if is_single(kind):
+                total += fewer * VERSITY_SHARE * seconds if versity else 0.0
+                total += fewer * far_s(kind, messages[kind]) if far else 0.0
+        if total <= left_s:
             return fewer
     return min(rounds, FEWEST_ROUNDS)
 

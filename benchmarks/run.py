@@ -5,10 +5,10 @@
 Starts real servers, takes a warm-up round of smaller topics that is thrown away, then rounds in
 which all contenders take turns on equal content, and writes benchmarks/results/latest.json. Then
 what was released is read from farther away, and all that depends on the store is done on a second
-one. Rounds are fewer, then smaller, if the warm-up says that they would not end in time; what was
-not run is in the file with its reason. Exit 1 if any contender failed or gave back other messages
-than were sent. docs/performance.md says what is compared; `python -m benchmarks.page` makes its
-tables anew.
+one. Rounds are smaller if the warm-up says that they would not end in time, and fewer if the first
+one does; what was not run is in the file with its reason. Exit 1 if any contender failed or gave
+back other messages than were sent. docs/performance.md says what is compared; `python -m
+benchmarks.page` makes its tables anew.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -104,13 +105,18 @@ class Run:
             took = time.monotonic() - began
             self._warm[kind.name] = Warm(kind=kind, share=share, seconds=took)
         self._choose_size()
-        for number in range(1, self.rounds + 1):
-            for kind in self.kinds:
-                if self._fits(kind):
-                    last = number == self.rounds
-                    self.samples += self._cell(
-                        bench, kind, number, self.messages(kind), keep=last and is_single(kind)
-                    )
+        number = 0
+        while number < self.rounds:
+            number += 1
+            took_s = {k: self._round(bench, k, number) for k in self.kinds if self._fits(k)}
+            if number == 1:
+                self._choose_rounds(took_s)
+
+    def _round(self, bench: Bench, kind: Kind, number: int) -> float:
+        """One round of a kind on the first store; seconds."""
+        began, keep = time.monotonic(), number == self.rounds and is_single(kind)
+        self.samples += self._cell(bench, kind, number, self.messages(kind), keep=keep)
+        return time.monotonic() - began
 
     def read_far(self, bench: Bench) -> None:
         """What the last round released, from 100 ms away; a read of its own to warm up."""
@@ -132,22 +138,35 @@ class Run:
 
     def _choose_size(self) -> None:
         warm, left_s = list(self._warm.values()), self.deadline - time.monotonic()
-        both = {"versity": "versity" not in self.without, "far": "far" not in self.without}
-        planned_s = _UNUSED * left_s
-        asked, self.rounds = (
-            self.rounds,
-            rounds_that_fit(warm, size=self.size, rounds=self.rounds, left_s=planned_s, **both),
-        )
+        both = self._phases()
         fitting = share_that_fits(
-            warm, size=self.size, rounds=self.rounds, left_s=planned_s, **both
+            warm, size=self.size, rounds=self.rounds, left_s=_UNUSED * left_s, **both
         )
         self.share = self.size * fitting
         least = self.size >= 1
         planned = seconds_of(warm, self.share, rounds=self.rounds, least=least, **both)
         say(
-            f"{self.rounds} of {asked} rounds, of {fitting:.0%} of the full size: {planned:.0f} s "
-            f"of {left_s:.0f} s are planned"
+            f"rounds of {fitting:.0%} of the full size: {planned:.0f} s of {left_s:.0f} s are "
+            "planned"
         )
+
+    def _choose_rounds(self, first_s: Mapping[Kind, float]) -> None:
+        left_s, asked = self.deadline - time.monotonic(), self.rounds
+        self.rounds = rounds_that_fit(
+            first_s,
+            {kind: self.messages(kind) for kind in self.kinds},
+            rounds=asked,
+            left_s=left_s,
+            **self._phases(),
+        )
+        if self.rounds < asked:
+            self.reasons[""] = f"more than {self.rounds} rounds would not have ended in time"
+        took = sum(first_s.values())
+        say(f"the first round took {took:.0f} s, {left_s:.0f} are left: {self.rounds} of {asked}")
+
+    def _phases(self) -> dict[str, bool]:
+        """Those that follow the first store's rounds."""
+        return {"versity": "versity" not in self.without, "far": "far" not in self.without}
 
     def _fits(self, kind: Kind, store: str = SEAWEED) -> bool:
         """Whether a round of it should end in time, by the longest there was."""
