@@ -15,13 +15,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
 from benchmarks.bare_clients import BareClients
 from benchmarks.content import Content, ContentHash
-from benchmarks.least_work import least_work
+from benchmarks.least_work import least_work, shared_out
 from benchmarks.object_reads import iter_payloads_of
 from tiering_assets.automation.choices import sealed_ledgers
 from tiering_assets.change.change_topic import change_topic
@@ -29,6 +30,7 @@ from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.copy.offload import CopiedAttempt, NotCopied, copy_ledgers
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.plan import LedgerPlan, plan_ledger
+from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.release.release import ToRelease
@@ -41,7 +43,6 @@ from tiering_assets.resources.native.core import Core
 from tiering_assets.resources.native.loader import this_loop
 from tiering_assets.resources.settings_sources import load_settings
 from tiering_assets.spark.runner import open_spark_runner
-from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.verify.verify import ToVerify, verify_attempts
 
 Answer = dict[str, Any]
@@ -56,7 +57,7 @@ class Agent:
         self._stack = stack
         self._copied: list[CopiedAttempt] = []
         self._certificates: dict[int, Stored[Certificate]] = {}
-        self._source: LedgerSource | None = None
+        self._plan: LedgerPlan | None = None
 
     def copy(self, ml_names: list[str]) -> Answer:
         """Plan and copy every sealed ledger of some topics, as one batch."""
@@ -147,7 +148,7 @@ class Agent:
         plan = plan_ledger(self._stack, ledger_id)
         if not isinstance(plan, LedgerPlan):
             raise IntegrityError(f"ledger {ledger_id} is not to be read: {plan}")
-        self._source = plan.source
+        self._plan = plan
         return {}
 
     def read_bookies(self) -> Answer:
@@ -167,15 +168,42 @@ class Agent:
                 feed(payload)
         return _read_answer(found.content(), time.perf_counter() - began)
 
-    def bookie_runs(self, core: Core | None) -> Iterator[Run]:
-        """All entries of the ledger that was opened."""
-        settings, source = self._stack.settings.bookies, self._source
-        if source is None:
-            raise IntegrityError("no ledger was opened")
+    def least_work(self, client: Any, *, part_bytes: int, tasks: int = 1) -> Answer:
+        """All that cannot be left out, on the ledger that was opened; by so many tasks at a time.
+
+        Each task has an object of its own, of as many of the planned blocks as the next one.
+        """
+        shares = list(shared_out(self._opened().blocks, tasks))
+        bucket, core = self._stack.settings.store.bucket, this_loop().core
+
+        def share(blocks: Sequence[BlockPlan]) -> str:
+            runs = self.bookie_runs(core, blocks[0].first_entry_id, blocks[-1].last_entry_id)
+            size = sum(block.payload_bytes for block in blocks)
+            return least_work(runs, client, bucket, size=size, part_bytes=part_bytes)
+
+        began = time.perf_counter()
+        with ThreadPoolExecutor(len(shares)) as threads:
+            keys = list(threads.map(share, shares))
+        seconds = time.perf_counter() - began
+        for key in keys:
+            client.delete_object(Bucket=bucket, Key=key)
+        return {"seconds": seconds}
+
+    def bookie_runs(
+        self, core: Core | None, first: int = 0, last: int | None = None
+    ) -> Iterator[Run]:
+        """Entries of the ledger that was opened, all of them or from one to another."""
+        settings, source = self._stack.settings.bookies, self._opened().source
         with BookiePool(settings, source.addresses) as pool:
             metadata = source.metadata(settings.password.encode())
             reader = LedgerReader(metadata, pool, settings, core=core)
-            yield from reader.iter_runs(first_entry_id=0, last_entry_id=source.last_entry_id)
+            last = source.last_entry_id if last is None else last
+            yield from reader.iter_runs(first_entry_id=first, last_entry_id=last)
+
+    def _opened(self) -> LedgerPlan:
+        if self._plan is None:
+            raise IntegrityError("no ledger was opened")
+        return self._plan
 
 
 def consume(service_url: str, topic: str) -> Answer:
@@ -223,12 +251,7 @@ def _serve(stack: Stack, answers: BinaryIO) -> None:
         "load": bare.load,
         "multipart": bare.multipart,
         "put_get": bare.put_get,
-        "least_work": lambda **of: least_work(
-            agent.bookie_runs(this_loop().core),
-            bare.client(None),
-            stack.settings.store.bucket,
-            **of,
-        ),
+        "least_work": lambda **of: agent.least_work(bare.client(None), **of),
         "check_sent": bare.check_sent,
         "loop": lambda: {"said": this_loop().said},
         "consume": consume,

@@ -154,7 +154,6 @@ class Cell(Measuring):
             topics,
             lambda: local.ask(
                 action="least_work",
-                size=topics.bytes,
                 part_bytes=self.bench.block_bytes,
                 timeout_s=WORK_TIMEOUT_S,
             ),

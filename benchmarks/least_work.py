@@ -8,16 +8,15 @@ two parts are on their way while the next one is filled, and four ranges while o
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
-from benchmarks.bare_clients import RANGE_BYTES, Answer, BareUpload, fetch_range
+from benchmarks.bare_clients import RANGE_BYTES, BareUpload, fetch_range
 from tiering_assets.offload_format.block import HEADER_BYTES
 from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.errors import IntegrityError
@@ -26,21 +25,31 @@ from tiering_assets.tasks.copy import BUFFERS
 from tiering_assets.tasks.ranges import read_ahead
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
 
+T = TypeVar("T")
 
-def least_work(
-    runs: Iterable[Run], client: Any, bucket: str, *, size: int, part_bytes: int
-) -> Answer:
-    """Do it with so many bytes of a ledger. IntegrityError if others come back."""
+
+def shared_out(things: Sequence[T], shares: int) -> Iterator[Sequence[T]]:
+    """Yield that many neighbouring runs of the things, equally long but for one; none is empty."""
+    each, more = divmod(len(things), shares)
+    at = 0
+    for number in range(min(shares, len(things))):
+        end = at + each + (number < more)
+        yield things[at:end]
+        at = end
+
+
+def least_work(runs: Iterable[Run], client: Any, bucket: str, *, size: int, part_bytes: int) -> str:
+    """Do it with so many bytes of a ledger; the key of the object, which the caller deletes.
+
+    IntegrityError if other bytes come back.
+    """
     starts = range(0, size, part_bytes)
     sizes = [min(part_bytes, size - start) for start in starts]
-    began = time.perf_counter()
     key, sent = _sent(runs, client, bucket, sizes)
     back = _fetched(client, bucket, key, list(zip(starts, sizes, strict=True)))
-    seconds = time.perf_counter() - began
-    client.delete_object(Bucket=bucket, Key=key)
     if back != sent:
         raise IntegrityError(f"{key} has other bytes than those sent")
-    return {"seconds": seconds, "bytes": size}
+    return key
 
 
 def _sent(

@@ -72,26 +72,30 @@ def waited(results: Mapping[str, Any]) -> list[Figure]:
     return found
 
 
-def at_cores(two: Mapping[str, Any]) -> bool:
-    """Whether two workers are as fast as the cores allow that one worker leaves."""
+def why_no_faster(two: Mapping[str, Any]) -> str | None:
+    """Why two workers cannot be faster; None where they can.
+
+    Bare clients with as many connections bound them, all that cannot be left out as two tasks do it
+    does, and the cores that one worker and the servers leave.
+    """
+    for name, share in (
+        ("bare PUT, then GET, with as many connections", two.get("share_of_ceiling")),
+        ("the least work by two tasks: read, hash, send, fetch", two.get("share_of_least_work")),
+    ):
+        if share is not None and share >= CLIENTS_SHARE:
+            return f"{share:.0%} of {name}"
     ratio, bear = two.get("ratio"), two.get("cores_bear")
-    return ratio is not None and bear is not None and ratio >= LEAST_SHARE * bear
+    if ratio is not None and bear is not None and ratio >= LEAST_SHARE * bear:
+        return (
+            f"one worker and the servers keep {two['busy']['one']:.0%} of the cores busy. So two are "
+            f"{bear:.3g} times as fast at most"
+        )
+    return None
 
 
 def backfilled(results: Mapping[str, Any]) -> Figure:
-    """Two workers' pace over one's; bare clients with as many connections may bound both, and so
-    may the cores.
-    """
+    """Two workers' pace over one's, and what may bound it."""
     two = results.get("two_workers", {})
-    share = two.get("share_of_ceiling") or 0.0
-    otherwise = ""
-    if share >= CLIENTS_SHARE:
-        otherwise = f"{share:.0%} of bare PUT, then GET, with as many connections"
-    elif at_cores(two):
-        otherwise = (
-            f"one worker and the servers keep {two['busy']['one']:.0%} of {results['cores']} cores "
-            f"busy. So two are {two['cores_bear']:.3g} times as fast at most"
-        )
     return Figure(
         measure="two workers / one, a ledger of 2 GiB, store 50 ms away, MB/s",
         value=two.get("ratio"),
@@ -99,7 +103,7 @@ def backfilled(results: Mapping[str, Any]) -> Figure:
         at_most=False,
         by=BACKFILL_BY,
         why_none=f"`{BACKFILL_BY}` has not run",
-        otherwise=otherwise,
+        otherwise=why_no_faster(two) or "",
     )
 
 

@@ -155,8 +155,11 @@ class ObjectExistsError(ObjectStoreError):
 
 
 class ObjectNotFoundError(ObjectStoreError):
+    """`of_key`: the store says of the key that it is missing, so its bucket is there."""
+
     exit_code = 23
     retryable = False
+    of_key = False
 
 
 class ObjectConflictError(ObjectStoreError):

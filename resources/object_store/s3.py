@@ -154,8 +154,9 @@ class S3ObjectStore:
 
         try:
             return self._connection.downloaded(key, download)
-        except ObjectNotFoundError:
-            self._must_be_absent("GET", key)
+        except ObjectNotFoundError as error:
+            if not error.of_key:
+                self._must_be_absent("GET", key)
             return None
 
     def get_range(

@@ -111,7 +111,9 @@ def refusal(request: Request, *, code: str, status: int, message: str) -> Object
     if code in ABSENT_CODES:
         if request.if_match:  # If-Match on a key that is gone: the other writer deleted it
             return _lost_condition(request)
-        return ObjectNotFoundError(f"{request.place}: {request.what}: not there ({code})")
+        absent = ObjectNotFoundError(f"{request.place}: {request.what}: not there ({code})")
+        absent.of_key = code == "NoSuchKey"
+        return absent
     if code in CORRUPTED_CODES:
         return ObjectStoreError(
             f"{request.place}: {request.what}: the bytes that arrived differ from their checksum "

@@ -150,6 +150,32 @@ def test_a_missing_bucket_is_an_error_with_the_next_step_and_never_an_absent_key
     assert_names_the_place_and_no_key(caught.value, settings)
 
 
+class Counting:
+    """A meter that allows everything."""
+
+    requests = 0
+
+    def request(self):
+        self.requests += 1
+
+    def upload(self, size):
+        return size
+
+    def bounds_uploads(self):
+        return False
+
+
+def test_a_read_of_an_absent_key_is_one_request_for_the_answer_tells_it_from_the_bucket(settings):
+    """A HEAD's answer has no body, so that it takes a second one."""
+    S3ObjectStore(settings).create_bucket()
+    meter = Counting()
+    store = S3ObjectStore(settings, meter=meter)
+    assert store.get("k") is None
+    assert meter.requests == 1
+    assert store.head("k") is None
+    assert meter.requests == 3
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_wrong_credentials_say_what_to_check(store, settings, call):
     wrong = dataclasses.replace(settings, secret_key="a-wrong-secret-key")

@@ -151,6 +151,7 @@ def require_confirmed(stack: Stack, ml_name: str) -> None:
 
 
 RETRY_S = 1.0
+READS_AT_ONCE = 4  # of entries, through the broker of a topic: one by one, it waits for the store
 NOT_LOADED = "not loaded by any broker"
 
 
@@ -213,16 +214,22 @@ def settle_undos(stack: Stack, ml_name: str) -> Wait | None:
 
 
 def rehearse(stack: Stack, topic: str, last_entry_ids: Mapping[int, int]) -> None:
-    """Read the first and last entry of each ledger through the broker.
+    """Read the first and last entry of each ledger through the broker, some ledgers at a time.
 
     Raises:
         RefusedError: the broker could not read one within publish.confirm_timeout_s; the message
             names the ledger, the entry and what the broker said.
     """
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
-    for ledger_id, last_entry_id in sorted(last_entry_ids.items()):
-        for entry_id in sorted({0, last_entry_id}):
-            _read_until(stack, topic, ledger_id, entry_id, deadline)
+    ledgers = sorted(last_entry_ids.items())
+    each = -(-len(ledgers) // READS_AT_ONCE)
+
+    def read(first: int) -> None:
+        for ledger_id, last_entry_id in ledgers[first : first + each]:
+            for entry_id in sorted({0, last_entry_id}):
+                _read_until(stack, topic, ledger_id, entry_id, deadline)
+
+    stack.in_parallel(read, range(0, len(ledgers), each))
 
 
 def _read_until(stack: Stack, topic: str, ledger_id: int, entry_id: int, deadline: float) -> None:

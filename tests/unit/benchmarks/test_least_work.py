@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.least_work import _filled
+from benchmarks.least_work import _filled, shared_out
 from tiering_assets.resources.bookkeeper.runs import Run
 
 
@@ -22,3 +22,11 @@ def test_parts_hold_the_bytes_of_all_runs_once_whether_these_have_records_or_not
     parts = [bytes(part) for part in _filled(runs, sizes, buffers)]
     assert [len(part) for part in parts] == sizes
     assert b"".join(parts) == b"".join(found)
+
+
+@given(st.lists(st.integers(), min_size=1), st.integers(1, 9))
+def test_tasks_share_all_blocks_evenly_and_none_has_nothing_to_do(blocks, tasks):
+    shares = list(shared_out(blocks, tasks))
+    assert [block for share in shares for block in share] == blocks
+    assert len(shares) == min(tasks, len(blocks))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1

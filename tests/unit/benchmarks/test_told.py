@@ -59,8 +59,11 @@ def test_what_nobody_has_measured_is_told_with_what_measures_it():
 def test_a_backfill_is_judged_by_its_ratio_or_its_share_of_bare_clients():
     near = backfilled({"two_workers": {"ratio": 1.5, "share_of_ceiling": 0.8}})
     assert (near.value, near.otherwise[:3]) == (1.5, "80%")
-    cores = {"two_workers": {"ratio": 1.2, "cores_bear": 1.3, "busy": {"one": 0.77}}, "cores": 2}
-    assert "one worker and the servers keep 77% of 2 cores busy" in backfilled(cores).otherwise
+    least = backfilled({"two_workers": {"ratio": 1.2, "share_of_least_work": 0.8}})
+    assert least.otherwise.startswith("80% of the least work")
+    assert backfilled({"two_workers": {"ratio": 1.2, "share_of_least_work": 0.79}}).otherwise == ""
+    cores = {"two_workers": {"ratio": 1.2, "cores_bear": 1.3, "busy": {"one": 0.77}}}
+    assert "one worker and the servers keep 77% of the cores busy" in backfilled(cores).otherwise
     assert backfilled({"two_workers": {"ratio": 1.1, "cores_bear": 1.3}}).otherwise == ""
     assert backfilled({"two_workers": {"ratio": 1.5, "share_of_ceiling": 0.79}}).otherwise == ""
 
