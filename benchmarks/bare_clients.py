@@ -20,7 +20,7 @@ from typing import Any
 from tiering_assets.offload_format.decoder import block_lengths, decode_index
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.resources.object_store.bodies import SentBody, ViewBody, read_body_into
-from tiering_assets.resources.object_store.s3_client import send_at_once
+from tiering_assets.resources.object_store.s3_client import prepare_sending
 from tiering_assets.resources.settings import OffloadSettings, StoreSettings
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, UPLOADS_AT_ONCE
 
@@ -188,7 +188,7 @@ def _bare_client(store: StoreSettings, endpoint: str | None) -> Any:
             response_checksum_validation="when_required",
         ),
     )
-    send_at_once(client)
+    prepare_sending(client)
     client.meta.events.register("before-send.s3", _in_large_pieces)
     return client
 

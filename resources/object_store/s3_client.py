@@ -238,7 +238,7 @@ class S3Connection:
                 f"store.endpoint {settings.endpoint!r} or store.region {settings.region!r} "
                 "is not usable: expected a URL like http://host:port and a region name"
             ) from None
-        send_at_once(client)
+        prepare_sending(client)
         return client
 
     def _scrubbed(self, text: str) -> str:
@@ -248,14 +248,16 @@ class S3Connection:
         return text
 
 
-def send_at_once(client: S3Client) -> None:
+def prepare_sending(client: S3Client) -> None:
     """Have a client send bodies without asking first, where no condition may refuse a long one.
 
-    The client library asks for each, which is a round trip more for every part.
+    The client library asks for each, which is a round trip more for every part. Nor does it say
+    what a part is. SeaweedFS then looks for itself, and compresses blocks whose headers are zeros.
     """
     events = client.meta.events
     events.unregister("before-call.s3", add_expect_header)
     events.register("before-call.s3", _ask_whether_to_send)
+    events.register("before-call.s3.UploadPart", _say_what_a_part_is)
 
 
 def _ask_whether_to_send(params: dict[str, Any], **_of: Any) -> None:
@@ -263,6 +265,10 @@ def _ask_whether_to_send(params: dict[str, Any], **_of: Any) -> None:
     conditions = {"If-None-Match", "If-Match"} & params["headers"].keys()
     if conditions and (determine_content_length(params.get("body")) or 0) > _ASKED_FROM_BYTES:
         params["headers"]["Expect"] = "100-continue"
+
+
+def _say_what_a_part_is(params: dict[str, Any], **_of: Any) -> None:
+    params["headers"]["Content-Type"] = "application/octet-stream"
 
 
 def _ask_before_sending(metered: MeteredClient) -> None:

@@ -37,6 +37,7 @@ class Server:
     def __init__(self, refusals):
         self.bodies: list[bytes] = []
         self.announced: list[str | None] = []
+        self.types: list[str | None] = []
         self.refusals = refusals
         server = self
 
@@ -49,6 +50,7 @@ class Server:
             def do_PUT(self):
                 assert "Transfer-Encoding" not in self.headers
                 server.announced.append(self.headers["Expect"])
+                server.types.append(self.headers["Content-Type"])
                 server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
                 self.send_response(503 if server.refusals > 0 else 200)
                 server.refusals -= 1
@@ -125,11 +127,13 @@ def test_only_a_long_body_that_a_condition_may_refuse_waits_for_a_word(body, if_
     assert server.announced == ["100-continue" if long_and_conditional else None]
 
 
-def test_a_part_is_sent_at_once():
+def test_a_part_is_sent_at_once_and_says_that_it_is_bytes():
+    """A store that is not told looks for itself, and may compress what it takes for text."""
     with Server(refusals=0) as server:
         digest = sha256(BODY).digest()
         server.store(Meter()).upload_part("k", "u", part_number=1, body=BODY, sha256=digest)
     assert server.announced == [None]
+    assert server.types == ["application/octet-stream"]
 
 
 def test_a_request_of_words_is_metered_as_bytes():
