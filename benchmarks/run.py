@@ -52,7 +52,6 @@ from benchmarks.plan import (
     Warm,
     is_single,
     rounds_that_fit,
-    seconds_of,
     share_that_fits,
     wanted_rows,
     warm_share,
@@ -143,12 +142,7 @@ class Run:
             warm, size=self.size, rounds=self.rounds, left_s=_UNUSED * left_s, **both
         )
         self.share = self.size * fitting
-        least = self.size >= 1
-        planned = seconds_of(warm, self.share, rounds=self.rounds, least=least, **both)
-        say(
-            f"rounds of {fitting:.0%} of the full size: {planned:.0f} s of {left_s:.0f} s are "
-            "planned"
-        )
+        say(f"topics of {fitting:.0%} of their full size, single ledgers of their least at least")
 
     def _choose_rounds(self, first_s: Mapping[Kind, float]) -> None:
         left_s, asked = self.deadline - time.monotonic(), self.rounds
