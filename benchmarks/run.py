@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -49,6 +48,7 @@ from benchmarks.goals import judge
 from benchmarks.phases import far, near, versity
 from benchmarks.plan import (
     ALL_KINDS,
+    VERSITY_SHARE,
     Warm,
     is_single,
     rounds_that_fit,
@@ -84,6 +84,7 @@ class Run:
         self.loops: dict[str, str] = {}
         self.kept: dict[str, Topics] = {}  # by kind, for reads from farther away
         self._warm: dict[str, Warm] = {}
+        self._took_s: dict[tuple[str, str], float] = {}  # by store and kind, of the last round
 
     def messages(self, kind: Kind) -> int:
         """Of a measured round; a single ledger of a run of full size has its kind's least."""
@@ -107,15 +108,12 @@ class Run:
         number = 0
         while number < self.rounds:
             number += 1
-            took_s = {k: self._round(bench, k, number) for k in self.kinds if self._fits(k)}
+            for kind in self.kinds:
+                if self._fits(kind):
+                    keep = number == self.rounds and is_single(kind)
+                    self.samples += self._cell(bench, kind, number, self.messages(kind), keep=keep)
             if number == 1:
-                self._choose_rounds(took_s)
-
-    def _round(self, bench: Bench, kind: Kind, number: int) -> float:
-        """One round of a kind on the first store; seconds."""
-        began, keep = time.monotonic(), number == self.rounds and is_single(kind)
-        self.samples += self._cell(bench, kind, number, self.messages(kind), keep=keep)
-        return time.monotonic() - began
+                self._choose_rounds()
 
     def read_far(self, bench: Bench) -> None:
         """What the last round released, from 100 ms away; a read of its own to warm up."""
@@ -144,8 +142,9 @@ class Run:
         self.share = self.size * fitting
         say(f"topics of {fitting:.0%} of their full size, single ledgers of their least at least")
 
-    def _choose_rounds(self, first_s: Mapping[Kind, float]) -> None:
+    def _choose_rounds(self) -> None:
         left_s, asked = self.deadline - time.monotonic(), self.rounds
+        first_s = {kind: self._took_s.get((SEAWEED, kind.name), 0.0) for kind in self.kinds}
         self.rounds = rounds_that_fit(
             first_s,
             {kind: self.messages(kind) for kind in self.kinds},
@@ -163,9 +162,12 @@ class Run:
         return {"versity": "versity" not in self.without, "far": "far" not in self.without}
 
     def _fits(self, kind: Kind, store: str = SEAWEED) -> bool:
-        """Whether a round of it should end in time, by the longest there was."""
-        warm = self._warm[kind.name]
-        seconds = warm.at(self.share, least=self.size >= 1)
+        """Whether a round of it should end in time, by the last one that there was."""
+        seconds = self._took_s.get((store, kind.name))
+        if seconds is None and store == VERSITY:
+            seconds = VERSITY_SHARE * self._took_s.get((SEAWEED, kind.name), 0.0)
+        if seconds is None:
+            seconds = self._warm[kind.name].at(self.share, least=self.size >= 1)
         if time.monotonic() + seconds <= self.deadline:
             return True
         self.reasons[store] = "the time given was up"
@@ -185,6 +187,8 @@ class Run:
         if cell.kept is not None:
             self.kept[kind.name] = cell.kept
         took = time.monotonic() - began
+        if number:
+            self._took_s[bench.store, kind.name] = took
         self._tell(f"{bench.store}, round {number}, {kind.name}: {took:.0f} s", samples)
         return samples
 
