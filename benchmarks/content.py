@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from struct import Struct
 
+import numpy as np
+
 from tiering_assets.resources.errors import BrokerError, FormatError
 
 KIB = 1024
@@ -26,10 +28,11 @@ _BLOB_BYTES = 8 * KIB * KIB
 _STEP = 104_729  # prime: neighbouring messages start far apart in the blob
 _CHECKSUM_MAGIC = 0x0E01
 _BROKER_METADATA_MAGIC = 0x0E02
-_U16, _U32 = Struct(">H"), Struct(">I")
+_U16, _U32, _HEAD = Struct(">H"), Struct(">I"), Struct(">HII")
 _PAYLOAD_SIZE = 3  # field of SingleMessageMetadata
 _SIZE_KEY = _PAYLOAD_SIZE << 3
 _MANY_BYTES = 0x80
+_HEAD_BYTES = 6  # of a message in a batch: its metadata's length, and the size where that is first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +112,20 @@ class ContentHash:
         return self._add_batch if batched else self._add_single
 
     def _add_single(self, entry: memoryview) -> None:
-        self.add(single_payload(entry))
+        payload = single_payload(entry)
+        self.add_length(len(payload))
+        self.update(payload)
 
     def _add_batch(self, entry: memoryview) -> None:
         """Its messages are short: they are joined, as a call of the hash for each takes longer."""
-        payloads = split_batch(entry)
-        self._lengths.extend(map(len, payloads))
-        self.update(b"".join(payloads))
+        if (even := even_batch(entry)) is not None:
+            count, size, joined = even
+            self._lengths.extend(array("I", (size,)) * count)
+        else:
+            payloads = split_batch(entry)
+            self._lengths.extend(map(len, payloads))
+            joined = b"".join(payloads)
+        self.update(joined)
 
     def content(self) -> Content:
         lengths = sha256(b"".join(map(_U32.pack, self._lengths))).digest()
@@ -142,6 +152,25 @@ def content_of(payloads: Iterable[bytes]) -> Content:
 def single_payload(entry: memoryview) -> memoryview:
     """The payload of an entry that is one message; FormatError for other bytes."""
     return entry[_payload_at(entry) :]
+
+
+def even_batch(entry: memoryview) -> tuple[int, int, bytes] | None:
+    """Number and size of a batch's messages and their bytes, if all are as long as the first one.
+
+    A message ends where its metadata's length and the size in it say. So where these bytes are the
+    first one's, at each place that its length leads to, all begin there. None if one differs.
+    """
+    at, end = _payload_at(entry), len(entry)
+    if end - at < _HEAD_BYTES or entry[at + 4] != _SIZE_KEY or entry[at + 5] >= _MANY_BYTES:
+        return None
+    metadata, size = int(_U32.unpack_from(entry, at)[0]), entry[at + 5]
+    stride = _U32.size + metadata + size
+    if metadata < 2 or (end - at) % stride:
+        return None
+    messages = np.frombuffer(entry, dtype=np.uint8, offset=at).reshape(-1, stride)
+    if (messages[:, :_HEAD_BYTES] != messages[0, :_HEAD_BYTES]).any():
+        return None
+    return len(messages), size, messages[:, stride - size :].tobytes()
 
 
 def split_batch(entry: memoryview) -> list[memoryview]:
@@ -171,6 +200,12 @@ def split_batch(entry: memoryview) -> list[memoryview]:
 
 def _payload_at(entry: memoryview) -> int:
     at = 0
+    try:
+        magic, _crc, metadata = _HEAD.unpack_from(entry, 0)
+        if magic == _CHECKSUM_MAGIC and _HEAD.size + metadata <= len(entry):
+            return _HEAD.size + int(metadata)
+    except struct.error:
+        pass  # too short for that: looked at piece by piece
     try:
         if _U16.unpack_from(entry, at)[0] == _BROKER_METADATA_MAGIC:
             at += _U16.size + _U32.size + _U32.unpack_from(entry, at + _U16.size)[0]

@@ -14,6 +14,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +25,8 @@ from botocore import exceptions as boto_errors
 from botocore.config import Config
 from botocore.handlers import add_expect_header
 from botocore.parsers import ResponseParserError
-from botocore.utils import determine_content_length
+from botocore.session import get_session
+from botocore.utils import determine_content_length, parse_timestamp
 from urllib3 import exceptions as urllib3_errors
 
 from tiering_assets.resources.errors import ObjectStoreError, SettingsError
@@ -65,11 +68,26 @@ def _session(
 
     Credentials may be those that the environment names, which is part of the question.
     """
+    core = get_session()
+    core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=time_in)
     return boto3.session.Session(
         aws_access_key_id=access_key or None,
         aws_secret_access_key=secret_key or None,
         region_name=region or None,
+        botocore_session=core,
     )
+
+
+def time_in(value: Any) -> datetime:
+    """A time as S3 writes it in listings or headers; another one by the library's own parser.
+
+    That one takes any format: it is 40 times as slow, for each key that is listed.
+    """
+    try:
+        found = datetime.fromisoformat(value) if value[-1] == "Z" else parsedate_to_datetime(value)
+    except (TypeError, ValueError, IndexError):
+        found = None
+    return parse_timestamp(value) if found is None or found.tzinfo is None else found
 
 
 def credential_source(settings: StoreSettings) -> str:

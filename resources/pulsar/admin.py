@@ -155,6 +155,7 @@ class HttpBrokerAdmin:
         self._http = AdminHttp(settings)
         self._settings = settings
         self._stats = BrokerStats(self._http, monotonic=monotonic)
+        self._cluster_name = ""  # asked once: another cluster's brokers are not found by it
 
     def close(self) -> None:
         self._http.close()
@@ -304,10 +305,11 @@ class HttpBrokerAdmin:
     # ----- pieces of answers
 
     def _cluster(self) -> str:
-        cluster = self.runtime_config().get("clusterName", "")
-        if not cluster:
+        if not self._cluster_name:
+            self._cluster_name = self.runtime_config().get("clusterName", "")
+        if not self._cluster_name:
             raise BrokerError("GET /brokers/configuration/runtime: no clusterName in the answer")
-        return cluster
+        return self._cluster_name
 
     def _owns_bundle(self, cluster: str, broker: str, topic: FullTopicName) -> bool:
         path = f"/brokers/{quote(cluster, safe='')}/{quote(broker, safe='')}/ownedNamespaces"

@@ -13,6 +13,7 @@ from benchmarks.content import (
     ContentHash,
     Kind,
     content_of,
+    even_batch,
     iter_payloads,
     single_payload,
     split_batch,
@@ -64,6 +65,39 @@ def test_the_size_of_a_message_is_read_wherever_its_metadata_has_it(payloads, si
         return struct.pack(">I", len(metadata)) + metadata + payload
 
     assert split(HEAD + b"".join(map(entry, payloads)), batched=True) == payloads
+
+
+def numbered(payload, number):
+    """As the public client writes it: size first, then a sequence id of one byte or two."""
+    sequence = bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80, number >> 7])
+    metadata = b"\x18" + bytes([len(payload)]) + b"\x40" + sequence
+    return struct.pack(">I", len(metadata)) + metadata + payload
+
+
+@given(
+    st.integers(0, 127), st.integers(0, 260), st.integers(1, 9), st.integers(0, 3), st.booleans()
+)
+def test_an_even_batch_is_taken_whole_and_no_other(size, first, count, cut, one_differs):
+    payloads = [bytes([n]) * size for n in range(count)]
+    if one_differs:
+        payloads[-1] = payloads[-1][1:]
+    entry = HEAD + b"".join(numbered(p, first + n) for n, p in enumerate(payloads))
+    even = even_batch(memoryview(entry[: len(entry) - cut]))
+    strides = {len(numbered(p, first + n)) for n, p in enumerate(payloads)}
+    if cut == 0 and len(strides) == 1:
+        assert even == (count, len(payloads[0]), b"".join(payloads))
+    elif even is not None:
+        assert cut
+        assert even[2] == b"".join(split(entry[: len(entry) - cut], batched=True))
+
+
+@given(st.lists(st.binary(max_size=12)), st.binary(max_size=20))
+def test_what_is_taken_whole_is_what_is_split(payloads, rest):
+    entry = memoryview(HEAD + b"".join(numbered(p, 5) for p in payloads) + rest)
+    if (even := even_batch(entry)) is not None:
+        found = split(entry, batched=True)
+        assert (len(found), {len(p) for p in found}) == (even[0], {even[1]})
+        assert b"".join(found) == even[2]
 
 
 @given(st.binary(max_size=60), st.booleans())
