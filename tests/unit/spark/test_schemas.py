@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +20,7 @@ from tiering_assets.spark.schemas import (
 )
 from tiering_assets.tasks.descriptors import BlockRow, TaskKind
 
+ROOT = Path(__file__).parents[3]
 LONGS = st.integers(-(2**63), 2**63 - 1)
 BLOCK_ROWS = st.builds(
     BlockRow,
@@ -29,7 +33,7 @@ BLOCK_ROWS = st.builds(
     block_length=LONGS,
     sha256=st.text(),
     entries_sha256=st.text(),
-    seconds=st.floats(allow_nan=False),
+    seconds=st.floats(allow_nan=False, allow_infinity=False),
     header=st.text(),
     error=st.text(),
     error_class=st.text(),
@@ -81,3 +85,18 @@ def test_rows_survive_arrow(rows):
     batch = rows_to_arrow(rows)
     assert batch.schema.names == block_row_schema().names
     assert [block_row(columns) for columns in batch.to_pylist()] == rows
+
+
+def test_a_worker_that_answers_has_not_imported_pandas():
+    """It would take half a CPU second and 50 MB, in each of Spark's workers."""
+    program = (
+        "import sys; from tests.support.made_ledger import MadeLedger, MadeWorker;"
+        "from tiering_assets.spark.schemas import rows_to_arrow;"
+        "from tiering_assets.tasks.descriptors import TaskKind;"
+        "from tiering_assets.tasks.worker import run_task;"
+        "made = MadeLedger(entries=9, size=99, block_bytes=5 << 20);"
+        "rows = list(run_task(made.task(TaskKind.READ_SOURCE), MadeWorker(made)));"
+        "assert rows_to_arrow(rows).num_rows == 1;"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0

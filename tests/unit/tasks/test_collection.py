@@ -98,3 +98,4 @@ def test_a_worker_needs_no_more_memory_than_stated_however_much_it_reads(mib, bl
     said = json.loads(done.stdout)
     assert said["blocks"] > mib // block_mib
     assert said["peak_bytes"] <= MIB * memory_overhead_mib(block_bytes=block_mib * MIB, cores=1)
+    assert said["peak_bytes"] <= 3 * block_mib * MIB + 150_000_000
