@@ -35,6 +35,15 @@ def test_a_topic_in_the_brokers_stats_is_loaded(broker, admin):
     assert admin.locate("persistent://public/default/other-1").load is not TopicLoad.LOADED
 
 
+def test_the_clusters_name_is_asked_for_once(broker, admin):
+    """A batch that is published and released asked for it 16 times."""
+    known = admin.list_brokers()
+    broker.get("/brokers/configuration/runtime", {"reason": "boom"}, status=500)
+    assert admin.list_brokers() == known
+    with pytest.raises(BrokerError):
+        admin.runtime_config()
+
+
 def test_a_topic_whose_bundle_nobody_owns_is_not_loaded(broker, admin):
     broker.own([half_with(TOPIC, wrong=True), "pulsar/c1/127.0.0.1:8/0x00000000_0xffffffff"])
     assert admin.locate(TOPIC).load is TopicLoad.NOT_LOADED
