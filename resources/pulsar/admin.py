@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -42,6 +43,7 @@ from tiering_assets.resources.settings import BrokerSettings
 SETTLED_S = 120.0  # broker-stats are up to a minute old, and clocks up to a minute apart
 
 _RUNTIME_CONFIG = "/brokers/configuration/runtime"
+_POLICY_QUESTIONS = 6  # besides the broker's own settings
 
 
 class TopicLoad(StrEnum):
@@ -288,18 +290,26 @@ class HttpBrokerAdmin:
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         name = parse_topic(topic)
         levels = name.namespace_path
-        answers = PolicyAnswers(
-            topic=self._topic_policies(name, applied=False),
-            namespace=self._policies(f"{levels}/offloadPolicies"),
-            namespace_lag_ms=self._number(f"{levels}/offloadDeletionLagMs"),
-            namespace_threshold_bytes=self._number(f"{levels}/offloadThreshold"),
-            namespace_threshold_seconds=self._number(
+        with ThreadPoolExecutor(_POLICY_QUESTIONS, thread_name_prefix="policies") as asking:
+            own = asking.submit(self._topic_policies, name, applied=False)
+            applied = asking.submit(self._topic_policies, name, applied=True)
+            namespace = asking.submit(self._policies, f"{levels}/offloadPolicies")
+            lag = asking.submit(self._number, f"{levels}/offloadDeletionLagMs")
+            by_size = asking.submit(self._number, f"{levels}/offloadThreshold")
+            by_time = asking.submit(
+                self._number,
                 f"{levels}/offloadThresholdInSeconds",
                 none_on=404,  # older brokers do not know the path
-            ),
-            broker=self.runtime_config(),
-            applied=self._topic_policies(name, applied=True),
-        )
+            )
+            answers = PolicyAnswers(
+                broker=self.runtime_config(),
+                topic=own.result(),
+                namespace=namespace.result(),
+                namespace_lag_ms=lag.result(),
+                namespace_threshold_bytes=by_size.result(),
+                namespace_threshold_seconds=by_time.result(),
+                applied=applied.result(),
+            )
         return merge_offload_policies(answers, topic=topic)
 
     # ----- pieces of answers

@@ -83,7 +83,7 @@ def make_plan(
     capped = apply_caps(
         filter(None, map(_candidate, items)),
         Caps.of(stack.settings.release),
-        last_hour=recently_begun(stack),
+        last_hour=recently_begun(stack, stack.objects.server_time()),
     )
     going = [item for item in items if item.goes and item.ledger_id not in capped]
     staying = [item for item in items if not item.goes or item.ledger_id in capped]

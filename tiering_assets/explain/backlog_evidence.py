@@ -103,7 +103,7 @@ class BacklogLook:
         self._loads_nothing = loads_nothing
         self._now_ms = int(stack.now().timestamp() * 1000)
         self._failed = Failures.of_fleet(stack) if failed is None else failed
-        self._released = recently_begun(stack)
+        self._released = recently_begun(stack, stack.objects.server_time())
         self._reloads = reloads_of_last_hour(stack)
         self._reads_left = READS_MAX
 

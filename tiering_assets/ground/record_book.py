@@ -9,7 +9,7 @@ import functools
 import os
 import socket
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 from uuid import UUID
@@ -43,6 +43,7 @@ def _tool_version() -> str:
 
 
 R = TypeVar("R", bound=Record)
+FILED_BEFORE_MAX = timedelta(minutes=5)  # from asking for the store's time to writing by it
 
 
 class Narrator(Protocol):
@@ -164,8 +165,11 @@ class RecordBook:
     def filed_since(self, folder: str, since: datetime) -> list[str]:
         """Keys of records that are filed by the hour and were written after `since`: one
         listing.
+
+        An hour may be over when what was filed in it is written: it is listed for that long more.
         """
-        return self.keys_since(folder, since, begin=keys.filed_in(folder, since))
+        begin = keys.filed_in(folder, since - FILED_BEFORE_MAX)
+        return self.keys_since(folder, since, begin=begin)
 
     def keys_since(self, prefix: str, since: datetime, *, begin: str = "") -> list[str]:
         """Keys of records that the store wrote after `since`, from one listing.

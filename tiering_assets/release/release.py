@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from tiering_assets.change.change_topic import Half
@@ -130,7 +130,8 @@ def _intend_all(
     """What waits or was done before, and what goes, its intent written."""
     results: dict[int, ReleaseResult] = {}
     going: dict[int, MayRelease] = {}
-    room = _room(stack)
+    begun_at = stack.objects.server_time()  # of all: they begin together
+    room = _room(stack, begun_at)
     for ledger_id, evidence in gathered.items():
         finished = _finished_before(stack, ml_name, topic, ledger_id, evidence)
         if finished is not None:
@@ -153,7 +154,7 @@ def _intend_all(
     def intend(ledger_id: int) -> Due | FormatError:
         decision = going[ledger_id]
         try:
-            made = _intend(stack, ml_name, node, gathered[ledger_id], decision, plan)
+            made = _intend(stack, ml_name, node, gathered[ledger_id], decision, plan, begun_at)
         except FormatError as error:  # an intent that lies there and cannot be read
             return error
         reach("release.intended", ledger_id, topic=ml_name, attempt=decision.uid)
@@ -168,15 +169,15 @@ def _intend_all(
     return results, due
 
 
-def _room(stack: Stack) -> int:
+def _room(stack: Stack, store_now: datetime) -> int:
     """How many ledgers the caps of this run and of the last hour still allow."""
     limits = stack.settings.release
-    return max(0, min(limits.per_run_max, limits.per_hour_max - recently_begun(stack)))
+    return max(0, min(limits.per_run_max, limits.per_hour_max - recently_begun(stack, store_now)))
 
 
-def recently_begun(stack: Stack) -> int:
+def recently_begun(stack: Stack, store_now: datetime) -> int:
     """Ledgers whose release was begun in the last hour: one listing of these alone."""
-    since = stack.objects.server_time() - timedelta(hours=1)
+    since = store_now - timedelta(hours=1)
     lately = stack.book.filed_since(keys.BEGUN_RELEASES, since)
     return len({key.rpartition("/")[2] for key in lately})  # a retry is filed once an hour
 
@@ -223,12 +224,13 @@ def _intend(
     evidence: Evidence,
     decision: MayRelease,
     plan: str | None,
+    begun_at: datetime,
 ) -> Due:
     certificate, ledger, publication = evidence.certificate, evidence.ledger, evidence.publication
     if certificate is None or ledger is None or publication is None:
         raise RefusedError(f"ledger {evidence.ledger_id}: released without its evidence")
     entry = next(p for p in publication.record.ledgers if p.uid == decision.uid)
-    _file(stack, ml_name, evidence.ledger_id, decision.uid)
+    _file(stack, ml_name, evidence.ledger_id, decision.uid, begun_at)
     intent, _ours = stack.book.create_or_read(
         keys.release_intent(evidence.ledger_id, decision.uid),
         ReleaseIntent(
@@ -249,10 +251,13 @@ def _intend(
     return Due(evidence=evidence, uid=decision.uid, intent=intent, ledger=ledger)
 
 
-def _file(stack: Stack, ml_name: str, ledger_id: int, uid: UUID) -> None:
-    """Say that this release begins, where the releases of the hour are counted."""
+def _file(stack: Stack, ml_name: str, ledger_id: int, uid: UUID, begun_at: datetime) -> None:
+    """Say that this release begins, where the releases of the hour are counted.
+
+    `begun_at` is the store's time.
+    """
     stack.book.create_or_read(
-        keys.begun_release(stack.objects.server_time(), ledger_id, uid),
+        keys.begun_release(begun_at, ledger_id, uid),
         BegunRelease(
             ledger_id=ledger_id,
             uid=uid,
