@@ -5,14 +5,15 @@ excused.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
 from tests.support.object_store_sim import SimulatedObjectStore
-from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.ground.record_book import RecordBook, writer_of
 from tiering_assets.records import keys
-from tiering_assets.records.models import Claim
+from tiering_assets.records.models import BegunRelease, Claim
 from tiering_assets.resources.errors import FormatError, ObjectConflictError, ObjectExistsError
 
 OURS = Claim(ledger_id=7, run_id="r1", attempt=None, expires_at=datetime(2026, 1, 2, tzinfo=UTC))
@@ -140,3 +141,20 @@ def test_keys_behind_another_are_those_alone(plain):
         book.create(keys.claim(ledger_id), replace(OURS, ledger_id=ledger_id))
     assert list(book.keys_after("claims/", keys.claim(8))) == [keys.claim(9)]
     assert book.keys("claims/") == [keys.claim(7), keys.claim(8), keys.claim(9)]
+
+
+def test_what_was_filed_in_an_hour_and_written_after_it_counts_for_an_hour(objects, book):
+    """The store's time is asked for once for all releases that begin together."""
+    objects.advance(3600 - 4 * 60 - 5 - 10)  # ten seconds before four o'clock
+    filed_at = objects.server_time()
+    objects.advance(60)
+    begun = BegunRelease(
+        ledger_id=7, uid=UUID(int=1), ml_name="t", begun_at=filed_at, writer=writer_of("r1")
+    )
+    key = keys.begun_release(filed_at, 7, begun.uid)
+    book.create(key, begun)
+    written_at = objects.server_time()
+    assert written_at.hour == filed_at.hour + 1
+    for later, counts in ((0, True), (3599, True), (3601, False)):
+        since = written_at + timedelta(seconds=later, hours=-1)
+        assert (book.filed_since(keys.BEGUN_RELEASES, since) == [key]) is counts
