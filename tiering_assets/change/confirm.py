@@ -222,7 +222,7 @@ def rehearse(stack: Stack, topic: str, last_entry_ids: Mapping[int, int]) -> Non
     """
     deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
     ledgers = sorted(last_entry_ids.items())
-    each = -(-len(ledgers) // READS_AT_ONCE)
+    each = max(1, -(-len(ledgers) // READS_AT_ONCE))
 
     def read(first: int) -> None:
         for ledger_id, last_entry_id in ledgers[first : first + each]:
