@@ -188,7 +188,6 @@ def _limits(stack: Stack) -> Limits:
         task_bytes_per_s=rate,
         task_origin=origin,
         reloads_hour_max=settings.disturb.per_cluster_hour_max,
-        budget_recorded=bool(budget),
     )
 
 

@@ -79,7 +79,6 @@ class Limits:
     task_bytes_per_s: float | None
     task_origin: str
     reloads_hour_max: int
-    budget_recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +140,7 @@ def estimate_offload(
     seconds = max((bound.seconds for bound in bounds), default=0.0)
     if planned:
         requests += count_batch()
-        requests += count_budget_readings(seconds, recorded=limits.budget_recorded)
+        requests += count_budget_readings(seconds)
     return Estimate(
         topics=len(by_topic),
         ledgers=len(planned),

@@ -60,7 +60,7 @@ def count_requests(blocks: Sequence[BlockPlan], *, read_range_bytes: int) -> Req
         put=len(blocks) + 6,
         post=2 * several,
         get=ranges + 9 + several,
-        head=5,
+        head=4,
         list=3 + several,
     )
 
@@ -76,18 +76,14 @@ def count_publication(ledgers: int, *, canary: bool) -> RequestCount:
     return RequestCount(
         put=ledgers + 2 * rounds + int(canary),
         get=3 + 2 * rounds + 2 * ledgers + again,
-        head=2 + 2 * rounds + 3 * ledgers + 3 * again,
+        head=2 + rounds + 2 * ledgers + 2 * again,
         list=5 + 2 * rounds,
     )
 
 
-def count_budget_readings(seconds: float, *, recorded: bool) -> RequestCount:
-    """What a batch of so many seconds asks to follow the budgets.
-
-    Where none is recorded, each reading looks whether the bucket is there at all.
-    """
-    readings = BUDGET_READINGS + int(seconds // 10)
-    return RequestCount(get=readings, head=0 if recorded else readings)
+def count_budget_readings(seconds: float) -> RequestCount:
+    """What a batch of so many seconds asks to follow the budgets, recorded or not."""
+    return RequestCount(get=BUDGET_READINGS + int(seconds // 10))
 
 
 def count_batch() -> RequestCount:

@@ -12,7 +12,6 @@ from tiering_assets.batch.offload_estimate_rules import (
     PlannedLedger,
     estimate_offload,
 )
-from tiering_assets.batch.request_count import count_budget_readings
 
 MIB = 1024 * 1024
 A, B, C = "t/one/persistent/a", "t/one/persistent/b", "t/two/persistent/c"
@@ -104,9 +103,3 @@ def test_a_topics_own_budget_bounds_the_largest_topic_and_reloads_an_hour_bound_
     assert found.seconds == pytest.approx(15)
     many = [ledger(i, f"t/one/persistent/{i}", 10) for i in range(5)]
     assert estimate(*many, reloads_hour_max=2).seconds == pytest.approx(1.5 * 3600)
-
-
-def test_a_recorded_budget_is_read_without_a_look_at_the_bucket():
-    without, recorded = (count_budget_readings(25.0, recorded=told) for told in (False, True))
-    assert (without.get, without.head) == (5, 5)
-    assert (recorded.get, recorded.head) == (5, 0)

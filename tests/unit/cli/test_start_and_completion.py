@@ -142,14 +142,19 @@ def test_it_stays_small(cache, monkeypatch):
     assert read_names() == KnownNames(("a", "b"), (3, 2))
 
 
-def test_the_largest_file_costs_less_than_half_a_second_of_cpu(cache):
+def test_the_largest_file_costs_less_than_the_command_itself(cache):
+    """In CPU, beside a file of one name: a busy machine makes both dearer."""
     cache.parent.mkdir(parents=True)
+    ask = ("ledger", "list", "--topic", "tenant-7/")
+    cache.write_text(json.dumps({"topics": ["tenant-7/ns/topic"], "ledger_ids": []}))
+    one, least = tab(*ask)
+    assert len(one) == 1
     names = [f"tenant-{i % 50}/ns/topic-{i:06d}" for i in range(known_names.TOPICS_MAX)]
     ids = list(range(10**7, 10**7 - known_names.LEDGERS_MAX, -1))
     cache.write_text(json.dumps({"topics": names, "ledger_ids": ids}))
-    found, spent = tab("ledger", "list", "--topic", "tenant-7/")
+    found, spent = tab(*ask)
     assert len(found) == 200
-    assert spent < 0.5
+    assert spent < 2 * least
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["completion", "bash"], ["config", "show"]])
