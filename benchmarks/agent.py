@@ -137,9 +137,9 @@ class Agent:
         """Every message of some data objects, by the independent decoder."""
         began = time.perf_counter()
         found = ContentHash()
-        feed = found.feeder(batched=batched)
+        feed, take_even = found.feeder(batched=batched), None if batched else found.add_even
         for key in keys:
-            for payload in iter_payloads_of(self._stack, key):
+            for payload in iter_payloads_of(self._stack, key, take_even):
                 feed(payload)
         return _read_answer(found.content(), time.perf_counter() - began)
 

@@ -19,6 +19,7 @@ from hashlib import sha256
 from struct import Struct
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiering_assets.resources.errors import BrokerError, FormatError
 
@@ -29,6 +30,7 @@ _STEP = 104_729  # prime: neighbouring messages start far apart in the blob
 _CHECKSUM_MAGIC = 0x0E01
 _BROKER_METADATA_MAGIC = 0x0E02
 _U16, _U32, _HEAD = Struct(">H"), Struct(">I"), Struct(">HII")
+_NOT_CRC = np.array([0, 1, 6, 7, 8, 9])  # bytes of a head: magic, and the metadata's length
 _PAYLOAD_SIZE = 3  # field of SingleMessageMetadata
 _SIZE_KEY = _PAYLOAD_SIZE << 3
 _MANY_BYTES = 0x80
@@ -111,6 +113,15 @@ class ContentHash:
         """Return what takes the messages of an entry; FormatError for other bytes."""
         return self._add_batch if batched else self._add_single
 
+    def add_even(self, entries: NDArray[np.uint8]) -> bool:
+        """Take entries of one message each, a row each; or none, if they are not as alike."""
+        if (even := even_singles(entries)) is None:
+            return False
+        count, size, joined = even
+        self._lengths.extend(array("I", (size,)) * count)
+        self.update(joined)
+        return True
+
     def _add_single(self, entry: memoryview) -> None:
         payload = single_payload(entry)
         self.add_length(len(payload))
@@ -152,6 +163,24 @@ def content_of(payloads: Iterable[bytes]) -> Content:
 def single_payload(entry: memoryview) -> memoryview:
     """The payload of an entry that is one message; FormatError for other bytes."""
     return entry[_payload_at(entry) :]
+
+
+def even_singles(entries: NDArray[np.uint8]) -> tuple[int, int, bytes] | None:
+    """Number and size of the entries' messages and their bytes, if all have as long a metadata.
+
+    `entries` are of one length, a row each. None if one has another head than the first one, its
+    checksum left out, or one that only a closer look understands.
+    """
+    count, length = entries.shape
+    if length < _HEAD.size:
+        return None
+    magic, _crc, metadata = _HEAD.unpack_from(entries[0], 0)
+    size = length - _HEAD.size - metadata
+    heads = entries[:, : _HEAD.size]
+    differs = heads != heads[0]
+    if magic != _CHECKSUM_MAGIC or size < 0 or differs[:, _NOT_CRC].any():
+        return None
+    return count, size, entries[:, length - size :].tobytes()
 
 
 def even_batch(entry: memoryview) -> tuple[int, int, bytes] | None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 
+from benchmarks.even_frames import EvenWalker, TakeEven
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.decoder import (
     BlockRange,
@@ -25,10 +27,16 @@ from tiering_assets.tasks.worker import FETCHES_AT_ONCE
 
 RANGES_AHEAD = 2 * FETCHES_AT_ONCE  # all at once: a reader has one store to wait for
 FIRST_BYTES = 1024 * 1024
+FED_BYTES = 1024 * 1024  # where frames stop to be even, the rest of this goes one by one
 
 
-def iter_payloads_of(stack: Stack, key: str) -> Iterator[memoryview]:
-    """Yield each entry's payload; it is valid until the next step."""
+def iter_payloads_of(
+    stack: Stack, key: str, take_even: TakeEven | None = None
+) -> Iterator[memoryview]:
+    """Yield each entry's payload; it is valid until the next step.
+
+    Where many that follow each other are of one length, `take_even` may have them instead.
+    """
     longest = stack.settings.offload.read_range_bytes
     with ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="range-fetch") as threads:
         ranges = _Ranges(stack, key, threads)
@@ -44,13 +52,14 @@ def iter_payloads_of(stack: Stack, key: str) -> Iterator[memoryview]:
             for place in islice(following, RANGES_AHEAD - 1):
                 ranges.ask(*place)
             for block, of_block in zip(blocks, places, strict=True):
-                walker = _walker(block)
+                walker = _walker(block, take_even)
                 for _ in of_block:
                     body = ranges.next()
                     for place in islice(following, 1):
                         ranges.ask(*place)
-                    for _entry_id, payload in walker.feed(body):
-                        yield payload
+                    for at in range(0, len(body), FED_BYTES):
+                        for _entry_id, payload in walker.feed(body[at : at + FED_BYTES]):
+                            yield payload
                 walker.finish()
         finally:
             ranges.cancel()
@@ -73,9 +82,10 @@ def _blocks_of(stack: Stack, key: str) -> list[BlockRange]:
     return block_lengths(decode_index(stored.body))
 
 
-def _walker(block: BlockRange) -> BlockWalker:
+def _walker(block: BlockRange, take_even: TakeEven | None) -> BlockWalker:
     last = block.last_entry_id
-    return BlockWalker(
+    kind = BlockWalker if take_even is None else partial(EvenWalker, take_even)
+    return kind(
         block_length=block.length,
         first_entry_id=block.first_entry_id,
         entries_expected=None if last is None else last - block.first_entry_id + 1,

@@ -49,3 +49,12 @@ def test_payloads_are_the_ledgers_however_short_its_object_is(ledger, longest):
     stack = cast(Stack, SimpleNamespace(objects=objects, settings=settings))
     found = [sha256(payload).hexdigest() for payload in iter_payloads_of(stack, "data")]
     assert found == [digest for _entry_id, _length, digest in ledger.entries()]
+
+    def take(rows):
+        together.extend(sha256(row).hexdigest() for row in rows)
+        return True
+
+    together: list[str] = []
+    for payload in iter_payloads_of(stack, "data", take):
+        together.append(sha256(payload).hexdigest())
+    assert together == found
