@@ -60,7 +60,9 @@ _LOOK_EVERY_S = 0.1
 _STOP_GRACE_S = 20.0
 _METADATA_TIMEOUT_S = 300.0
 _LOG_LINES = 15
-_LOG_TAIL_BYTES = 16 * 1024
+_LOG_ERRORS = 5
+_LOG_TAIL_BYTES = 256 * 1024
+_ERROR = " ERROR "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,10 +248,22 @@ class DevStack:
         for name in bookies:
             self._wait_ready(name)
         for name in self.options.broker_names():
-            self._spawn(name, supervisor)
-            self._wait_ready(name)  # one by one: each unpacks the offloaders if none has before
+            self._start_broker(name, supervisor)  # each unpacks the offloaders if none has before
         write_private(self.directory / ENVIRONMENT_FILE, environment_script(self.environment()))
         self._report(f"all servers are ready after {time.monotonic() - began:.1f} s")
+
+    def _start_broker(self, name: str, supervisor: Supervisor) -> None:
+        """Start it once more if it ends itself: one does that whom a busy machine kept waiting."""
+        self._spawn(name, supervisor)
+        try:
+            self._wait_ready(name)
+        except PrerequisiteError as error:
+            if is_alive(self._ref(name)):
+                raise
+            self._report(f"  {error}\n  {name} is started once more")
+            supervisor.end(self._ref(name))
+            self._spawn(name, supervisor)
+            self._wait_ready(name)
 
     def _spawn(
         self,
@@ -319,8 +333,10 @@ class DevStack:
     def _failure(self, name: str, what: str) -> PrerequisiteError:
         log = self._state.plan.log(name)
         data = log.read_bytes()[-_LOG_TAIL_BYTES:] if log.exists() else b""
-        tail = "\n".join(data.decode(errors="replace").splitlines()[-_LOG_LINES:])
-        return PrerequisiteError(f"{name} {what}; the end of {log}:\n{tail}")
+        lines = data.decode(errors="replace").splitlines()
+        errors = [line for line in lines[:-_LOG_LINES] if _ERROR in line][:_LOG_ERRORS]
+        told = "\n".join([*errors, *lines[-_LOG_LINES:]])
+        return PrerequisiteError(f"{name} {what}; first errors and the end of {log}:\n{told}")
 
 
 def _prepare(directory: Path) -> None:

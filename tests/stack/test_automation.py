@@ -18,7 +18,7 @@ from tiering_assets.resources.settings_sources import load_settings
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(1500)]
 
-TIMEOUT_S = 600  # a minute when quiet; each run of Dagster takes far longer on a busy machine
+TIMEOUT_S = 900  # a minute when quiet; each run of Dagster takes far longer on a busy machine
 
 
 @pytest.fixture
@@ -60,12 +60,11 @@ def closed(environment, ml_name):
     return [v for v in views_of(environment, ml_name) if v.state is LedgerState.SEALED]
 
 
-def wait_for(what, seconds=TIMEOUT_S):
+def wait_for(what, wanted, seconds=TIMEOUT_S):
     deadline = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < deadline
+    while not what():
+        assert time.monotonic() < deadline, f"after {seconds} s still not {wanted}"
         time.sleep(3)  # each look is a process or a stack: seconds of a core
-    return found
 
 
 def status(home):
@@ -79,23 +78,25 @@ def test_switched_on_a_topic_is_tiered_and_released_by_itself(site, stack):
     spec = TopicSpec(topic="public/default/orders", messages=4500, payload_bytes=64)
     sent = produce(endpoints, spec)
     ml_name = "public/default/persistent/orders"
-    wait_for(lambda: len(closed(environment, ml_name)) == 2)  # the broker rolls over by itself
+    wait_for(lambda: len(closed(environment, ml_name)) == 2, "rolled over by the broker")
 
     # Before the daemon: two processes that make Dagster's database at once spoil it.
     assert home.run("auto", "on", "--execute").returncode == 1
     home.start()
-    wait_for(lambda: status(home)[0] == 0)
+    wait_for(lambda: status(home)[0] == 0, "in the state that `auto status` wants")
     wait_for(
         lambda: all(
             view.state in (LedgerState.RELEASED, LedgerState.OPEN)
             for view in views_of(environment, ml_name)
-        )
+        ),
+        "released",
     )
     assert consume_all(endpoints, spec) == sent
 
     assert home.run("auto", "off").returncode == 0
     assert status(home)[0] == 0  # off is wanted, and nothing must run for it
     wait_for(
-        lambda: home.run("auto", "on", "--execute").returncode == 0
-    )  # one tick may meet the reload
+        lambda: home.run("auto", "on", "--execute").returncode == 0,  # a tick may meet the reload
+        "switched on again",
+    )
     assert status(home)[1]["wanted"] is True

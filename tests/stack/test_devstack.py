@@ -183,6 +183,27 @@ def test_a_failed_start_leaves_nothing_and_shows_the_log(tmp_path, monkeypatch):
     assert {one.pid for one in psutil.Process().children()} == before
 
 
+def test_a_broker_that_ends_while_it_starts_is_started_once_more_and_its_error_told(
+    tmp_path, monkeypatch
+):
+    started, said = [], []
+    spawn = DevStack._spawn
+
+    def first_one_ends(self, name, supervisor, broker_conf=None):
+        spawn(self, name, supervisor, broker_conf)
+        started.append(name)
+        if name == "broker" and started.count(name) == 1:
+            self._state.plan.log(name).write_text("at 1 ERROR session lost\n" + "closing\n" * 99)
+            os.kill(self._ref(name).pid, signal.SIGKILL)
+
+    monkeypatch.setattr(DevStack, "_spawn", first_one_ends)
+    with DevStack.start(tmp_path, StackOptions(bookies=1), report=said.append) as stack:
+        assert started.count("broker") == 2
+        assert all(one.alive for one in stack.status())
+        assert "broker is started once more" in "\n".join(said)
+        assert "at 1 ERROR session lost" in "\n".join(said)
+
+
 def test_a_detached_stack_stays_until_it_is_taken_down(tmp_path):
     directory = tmp_path / "stack"
 
