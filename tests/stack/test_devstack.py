@@ -186,7 +186,8 @@ def test_a_failed_start_leaves_nothing_and_shows_the_log(tmp_path, monkeypatch):
 def test_a_broker_that_ends_while_it_starts_is_started_once_more_and_its_error_told(
     tmp_path, monkeypatch
 ):
-    started, said = [], []
+    started: list[str] = []
+    said: list[str] = []
     spawn = DevStack._spawn
 
     def first_one_ends(self, name, supervisor, broker_conf=None):
