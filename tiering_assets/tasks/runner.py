@@ -76,10 +76,11 @@ class LocalRunner:
     def run(
         self, tasks: Sequence[BlockTask], *, progress: Progress | None = None
     ) -> list[BlockRow]:
-        lot = _Lot(tasks, progress)
+        joined = join_tasks(tasks, self._at_once)
+        lot = _Lot(joined, progress)
         with self._alone, ExitStack() as exits:
             workers = [exits.enter_context(self._make_worker())]
-            for _ in range(min(self._at_once, len(tasks)) - 1):
+            for _ in range(min(self._at_once, len(joined)) - 1):
                 workers.append(exits.enter_context(workers[0].beside()))
             lot.run(workers)
         return lot.rows
@@ -139,6 +140,30 @@ def split_task(task: BlockTask, *, bytes_max: int) -> list[BlockTask]:
         size += block.block_length
     pieces.append(replace(task, blocks=task.blocks[start:]))
     return pieces
+
+
+def join_tasks(tasks: Sequence[BlockTask], slots: int) -> list[BlockTask]:
+    """Join a ledger's consecutive pieces again where they are in the same share of so many.
+
+    Shares are equal, so slots end together. At the end of a task nothing is encoded while its last
+    blocks are sent, and at its beginning nothing is sent.
+    """
+    share = max(1.0, sum(task.bytes for task in tasks) / max(1, slots))
+    joined: list[BlockTask] = []
+    before, last_share = 0, -1
+    for task in tasks:
+        own_share = int((before + task.bytes / 2) / share)
+        if own_share == last_share and _follows(joined[-1], task):
+            joined[-1] = replace(joined[-1], blocks=joined[-1].blocks + task.blocks)
+        else:
+            joined.append(task)
+        before, last_share = before + task.bytes, own_share
+    return joined
+
+
+def _follows(one: BlockTask, other: BlockTask) -> bool:
+    adjoins = one.blocks[-1].part_number + 1 == other.blocks[0].part_number
+    return adjoins and replace(one, blocks=other.blocks) == other
 
 
 def pack_tasks(tasks: Sequence[BlockTask], slots: int) -> list[list[BlockTask]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -16,7 +17,7 @@ from tiering_assets.tasks.descriptors import (
     decode_task,
     encode_task,
 )
-from tiering_assets.tasks.runner import pack_tasks, split_task
+from tiering_assets.tasks.runner import join_tasks, pack_tasks, split_task
 
 
 def task_of(ledger_id, lengths):
@@ -69,6 +70,37 @@ def test_pieces_are_the_task_in_order_and_within_the_limit(sizes, bytes_max):
     assert all(piece.bytes <= bytes_max or len(piece.blocks) == 1 for piece in pieces)
     for piece, after in pairwise(pieces):
         assert piece.bytes + after.blocks[0].block_length > bytes_max, "a piece ended too early"
+
+
+@given(tasks, st.integers(1, 400_000), st.integers(1, 5))
+def test_joined_pieces_are_the_same_blocks_in_order_and_no_more_than_a_share(
+    many, bytes_max, slots
+):
+    pieces = [piece for task in many for piece in split_task(task, bytes_max=bytes_max)]
+    joined = join_tasks(pieces, slots)
+    for task in many:
+        own = [one for one in joined if one.attempt == task.attempt]
+        assert tuple(block for one in own for block in one.blocks) == task.blocks
+        assert all(replace(one, blocks=task.blocks) == task for one in own)
+    if pieces:
+        share = sum(piece.bytes for piece in pieces) / slots
+        assert max(one.bytes for one in joined) <= share + max(piece.bytes for piece in pieces)
+    assert len(joined) <= len(many) + slots - 1, "one cut a share, and none else"
+
+
+def test_slots_that_share_three_equal_ledgers_end_together():
+    pieces = [p for i in range(3) for p in split_task(task_of(i, [1000] * 8), bytes_max=1000)]
+    assert [task.bytes for task in join_tasks(pieces, 2)] == [8000, 4000, 4000, 8000]
+    assert [task.bytes for task in join_tasks(pieces[:8], 2)] == [4000, 4000]
+    assert len(join_tasks(pieces, 100)) == 24
+
+
+def test_pieces_of_other_kinds_or_with_a_gap_stay_apart():
+    first, second, third = split_task(task_of(1, [1000] * 3), bytes_max=1000)
+    other = replace(second, kind=TaskKind.READ_BACK)
+    assert join_tasks([first, third], 1) == [first, third]
+    assert join_tasks([first, other], 1) == [first, other]
+    assert join_tasks([], 2) == []
 
 
 @given(tasks, st.integers(-1, 20))
