@@ -87,6 +87,7 @@ class Process:
         self.listed_at = -1
         self.read_at: dict[str, int] = {}
         self.asked: dict[Question, float] = {}  # true time of the last answer
+        self.asked_by: dict[tuple[Actor | None, Question], float] = {}  # the same, by its threads
         self.ranges: dict[str, dict[tuple[int, int], float]] = {}  # of objects, read when
         self.call_began = 0.0
         self.misled = False  # bytes that it read were others than those that lie there

@@ -94,8 +94,12 @@ class Truth:
             self.report("I21", f"{effect}: {fault}")
 
     def knew(self, process: Process, question: Question, since: float) -> bool:
-        """Whether what is so since then was so when the process asked; it must have asked."""
-        asked = process.asked.get(question)
+        """Whether what is so since then was so when the process asked; it must have asked.
+
+        Topics side by side each stand on what was answered to their own thread, if it asked.
+        """
+        own = process.asked_by.get((self.world.scheduler.current, question))
+        asked = process.asked.get(question) if own is None else own
         return asked is None or asked >= since
 
     # ----- readability

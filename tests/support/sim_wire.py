@@ -112,6 +112,7 @@ class Wire:
         question = question_of(room, method, args)
         if question is not None:
             process.asked[question] = max(at, process.asked.get(question, at))
+            process.asked_by[process.world.scheduler.current, question] = at
 
     def lie_in_wait(self, ambush: Ambush) -> None:
         """Let something happen right after a call of ours, whoever makes it."""

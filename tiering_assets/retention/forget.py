@@ -231,7 +231,7 @@ class _ForgetLook:
                 else sum(len(self._listing.keys_of(pair)) for pair in pairs),
                 uploads=sum(len(self._listing.uploads_of(pair)) for pair in pairs),
                 bytes_locked=self._locked.get(ledger_id, 0),
-                newest_record_at=max(stored_at for _key, stored_at in records),
+                newest_record_at=max((stored_at for _key, stored_at in records), default=None),
             )
             allowed = timedelta(seconds=self._stack.settings.release.records_kept_s)
             kept.append(why_records_stay(evidence, kept=allowed))

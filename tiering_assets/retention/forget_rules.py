@@ -19,26 +19,33 @@ class RecordsEvidence:
     """All records of one ledger, and what is left of it.
 
     `objects` and `uploads` of all its attempts are in the bucket; `bytes_locked` are in versions
-    that a lock kept. `newest_record_at` is by the store's clock.
+    that a lock kept. `newest_record_at` is by the store's clock, None where none was listed.
     """
 
     gone: GoneEvidence
     objects: int
     uploads: int
     bytes_locked: int
-    newest_record_at: datetime
+    newest_record_at: datetime | None
 
 
 def why_records_stay(evidence: RecordsEvidence, *, kept: timedelta) -> str | None:
     """Return the first reason to keep them, None when they may go, or may be planned to."""
-    age = evidence.gone.store_now - evidence.newest_record_at
-    young = f"its newest record is {age} old, kept for {kept} (release.records_kept_s)"
     return why_not_taken(
         evidence.gone,
         left=_what_is_left(evidence),
-        young=young if age <= kept else None,
+        young=_why_too_young(evidence, kept),
         until="a plan is carried out after",
     )
+
+
+def _why_too_young(evidence: RecordsEvidence, kept: timedelta) -> str | None:
+    if evidence.newest_record_at is None:
+        return "none of its records was listed, so their age is unknown. Run the command again"
+    age = evidence.gone.store_now - evidence.newest_record_at
+    if age <= kept:
+        return f"its newest record is {age} old, kept for {kept} (release.records_kept_s)"
+    return None
 
 
 def _what_is_left(evidence: RecordsEvidence) -> str | None:

@@ -56,6 +56,7 @@ def test_they_may_go_when_nothing_is_left_that_they_speak_of():
         ({"objects": 1}, "1 objects and 0 uploads of it are in the bucket"),
         ({"uploads": 1}, "0 objects and 1 uploads of it are in the bucket"),
         ({"bytes_locked": 9}, "a lock of the store keeps 9 bytes of it"),
+        ({"newest_record_at": None}, "none of its records was listed"),
         ({"held": "court"}, "held: court"),
         ({"claimed_live": True}, "a run holds a live claim on the ledger"),
         ({"newest_record_at": NOW - KEPT}, "release.records_kept_s"),

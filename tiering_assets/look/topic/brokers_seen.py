@@ -42,11 +42,14 @@ class KnownBrokers:
 def locate(stack: Stack, ml_name: str, found: Found | None) -> TopicPlace:
     """Whether a broker has the topic in memory. `found` is its node, read before. Loads nothing.
 
-    Not loaded only where every broker of broker.memory_s says so; see BrokerAdmin.locate.
+    Not loaded only where every broker of broker.memory_s says so; see BrokerAdmin.locate. One that
+    was registered at the last look may have lost its session since.
     """
     known = known_brokers(stack)
     place = stack.broker.locate(
-        topic_of(ml_name), remembered=known.away, quiet_s=_quiet_s(stack, known, found)
+        topic_of(ml_name),
+        remembered=(*known.registered, *known.away),
+        quiet_s=_quiet_s(stack, known, found),
     )
     if known.away and place.load is not TopicLoad.LOADED:
         _write(stack, known, answered={*known.away} - {*place.silent})

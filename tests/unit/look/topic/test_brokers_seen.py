@@ -41,8 +41,9 @@ class Brokers:
         return broker in self.answering
 
     def locate(self, _topic, *, remembered=(), quiet_s=0.0):
-        self.asked.append((tuple(remembered), quiet_s))
-        silent = tuple(b for b in remembered if b not in self.answering)
+        away = tuple(b for b in remembered if b not in self.registered)
+        self.asked.append((away, quiet_s))
+        silent = tuple(b for b in away if b not in self.answering)
         load = TopicLoad.UNKNOWN if silent else TopicLoad.NOT_LOADED
         return TopicPlace(load, None, silent)
 
@@ -97,6 +98,16 @@ def test_a_broker_that_is_gone_makes_its_topics_unknown_however_long_one_waits(f
         found = place(another_run(first_run))
         assert found.load is TopicLoad.UNKNOWN
         assert found.silent == (SECOND,)
+
+
+def test_one_that_lost_its_session_since_the_last_look_is_asked(first_run):
+    found = first_run.topics.read(TOPIC)
+    assert brokers_seen.locate(first_run, TOPIC, found).load is TopicLoad.NOT_LOADED
+    first_run.broker.registered.remove(FIRST)  # within the minute for which a look counts
+    assert brokers_seen.locate(first_run, TOPIC, found).load is TopicLoad.NOT_LOADED
+    first_run.broker.answering.remove(FIRST)
+    assert brokers_seen.locate(first_run, TOPIC, found).load is TopicLoad.UNKNOWN
+    assert [away for away, _quiet_s in first_run.broker.asked] == [(), (FIRST,), (FIRST,)]
 
 
 def test_it_counts_again_once_it_answers(first_run, world):
