@@ -248,7 +248,7 @@ class DevStack:
         for name in bookies:
             self._wait_ready(name)
         for name in self.options.broker_names():
-            self._start_broker(name, supervisor)  # each unpacks the offloaders if none has before
+            self._start_broker(name, supervisor)  # one by one: the first unpacks the offloaders
         write_private(self.directory / ENVIRONMENT_FILE, environment_script(self.environment()))
         self._report(f"all servers are ready after {time.monotonic() - began:.1f} s")
 
