@@ -117,10 +117,13 @@ class ContentHash:
         """Take entries of one message each, a row each; or none, if they are not as alike."""
         if (even := even_singles(entries)) is None:
             return False
-        count, size, joined = even
+        self._add_run(*even)
+        return True
+
+    def _add_run(self, count: int, size: int, joined: bytes) -> None:
+        """Messages of one size, one after the other."""
         self._lengths.extend(array("I", (size,)) * count)
         self.update(joined)
-        return True
 
     def _add_single(self, entry: memoryview) -> None:
         payload = single_payload(entry)
@@ -130,13 +133,11 @@ class ContentHash:
     def _add_batch(self, entry: memoryview) -> None:
         """Its messages are short: they are joined, as a call of the hash for each takes longer."""
         if (even := even_batch(entry)) is not None:
-            count, size, joined = even
-            self._lengths.extend(array("I", (size,)) * count)
+            self._add_run(*even)
         else:
             payloads = split_batch(entry)
             self._lengths.extend(map(len, payloads))
-            joined = b"".join(payloads)
-        self.update(joined)
+            self.update(b"".join(payloads))
 
     def content(self) -> Content:
         lengths = sha256(b"".join(map(_U32.pack, self._lengths))).digest()
