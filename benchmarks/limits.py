@@ -44,12 +44,10 @@ class Ceilings:
     def pace(self, own: Row, kind: str, *, asked: float) -> str | None:
         """Why no more than this row's MB/s, or not those asked for, can be had; None if they can.
 
-        `asked` is in MB/s.
+        `asked` is in MB/s. Of two ceilings the lower one is told: it is the one that binds.
         """
-        for name in (CLIENTS, LEAST):
-            bare = self.row(name, kind)
-            if bare is None:
-                continue
+        ceilings = [(name, row) for name in (CLIENTS, LEAST) if (row := self.row(name, kind))]
+        for name, bare in sorted(ceilings, key=lambda ceiling: _pace(ceiling[1])):
             share = _pace(own) / _pace(bare)
             if share >= CLIENTS_SHARE or asked >= LEAST_SHARE * _pace(bare):
                 return (

@@ -110,6 +110,13 @@ def test_a_pace_that_bare_clients_do_not_reach_is_replaced_by_theirs(name, reach
     assert goal(met, OFFLOAD)["state"] == State.MET
 
 
+def test_of_two_ceilings_the_lower_one_is_told():
+    rows = [row("broker", 10.0), row("ours-verify", 20.0), row("ceiling-put-get", 24.0)]
+    assert goal(rows, OFFLOAD)["limit"].startswith("ceiling-put-get reached 24")
+    told = goal([*rows, least(1.0, mb_per_s=19.0)], OFFLOAD)["limit"]
+    assert told.startswith("ceiling-least-work reached 19 MB/s on the same bytes. Ours is 105%")
+
+
 def test_a_limit_of_one_store_is_none_of_the_other():
     rows = [
         row("broker", 10.0, store=VERSITY),
