@@ -15,6 +15,7 @@ from tiering_assets.ground.reasons import NotNow, not_now
 from tiering_assets.ground.stack import Stack, asking
 from tiering_assets.look.ledger.bookie_copy import why_only_copy
 from tiering_assets.look.ledger.claims import read_claim
+from tiering_assets.look.ledger.copies_compared import why_not_equal
 from tiering_assets.look.ledger.quarantine import why_quarantined
 from tiering_assets.look.ledger.resume import is_proven, newest_certified
 from tiering_assets.look.topic.publications import recorded_publications
@@ -43,16 +44,23 @@ def decide_leavings(stack: Stack, attempt: Stored[Attempt]) -> tuple[Sweep | Not
 def decide_after_reading(
     stack: Stack, attempt: Stored[Attempt]
 ) -> tuple[Sweep | NotNow[str], Dated]:
-    """The same for an attempt whose data object is there: the bookies give the whole ledger first.
+    """The same for an attempt whose data object is there: what stays is read whole first.
 
-    Where its topic lists the ledger and reads no sound copy from the store, metadata that names it
-    may be a backup's. Reads as many bytes from bookies as the ledger has, then decides again.
+    Where its topic lists the ledger and reads no sound copy from the store, the bookies give it:
+    metadata that names it may be a backup's. Where they do not have it, what the topic reads is
+    found equal: it may have rotted since anybody looked. Reads the ledger once, or both copies,
+    then decides again.
     """
     decision, dated = decide_leavings(stack, attempt)
-    if isinstance(decision, NotNow) or not decision.unserved:
+    if isinstance(decision, NotNow):
         return decision, dated
-    record = attempt.record
-    why = why_only_copy(stack, decision.ledger_id, ml_name=record.ml_name, uid=record.uid)
+    ledger_id, ml_name, uid = decision.ledger_id, attempt.record.ml_name, decision.uid
+    if decision.unserved:
+        why = why_only_copy(stack, ledger_id, ml_name=ml_name, uid=uid)
+    elif decision.read_alone is not None:
+        why = why_not_equal(stack, ledger_id, ml_name=ml_name, uid=uid, read=decision.read_alone)
+    else:
+        return decision, dated
     if why is not None:
         return not_now(why), dated
     return decide_leavings(stack, attempt)
@@ -88,6 +96,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         proven=proven,
         waits=same_topic and proven and not served and _is_newest(stack, attempt),
         served=served,
+        context=None if context is None else context.uid,
         replaced_at=replaced_at,
         never_stood_since=never_stood_since,
     )

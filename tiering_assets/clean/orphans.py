@@ -28,7 +28,7 @@ class LeavingsEvidence:
     `proven`: it has a certificate, and nobody doubts it, so that it may be all that is left where
     what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts
     that nobody doubts, made for this very topic, and none is published; `served` says that the
-    topic reads another attempt, complete and not doubted.
+    topic reads another attempt, complete and not doubted, and `context` which one it names.
     """
 
     ledger_id: int
@@ -44,6 +44,7 @@ class LeavingsEvidence:
     proven: bool
     waits: bool
     served: bool
+    context: UUID | None = None
     replaced_at: datetime | None = None
     never_stood_since: datetime | None = None
 
@@ -56,13 +57,20 @@ class Sweep:
     """`replaced`: its outcome is `publish`; a sound attempt took its place, or it never stood.
 
     `unserved`: its topic lists the ledger and reads no sound copy of it from the store, so that the
-    bookies have to give every entry before an object goes.
+    bookies have to give every entry before an object goes. `read_alone`: BookKeeper does not have
+    the ledger, and the topic reads this other attempt, so that both have to be found equal.
     """
 
     ledger_id: int
     uid: UUID
     replaced: bool = False
     unserved: bool = False
+    read_alone: UUID | None = None
+
+    def stands_on_more_than(self, before: Sweep) -> bool:
+        """Whether something is to be read that was not for the decision before."""
+        reads = self.unserved, self.read_alone
+        return reads not in ((False, None), (before.unserved, before.read_alone))
 
 
 def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep | NotNow[str]:
@@ -74,8 +82,16 @@ def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep |
             evidence.uid,
             replaced=evidence.outcome == "publish",
             unserved=evidence.listed and not evidence.served,
+            read_alone=_read_alone(evidence),
         )
     return not_now(reason)
+
+
+def _read_alone(evidence: LeavingsEvidence) -> UUID | None:
+    """The attempt that all readers depend on once this one is gone; None where bookies have it."""
+    if evidence.listed and not evidence.in_bookkeeper:
+        return evidence.context
+    return None
 
 
 def _reason_to_keep(evidence: LeavingsEvidence, guard_age: timedelta) -> str | None:

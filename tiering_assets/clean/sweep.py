@@ -152,7 +152,7 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     decision, _dated = decide(stack, leaving.attempt)
     if isinstance(decision, NotNow):
         return replace(leaving, decision=decision)
-    bookies_asked = decision.unserved
+    before = decision
     if decision.replaced:
         won: Stored[Outcome] | None = stack.book.require(Outcome, keys.outcome(ledger_id, uid))
     else:
@@ -163,8 +163,8 @@ def _sweep_one(stack: Stack, leaving: Leaving) -> Leaving:
     held = asking(stack, Kind.HOLDS)
     require_nothing_held(stack, "sweep")
     decision, dated = decide_leavings(stack, leaving.attempt)
-    if isinstance(decision, Sweep) and decision.unserved and has_data and not bookies_asked:
-        decision = not_now("its topic lists it since: the next sweep reads the bookies")
+    if isinstance(decision, Sweep) and has_data and decision.stands_on_more_than(before):
+        decision = not_now("the next sweep reads what stays: its topic or BookKeeper has changed")
     if isinstance(decision, NotNow):
         return replace(leaving, decision=decision)
     going = _going(leaving.attempt, leaving.objects, leaving.uploads, won.sha256, dated.and_(held))

@@ -51,6 +51,7 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
 
 
 LET_GO = {
+    "context",
     "listed",
     "served",
     "proven",
@@ -89,8 +90,20 @@ def test_every_field_of_the_evidence_can_keep():
 def test_a_ledger_that_bookkeeper_lost_may_go_once_its_topic_has_let_go_or_is_served():
     lost = replace(READY, in_bookkeeper=False)
     assert decide(replace(lost, listed=False)) == Sweep(42, UID)
-    assert decide(replace(lost, served=True)) == Sweep(42, UID)
+    served = replace(lost, served=True, context=OTHER)
+    assert decide(served) == Sweep(42, UID, read_alone=OTHER)
+    assert decide(replace(served, in_bookkeeper=True)) == Sweep(42, UID)
+    assert decide(replace(served, listed=False)) == Sweep(42, UID)
     assert decide(replace(lost, served=True, proven=True)) == not_now(ONLY_COPY)
+
+
+def test_a_decision_stands_on_more_when_something_is_to_be_read_that_was_not():
+    plain, bookies = Sweep(42, UID), Sweep(42, UID, unserved=True)
+    copy, another = Sweep(42, UID, read_alone=OTHER), Sweep(42, UID, read_alone=UID)
+    every = [plain, bookies, copy, another]
+    assert [one.stands_on_more_than(plain) for one in every] == [False, True, True, True]
+    assert [one.stands_on_more_than(bookies) for one in every] == [False, False, True, True]
+    assert [one.stands_on_more_than(copy) for one in every] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.orphans import Sweep
 from tiering_assets.ground.reasons import NotNow, not_now
+from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Swept
 from tiering_assets.resources.errors import ObjectStoreError
@@ -250,6 +251,59 @@ def test_what_comes_to_be_listed_between_two_decisions_stays_until_bookies_were_
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tiering_assets.clean.sweep.reach", restored)
+        clean_up(scene.process(), execute=True)
+    assert scene.world.objects.peek(record.data_key) is not None
+
+
+def of_a_released_ledger_that_a_broker_copied_too(scene):
+    """Nobody proved our copy; the topic reads the broker's, and no bookie has the ledger."""
+    record = leave_unproven(scene).record
+    assert scene.broker.offload(TOPIC)
+    scene.broker.lag_s = 0.0
+    scene.broker.release(TOPIC)
+    assert not scene.cluster.has_node(0)
+    return record, data_key(scene.context().uid, 0)
+
+
+def test_a_copy_goes_once_the_brokers_was_read_back_and_found_equal(scene):
+    record, _theirs = of_a_released_ledger_that_a_broker_copied_too(scene)
+    clean_up(scene.process(), execute=True)
+    assert scene.world.objects.peek(record.data_key) is None
+
+
+def test_a_copy_goes_unread_while_bookies_have_what_the_topic_reads_elsewhere(scene):
+    record = leave_unproven(scene).record
+    assert scene.broker.offload(TOPIC)
+    asked = []
+    scene.world.objects.get_range = lambda *of, **how: asked.append((of, how))
+    clean_up(scene.process(), execute=True)
+    assert scene.world.objects.peek(record.data_key) is None
+    assert asked == []
+
+
+def test_a_sound_copy_stays_where_the_one_that_the_topic_reads_has_rotted(scene):
+    """Its size and ETag are as they were, so that only reading it tells."""
+    record, theirs = of_a_released_ledger_that_a_broker_copied_too(scene)
+    scene.world.rot(theirs)
+    [leaving] = [one for one in clean_up(scene.process(), execute=True).attempts if one.bytes]
+    assert isinstance(leaving.decision, NotNow)
+    assert "what the topic reads was not found equal to it" in str(leaving.decision)
+    assert scene.world.objects.peek(record.data_key) is not None
+
+
+def test_what_bookies_lose_between_two_decisions_stays_until_copies_were_compared(scene):
+    record = leave_unproven(scene).record
+    assert scene.broker.offload(TOPIC)
+    theirs = data_key(scene.context().uid, 0)
+
+    @at_effect("sweep.abandoned")
+    def released():
+        scene.broker.lag_s = 0.0
+        scene.broker.release(TOPIC)
+        scene.world.rot(theirs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tiering_assets.clean.sweep.reach", released)
         clean_up(scene.process(), execute=True)
     assert scene.world.objects.peek(record.data_key) is not None
 
