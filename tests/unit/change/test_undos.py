@@ -53,6 +53,14 @@ def test_readers_get_their_data_back_though_no_record_could_be_written(scene, pu
     assert scene.withdrawals() == []
 
 
+def test_the_context_of_another_attempt_stays(scene, stack, published):
+    """Another run published its own copy meanwhile; that one is not ours to take back."""
+    ours = TopicChange(contexts={0: Copy(stack.new_uid(), published.contexts[0].last_entry_id)})
+    before = scene.context()
+    assert take_back(scene, stack, ours) is None
+    assert scene.context() == before
+
+
 def test_what_no_broker_may_know_is_written_down_behind_the_undo_then(scene, published, lost):
     """Or nothing would tell the next run to unload the topic before it deletes anything."""
     stack = scene.process("undoer")
