@@ -80,7 +80,8 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
     context = None if listed is None else listed.offload
     served = is_served(stack, ledger_id, context)
     proven = is_proven(stack, attempt)
-    replaced_at, never_stood_since = _ended(stack, record, contexts)
+    doubt = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
+    replaced_at, never_stood_since = _ended(stack, record, contexts, doubt)
     return LeavingsEvidence(
         ledger_id=ledger_id,
         uid=uid,
@@ -97,6 +98,7 @@ def _gather(stack: Stack, attempt: Stored[Attempt], store_now: datetime) -> Leav
         waits=same_topic and proven and not served and _is_newest(stack, attempt),
         served=served,
         context=None if context is None else context.uid,
+        doubted=doubt is not None,
         replaced_at=replaced_at,
         never_stood_since=never_stood_since,
     )
@@ -126,11 +128,13 @@ def is_served(stack: Stack, ledger_id: int, context: OffloadContext | None) -> b
 
 
 def _ended(
-    stack: Stack, record: Attempt, contexts: frozenset[UUID]
+    stack: Stack,
+    record: Attempt,
+    contexts: frozenset[UUID],
+    doubt: Stored[Quarantine] | None,
 ) -> tuple[datetime | None, datetime | None]:
     """`replaced_at` and `never_stood_since` of an attempt: only a quarantined one has either."""
     ledger_id, uid = record.ledger.ledger_id, record.uid
-    doubt = stack.book.read(Quarantine, keys.quarantine(ledger_id, uid))
     if doubt is None or uid in contexts:
         return None, None
     publications = recorded_publications(stack, record.ml_name)

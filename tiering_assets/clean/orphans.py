@@ -29,6 +29,7 @@ class LeavingsEvidence:
     what the topic reads has rotted since. `waits` is the newest of the ledger's proven attempts
     that nobody doubts, made for this very topic, and none is published; `served` says that the
     topic reads another attempt, complete and not doubted, and `context` which one it names.
+    `doubted`: a check of this one failed.
     """
 
     ledger_id: int
@@ -45,6 +46,7 @@ class LeavingsEvidence:
     waits: bool
     served: bool
     context: UUID | None = None
+    doubted: bool = False
     replaced_at: datetime | None = None
     never_stood_since: datetime | None = None
 
@@ -58,7 +60,8 @@ class Sweep:
 
     `unserved`: its topic lists the ledger and reads no sound copy of it from the store, so that the
     bookies have to give every entry before an object goes. `read_alone`: BookKeeper does not have
-    the ledger, and the topic reads this other attempt, so that both have to be found equal.
+    the ledger, and the topic reads this other attempt, so that both have to be found equal; but
+    for one that a check has found to be none.
     """
 
     ledger_id: int
@@ -88,8 +91,11 @@ def decide_sweep(evidence: LeavingsEvidence, *, guard_age: timedelta) -> Sweep |
 
 
 def _read_alone(evidence: LeavingsEvidence) -> UUID | None:
-    """The attempt that all readers depend on once this one is gone; None where bookies have it."""
-    if evidence.listed and not evidence.in_bookkeeper:
+    """The attempt that all readers depend on once this one is gone.
+
+    None where bookies have the ledger, or where this one is known to be no copy of it.
+    """
+    if evidence.listed and not evidence.in_bookkeeper and not evidence.doubted:
         return evidence.context
     return None
 

@@ -52,6 +52,7 @@ SINGLE_CHANGES: list[tuple[dict[str, Any], str]] = [
 
 LET_GO = {
     "context",
+    "doubted",
     "listed",
     "served",
     "proven",
@@ -93,6 +94,7 @@ def test_a_ledger_that_bookkeeper_lost_may_go_once_its_topic_has_let_go_or_is_se
     served = replace(lost, served=True, context=OTHER)
     assert decide(served) == Sweep(42, UID, read_alone=OTHER)
     assert decide(replace(served, in_bookkeeper=True)) == Sweep(42, UID)
+    assert decide(replace(served, doubted=True)) == Sweep(42, UID)
     assert decide(replace(served, listed=False)) == Sweep(42, UID)
     assert decide(replace(lost, served=True, proven=True)) == not_now(ONLY_COPY)
 

@@ -13,6 +13,7 @@ from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.orphans import Sweep
 from tiering_assets.ground.reasons import NotNow, not_now
+from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.records import keys
 from tiering_assets.records.sweep_models import Swept
@@ -191,8 +192,6 @@ def test_a_proven_copy_that_cannot_be_published_any_more_goes_after_the_guard_ag
         scene.broker.delete_topic(TOPIC)
         scene.broker.create_topic(TOPIC)
     else:
-        from tiering_assets.look.ledger.quarantine import quarantine
-
         quarantine(
             scene.stack, 0, record.uid, ml_name=TOPIC, reason="rot", previous=record.previous
         )
@@ -279,6 +278,16 @@ def test_a_copy_goes_unread_while_bookies_have_what_the_topic_reads_elsewhere(sc
     clean_up(scene.process(), execute=True)
     assert scene.world.objects.peek(record.data_key) is None
     assert asked == []
+
+
+def test_a_copy_that_a_check_found_to_be_none_goes_whatever_it_holds(scene):
+    """Or what failed its verification would stay for ever once its ledger is released."""
+    record, _theirs = of_a_released_ledger_that_a_broker_copied_too(scene)
+    scene.world.monitor.damaged.add(record.uid)
+    scene.world.rot(record.data_key)
+    quarantine(scene.stack, 0, record.uid, ml_name=TOPIC, reason="differs", previous="")
+    clean_up(scene.process(), execute=True)
+    assert scene.world.objects.peek(record.data_key) is None
 
 
 def test_a_sound_copy_stays_where_the_one_that_the_topic_reads_has_rotted(scene):
