@@ -1,7 +1,8 @@
 """Who notices a mistake in our code: a test, or a simulated schedule. In a process forked for each.
 
 Owns: everything is imported once, in the parent, so that a mistake and its killer cost a third of a
-second. A test that hangs because of the mistake has noticed it.
+second. A test that hangs because of the mistake has noticed it. Who could not be asked has not
+answered: a process that died, tests that did not run to their end. It is asked a second time.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import pkgutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -27,6 +30,7 @@ _NOT_NEEDED = {"cli", "defs", "demo", "mutate", "soak", "compatibility"}
 # Nothing is told of a failure, so no assertion is rewritten, and no plugin is looked for.
 _OPTIONS = ("--assert=plain", "-x", "-q", "--no-header", "-p", "pytest_timeout")
 _PROCESSES = 2
+_TOLD = 2_000  # last characters of what such a process wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,55 +58,81 @@ def import_everything() -> None:
 
 def hunt_all(
     asks: Sequence[tuple[Mistake, Sequence[str]]], *, limit_s: float
-) -> Iterator[tuple[Mistake, str | None, float]]:
+) -> Iterator[tuple[Mistake, str | Unheard | None, float]]:
     """(mistake, who noticed first or None, seconds), as the answers come; some processes at a time.
 
     Who may notice are tests ("path::name") and seeds ("seed 12"), which notice nothing without it.
     """
-    context = get_context("fork")
-    waiting = list(reversed(asks))
-    running: dict[Connection, tuple[Mistake, Any, float]] = {}
+    waiting = [_Ask(mistake, watchers) for mistake, watchers in reversed(asks)]
+    running: dict[Connection, tuple[_Ask, Any, float]] = {}
     while waiting or running:
         while waiting and len(running) < _PROCESSES:
-            mistake, watchers = waiting.pop()
-            ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=_in_child, args=(mistake, watchers, theirs))
-            process.start()
-            theirs.close()
-            running[ours] = mistake, process, time.monotonic()
+            ask = waiting.pop()
+            pipe, process = _start(ask)
+            running[pipe] = ask, process, time.monotonic()
         ready = wait(list(running), timeout=1.0)
-        for pipe, (mistake, process, began) in list(running.items()):
+        for pipe, (ask, process, began) in list(running.items()):
             took = time.monotonic() - began
             if pipe not in ready and took <= limit_s:
                 continue
-            noticed = _answer(pipe) if pipe in ready else None
+            said = _answer(pipe) if pipe in ready else Unheard(f"no answer in {limit_s:g} s")
             process.kill()
             process.join()
             pipe.close()
             del running[pipe]
-            yield mistake, noticed, took
+            if isinstance(said, Unheard) and ask.again:
+                waiting.append(replace(ask, again=False))
+            else:
+                yield ask.mistake, said, took
 
 
-def _answer(pipe: Connection) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """Those who might notice could not be asked, twice; that is no answer."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    mistake: Mistake
+    watchers: Sequence[str]
+    again: bool = True
+
+
+def _start(ask: _Ask) -> tuple[Connection, Any]:
+    context = get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_in_child, args=(ask.mistake, ask.watchers, theirs))
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _answer(pipe: Connection) -> str | Unheard | None:
     try:
-        said: str | None = pipe.recv()
+        said: str | Unheard | None = pipe.recv()
     except EOFError:
-        return None
+        return Unheard("its process died")
     return said
 
 
 def _in_child(mistake: Mistake, watchers: Sequence[str], pipe: Connection) -> None:
-    with open(os.devnull, "w") as nothing:
-        os.dup2(nothing.fileno(), 1)
-        os.dup2(nothing.fileno(), 2)
+    with TemporaryFile("w+") as told, redirect_stdout(told), redirect_stderr(told):
+        os.dup2(told.fileno(), 1)
+        os.dup2(told.fileno(), 2)
 
-    def hangs(test: str) -> None:
-        """No exception, which the code that hangs might catch."""
-        pipe.send(test)
-        os._exit(0)
+        def hangs(test: str) -> None:
+            """No exception, which the code that hangs might catch."""
+            pipe.send(test)
+            os._exit(0)
 
-    mistake.make()
-    pipe.send(_first_to_notice(watchers, hangs))
+        try:
+            mistake.make()
+            pipe.send(_first_to_notice(watchers, hangs))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent tells it
+            told.seek(0)
+            pipe.send(Unheard(f"{type(error).__name__}: {error}; it said {told.read()[-_TOLD:]!r}"))
 
 
 def _first_to_notice(watchers: Sequence[str], hangs: Callable[[str], None]) -> str | None:
@@ -119,7 +149,11 @@ def _first_to_notice(watchers: Sequence[str], hangs: Callable[[str], None]) -> s
 def _first_failure(tests: Sequence[str], hangs: Callable[[str], None]) -> str | None:
     watch = _Watch(hangs)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    pytest.main([*_OPTIONS, "-p", "no:cacheprovider", "-W", "ignore", *tests], plugins=[watch])
+    ended = pytest.main(
+        [*_OPTIONS, "-p", "no:cacheprovider", "-W", "ignore", *tests], plugins=[watch]
+    )
+    if watch.noticed is None and ended != pytest.ExitCode.OK:
+        raise RuntimeError(f"pytest ended with {ended!r} and no test failed")
     return watch.noticed
 
 

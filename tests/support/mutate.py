@@ -24,7 +24,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from tests.support.guard_hunt import SEED, Mistake, hunt_all, import_everything
+from tests.support.guard_hunt import SEED, Mistake, Unheard, hunt_all, import_everything
 from tests.support.guard_mutant import break_guard
 from tests.support.guards import find_guards
 from tests.support.killers import Killers
@@ -94,9 +94,10 @@ def check(mutants: Sequence[Mutant], killers: Killers, *, seconds: float = inf) 
     survived: list[str] = []
     began, number = time.monotonic(), 0
     for number, (mistake, noticed, _took) in enumerate(hunt_all(asks, limit_s=_LIMIT_S), 1):
-        if noticed is None:
+        if not isinstance(noticed, str):
             survived.append(mistake.name)
-            _tell(f"{mistake.name}: SURVIVES {killers.killed[mistake.name]}")
+            why = f", not asked: {noticed.why}" if isinstance(noticed, Unheard) else ""
+            _tell(f"{mistake.name}: SURVIVES {killers.killed[mistake.name]}{why}")
         if number % 200 == 0:
             _tell(f"{number} of {len(asks)}, {len(survived)} survive")
         if time.monotonic() - began > seconds:
@@ -118,7 +119,7 @@ def find(mutants: Sequence[Mutant], killers: Killers, *, tests_s: float, seeds: 
     ]
     for number, (mistake, noticed, took) in enumerate(hunt_all(asks, limit_s=_LIMIT_S), 1):
         _tell(f"{number}/{len(asks)} {took:5.1f} s {mistake.name}: {noticed or 'SURVIVES'}")
-        if noticed is not None:
+        if isinstance(noticed, str):
             killers.killed[mistake.name] = noticed
         if number % 50 == 0:
             killers.write(names)

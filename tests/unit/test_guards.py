@@ -1,8 +1,11 @@
 """Every condition that keeps us from an effect is known, and somebody notices when it is gone."""
 
 import json
+import os
+import re
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import pytest
@@ -110,5 +113,37 @@ def test_a_test_that_hangs_in_code_that_catches_everything_has_noticed(tmp_path,
     )
     mistake = guard_hunt.Mistake("none", lambda: None)
     [(_, noticed, _)] = guard_hunt.hunt_all([(mistake, [f"{test}::test_it"])], limit_s=60)
-    assert noticed is not None
-    assert noticed.endswith("test_endless.py::test_it")
+    assert str(noticed).endswith("test_endless.py::test_it")
+
+
+def test_tests_that_do_not_run_have_not_answered_and_are_asked_a_second_time(tmp_path):
+    test = tmp_path / "test_broken.py"
+    test.write_text(
+        "from pathlib import Path\n"
+        "asked = Path(__file__).with_name('asked')\n"
+        "with asked.open('a') as file:\n    file.write('x')\n"
+        "assert asked.read_text() != 'x', 'not yet'\n"
+        "def test_it():\n    raise AssertionError\n"
+    )
+    mistake = guard_hunt.Mistake("none", lambda: None)
+    [(_, noticed, _)] = guard_hunt.hunt_all([(mistake, [f"{test}::test_it"])], limit_s=60)
+    assert str(noticed).endswith("test_broken.py::test_it")
+    assert (tmp_path / "asked").read_text() == "xx"
+
+
+@pytest.mark.parametrize(
+    ("watcher", "make", "said"),
+    [
+        ("{}::test_other", lambda: None, "USAGE_ERROR.*not found"),
+        ("{}::test_it", lambda: exec("raise LookupError('nowhere')"), "LookupError: nowhere"),
+        ("{}::test_it", lambda: os._exit(3), "its process died"),
+        ("{}::test_it", lambda: time.sleep(60), "no answer in 5 s"),
+    ],
+)
+def test_who_cannot_be_asked_twice_is_told_with_the_reason(tmp_path, watcher, make, said):
+    test = tmp_path / "test_it.py"
+    test.write_text("def test_it():\n    pass\n")
+    asks = [(guard_hunt.Mistake("named", make), [watcher.format(test)])]
+    [(_, noticed, _)] = guard_hunt.hunt_all(asks, limit_s=5)
+    assert isinstance(noticed, guard_hunt.Unheard)
+    assert re.search(f"(?s){said}", noticed.why)
