@@ -132,18 +132,18 @@ def test_tests_that_do_not_run_have_not_answered_and_are_asked_a_second_time(tmp
 
 
 @pytest.mark.parametrize(
-    ("watcher", "make", "said"),
+    ("watcher", "make", "limit_s", "said"),
     [
-        ("{}::test_other", lambda: None, "USAGE_ERROR.*not found"),
-        ("{}::test_it", lambda: exec("raise LookupError('nowhere')"), "LookupError: nowhere"),
-        ("{}::test_it", lambda: os._exit(3), "its process died"),
-        ("{}::test_it", lambda: time.sleep(60), "no answer in 5 s"),
+        ("{}::test_other", lambda: None, 300, "USAGE_ERROR.*not found"),
+        ("{}::test_it", lambda: exec("raise LookupError('nowhere')"), 300, "LookupError: nowhere"),
+        ("{}::test_it", lambda: os._exit(3), 300, "its process died"),
+        ("{}::test_it", lambda: time.sleep(600), 1, "no answer in 1 s"),
     ],
 )
-def test_who_cannot_be_asked_twice_is_told_with_the_reason(tmp_path, watcher, make, said):
+def test_who_cannot_be_asked_twice_is_told_with_the_reason(tmp_path, watcher, make, limit_s, said):
     test = tmp_path / "test_it.py"
     test.write_text("def test_it():\n    pass\n")
     asks = [(guard_hunt.Mistake("named", make), [watcher.format(test)])]
-    [(_, noticed, _)] = guard_hunt.hunt_all(asks, limit_s=5)
+    [(_, noticed, _)] = guard_hunt.hunt_all(asks, limit_s=limit_s)
     assert isinstance(noticed, guard_hunt.Unheard)
     assert re.search(f"(?s){said}", noticed.why)
