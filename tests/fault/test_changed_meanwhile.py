@@ -169,8 +169,9 @@ def test_a_record_of_a_future_schema_releases_nothing(published, kind):
 
 
 @pytest.mark.parametrize("kind", ["quarantine", "hold", "release-intent"])
-def test_a_future_record_that_may_forbid_a_release_forbids_it(published, kind):
+def test_a_future_record_that_may_forbid_a_release_forbids_it(lab, published, kind):
     stack, topic, certificate = published
+    lab.older(stack)  # the publication was put back just now
     key = (
         stack.book.prefix
         + {
