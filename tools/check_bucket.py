@@ -44,6 +44,8 @@ KINDS = (
     "object_differs",
     "index_differs",
     "block_differs",
+    "page_chain_broken",
+    "chain_missing",
     "unreadable",
 )
 RECORD_BYTES_MAX = 4 * 1024 * 1024
@@ -51,6 +53,28 @@ RANGE_BYTES = 8 * 1024 * 1024
 SHARE_MAX = 0.1  # of all attempts, whose ledgers may have gone from their topics at once
 SUFFIX = re.compile(r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.intent)?\.json$")
 HEX64 = re.compile(r"^[0-9a-f]{64}$")
+OF_ATTEMPT_KEY = re.compile(
+    r"[\w-]+/(0|[1-9][0-9]{0,18})/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.\w+)?\.json"
+)
+PAGES = "day-book/"
+PAGE_KEY = re.compile(r"day-book/([0-9]{19})\.json")
+NEVER_MISSED = (  # what is replaced, is deleted when it is so no more, or counts for an hour
+    "begun-releases",
+    "brokers",
+    "bucket-proofs",
+    "budgets",
+    "canaries",
+    "claims",
+    "damage",
+    "day-book",
+    "disturbances",
+    "failures",
+    "holds",
+    "loads",
+    "pauses",
+    "scrubs",
+    "sweeps",
+)
 
 # ----- what a record holds: docs/records.md. A name ending in "?" may be missing or null.
 
@@ -181,6 +205,16 @@ FIELDS: dict[str, dict[str, Any]] = {
         "last_at": datetime,
         "writer": WRITER,
     },
+    "page": {
+        "number": int,
+        "previous": str,
+        "phase": str,
+        "command": str,
+        "written_at": datetime,
+        "writer": WRITER,
+        "ledgers?": [int],
+        "records?": [{"key": str, "sha256?": str}],
+    },
 }
 TIME_OF = {
     "attempt": "started_at",
@@ -193,6 +227,7 @@ TIME_OF = {
     "removal": "seen_again_at",
     "forget-plan": "planned_at",
     "failure": "last_at",
+    "page": "written_at",
 }
 FOLDER_OF = {
     "attempts": "attempt",
@@ -273,6 +308,8 @@ def place_of(key: str) -> tuple[str, int | None, str | None] | None:
         return "forget-plan", None, None
     if re.fullmatch(r"failures/(0|[1-9][0-9]{0,18})\.json", key):
         return "failure", int(parts[1].removesuffix(".json")), None
+    if PAGE_KEY.fullmatch(key):
+        return "page", None, None
     if len(parts) != 3:
         return None
     folder, middle, name = parts
@@ -286,6 +323,24 @@ def place_of(key: str) -> tuple[str, int | None, str | None] | None:
     if match[2]:
         return ("release-intent", int(middle), match[1]) if kind == "release" else None
     return kind, int(middle), match[1]
+
+
+def page_number(key: str) -> int:
+    """Keys count down, so that the newest page is listed first."""
+    match = PAGE_KEY.fullmatch(key)
+    if match is None:
+        raise ValueError(key)
+    return 10**19 - 1 - int(match[1])
+
+
+def page_key(number: int) -> str:
+    return f"{PAGES}{10**19 - 1 - number:019d}.json"
+
+
+def attempt_of(key: str) -> tuple[int | None, str | None]:
+    """Ledger and attempt that a record's key names, if it does."""
+    match = OF_ATTEMPT_KEY.fullmatch(key)
+    return (None, None) if match is None else (int(match[1]), match[2])
 
 
 def shape_problem(value: object, shape: Any, where: str) -> str | None:
@@ -353,6 +408,10 @@ def check_record(
         problem = "certificate.block_digest: neither entries nor frames"
     if problem is None and kind == "outcome" and record["outcome"] not in ("publish", "abandon"):
         problem = "outcome.outcome: neither publish nor abandon"
+    if problem is None and kind == "page" and record["phase"] not in ("open", "close", "gone"):
+        problem = "page.phase: neither open nor close nor gone"
+    if problem is None and kind == "page" and record["number"] < 1:
+        problem = "page.number: pages are counted from 1"
     if problem:
         return bad("record_damaged", "fields", kind, problem)
     if kind == "publication":
@@ -360,6 +419,8 @@ def check_record(
         found: object = hashlib.sha256(record["ml_name"].encode()).hexdigest()[:32]
     elif kind == "forget-plan":
         expected, found = key.split("/")[1], f"{digest}.json"
+    elif kind == "page":
+        expected, found = page_number(key), record["number"]
     elif kind == "failure":
         expected, found = ledger, record["ledger_id"]
     else:
@@ -828,6 +889,78 @@ def check_block(proof: Record, block: Record, chunks: Iterable[bytes]) -> list[F
     ]
 
 
+# ----- the day book: pages from the newest to the first, and what they name
+
+
+def check_pages(pages: list[tuple[int, str | None, str | None]]) -> list[Finding]:
+    """Gaps and links. Each page is (number, SHA-256, previous), newest first; both are None where
+    it cannot be read, which is a finding by itself.
+    """
+    out: list[Finding] = []
+
+    def say(number: int, what: str, expected: object, found: object) -> None:
+        out.append(
+            finding("page_chain_broken", None, None, page_key(number), what, expected, found)
+        )
+
+    oldest = [(0, "", None)] if pages and pages[-1][0] > 0 else []
+    for (number, _digest, previous), (before, digest, _) in zip(
+        pages, [*pages[1:], *oldest], strict=False
+    ):
+        if before != number - 1:
+            lost = f"pages {before + 1} to {number - 1} of the day book"
+            say(number - 1, lost, previous or "a page", "nothing")
+        elif previous is not None and digest is not None and previous != digest:
+            say(number, f"previous, SHA-256 of page {before}", digest or "nothing", previous)
+    return out
+
+
+class Named:
+    """What close pages name and must be there; `ledgers` are those that are asked for."""
+
+    def __init__(self, ledgers: list[int] | None) -> None:
+        self.ledgers = None if ledgers is None else {*ledgers}
+        self.missing: dict[str, tuple[int, str | None]] = {}  # page and digest
+        self.gone: set[str] = set()
+        self.changed: dict[str, tuple[int, str, str]] = {}
+
+    def asked(self, key: str) -> bool:
+        return self.ledgers is None or attempt_of(key)[0] in self.ledgers
+
+    def take(self, page: Record, *, gone_only: bool = False) -> None:
+        """Newest first, so that the digest counts that was named first."""
+        for one in page.get("records") or ():
+            key, lasts = one["key"], one["key"].split("/")[0] not in NEVER_MISSED
+            if not self.asked(key):
+                continue
+            if page["phase"] == "gone":
+                self.gone.add(key)
+            elif page["phase"] == "close" and lasts and not gone_only:
+                self.missing[key] = (page["number"], one.get("sha256"))
+
+    def saw(self, key: str, digest: str | None = None) -> None:
+        number, expected = self.missing.pop(key, (0, None))
+        if expected is not None and digest is not None and digest != expected:
+            self.changed[key] = (number, expected, digest)
+
+    def left(self) -> list[str]:
+        return [key for key in self.missing if key not in self.gone]
+
+    def findings(self, forgotten: set[tuple[int, str]]) -> list[Finding]:
+        rows: list[tuple[str, int, str | None, str]] = [
+            (key, *self.missing[key], "nothing") for key in self.left()
+        ]
+        rows += [(key, *row) for key, row in self.changed.items() if key not in self.gone]
+        out = []
+        for key, number, expected, found in sorted(rows):
+            ledger, attempt = attempt_of(key)
+            if ledger is None or attempt is None or (ledger, attempt) not in forgotten:
+                what = f"named by page {number} of the day book, {page_key(number)}"
+                said = (key, what, expected or "a record", found)
+                out.append(finding("chain_missing", ledger, attempt, *said))
+        return out
+
+
 # ----- the bucket
 
 
@@ -895,6 +1028,8 @@ class Check:
         self.findings: list[Finding] = []
         self.published: dict[tuple[int, str], list[tuple[Record, Record]]] = {}
         self.forgotten: set[tuple[int, str]] = set()
+        self.named = Named(None)
+        self.newest_page = 0
         self.counts = {
             "ledgers": 0,
             "attempts": 0,
@@ -908,6 +1043,8 @@ class Check:
     def run(self, ledgers: list[int] | None) -> None:
         found: dict[int, dict[str, list[str]]] = {i: {} for i in ledgers or ()}
         topics = set()
+        # A record is written before the page that names it: pages first, so that none is missed.
+        self.pages(ledgers)
         for folder in FOLDER_OF:
             if folder == "publications":
                 continue
@@ -994,8 +1131,60 @@ class Check:
             self.counts["ledgers"] += 1
             if self.counts["ledgers"] % 100 == 0:
                 self.tell(f"{self.counts}, {len(self.findings)} findings")
+        self.look_for_named()
+
+    def pages(self, ledgers: list[int] | None) -> None:
+        """Faults of the pages are told in a check of everything. For chosen ledgers only those
+        are that leave open what a page names.
+        """
+        self.named = Named(ledgers)
+        seen: list[tuple[int, str | None, str | None]] = []
+        before = len(self.findings)
+        for full in self.bucket.keys(self.prefix + PAGES):
+            key = full[len(self.prefix) :]
+            page = self.read(key)
+            if PAGE_KEY.fullmatch(key) is None:
+                continue
+            number = page_number(key)
+            self.newest_page = max(self.newest_page, number)
+            if page is None:
+                seen.append((number, None, None))
+            else:
+                seen.append((number, page["_sha256"], page["previous"]))
+                self.named.take(page)
+        if ledgers is None:
+            self.findings += check_pages(seen)
+        else:
+            told = self.findings[before:]
+            self.findings[before:] = [one for one in told if one["kind"] == "unreadable"]
+
+    def look_for_named(self) -> None:
+        """What was read is compared by then. In other folders a listing tells that it is there.
+
+        What was taken away since is on a page that is newer than all that were read.
+        """
+        read = (*FOLDER_OF, "forget-plans")
+        others = [key for key in self.named.left() if key.split("/")[0] not in read]
+        for folder in sorted({key.rpartition("/")[0] for key in others}):
+            for full in self.bucket.keys(f"{self.prefix}{folder}/"):
+                self.named.saw(full[len(self.prefix) :])
+        for full in self.bucket.keys(self.prefix + PAGES) if self.named.left() else ():
+            key = full[len(self.prefix) :]
+            if PAGE_KEY.fullmatch(key) is None:
+                continue
+            if page_number(key) <= self.newest_page:
+                break
+            page = self.read(key)
+            if page is not None:
+                self.named.take(page, gone_only=True)
+        self.findings += self.named.findings(self.forgotten)
 
     def read(self, key: str) -> Record | None:
+        record = self.read_one(key)
+        self.named.saw(key, None if record is None else record["_sha256"])
+        return record
+
+    def read_one(self, key: str) -> Record | None:
         place = place_of(key) or ("", None, None)
         self.counts["records"] += 1
         try:

@@ -215,10 +215,15 @@ class S3ObjectStore:
             )
         return found
 
-    def list_objects(self, prefix: str = "", *, start_after: str = "") -> Iterator[ObjectSummary]:
+    def list_objects(
+        self, prefix: str = "", *, start_after: str = "", at_once: int = 1000
+    ) -> Iterator[ObjectSummary]:
         with self._connection.translated("LIST", prefix) as client:
             pages = client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=prefix, StartAfter=start_after
+                Bucket=self.bucket,
+                Prefix=prefix,
+                StartAfter=start_after,
+                PaginationConfig={"PageSize": at_once},
             )
         for page in self._connection.pages("LIST", prefix, pages):
             for item in page.get("Contents", ()):

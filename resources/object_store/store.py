@@ -151,8 +151,10 @@ class ObjectStore(Protocol):
     def list_versions(self, key: str) -> list[ObjectVersion]:
         """Every version of exactly this key, delete markers included; empty when there is none."""
 
-    def list_objects(self, prefix: str = "", *, start_after: str = "") -> Iterator[ObjectSummary]:
-        """In key order, every page: one request per thousand keys behind `start_after`."""
+    def list_objects(
+        self, prefix: str = "", *, start_after: str = "", at_once: int = 1000
+    ) -> Iterator[ObjectSummary]:
+        """In key order, to the end: one request for every so many keys behind `start_after`."""
 
     def create_upload(self, key: str, *, metadata: Mapping[str, str]) -> str:
         """Start a multipart upload whose parts carry SHA-256; return the upload id."""

@@ -6,6 +6,7 @@ record book, so that their bytes are those that a run would write.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -15,6 +16,7 @@ from uuid import UUID, uuid4
 
 from tests.support.fault_lab import framed
 from tests.support.layouts import plan_layout_from_sizes
+from tiering_assets.ground.day_book import Scribe
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records import keys, models
@@ -33,6 +35,19 @@ from tiering_assets.resources.object_store.store import ObjectStore
 
 WRITER = Writer(tool_version="0.1.0", host="h:1", run_id="run-1")
 ML_NAME = "public/default/persistent/audited"
+
+
+def day_book_of(objects: ObjectStore, instance: str = "inst") -> RecordBook:
+    """A book whose run names in the day book what it writes; `close_page` writes a close page."""
+    scribe = Scribe(
+        writer=WRITER,
+        command="test",
+        now=objects.server_time,
+        tell=lambda _line: None,
+        sleep=lambda _s: None,
+        turn=nullcontext,
+    )
+    return RecordBook(objects, instance, scribe)
 
 
 @dataclass

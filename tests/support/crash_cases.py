@@ -58,7 +58,8 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     ),
     (
         two_ledgers,
-        "offload.claimed:2 copy.part_sent:2 offload.index_put:2 publish.outcome_won:2",
+        "day_book.opened offload.claimed:2 copy.part_sent:2 offload.index_put:2 publish.outcome_won:2 "
+        "day_book.closed",
     ),
     (create_lost, "offload.strays_aborted"),
     (copy_fails, "offload.abandoned offload.upload_aborted"),
@@ -76,7 +77,7 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
     ),
     (rehearsal_fails, "undo.recorded release.marks_removed release.unmarked"),
     (plan, "release.planned release.deleted"),
-    (hold, "hold.lift_recorded hold.lifted"),
+    (hold, "hold.lift_recorded day_book.gone_noted hold.lifted"),
     (pause, "pause.lift_recorded pause.lifted"),
     (sweep, "sweep.abandoned sweep.aborted:2 sweep.deleted sweep.deleted:2 sweep.recorded"),
     (broker_failed, "sweep.noted"),

@@ -18,7 +18,6 @@ from urllib.parse import parse_qs, urlsplit
 from tests.support.fault_lab import YOUNGEST_S, Lab, Topic, ml_name_of
 from tests.support.http_proxy import Do, HttpProxy, Rule
 from tests.support.sim_judge import judge, judge_ledgers
-from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.bookkeeper.pool import BookiePool
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
@@ -119,7 +118,7 @@ class Workshop:
         """For what nobody kills: the settings name the proxy, as contexts do; requests avoid it."""
         with self.lab.open(self.settings, judge=judge, judge_ledgers=judge_ledgers) as stack:
             objects = S3ObjectStore(self.lab.settings.store)
-            yield replace(stack, objects=objects, book=RecordBook(objects, stack.instance))
+            yield replace(stack, objects=objects, book=stack.book.over(objects))
 
     def _subject(self, topic: Topic, ledger_ids: tuple[int, ...], *, blocks: int) -> Subject:
         with self.open() as stack:

@@ -354,9 +354,9 @@ def _put_record(
     self._store.put(full, body, if_match=if_match, content_type="application/json")
 
 
-def _book_of_all(self: RecordBook, objects: Any, instance: str) -> None:
+def _book_of_all(self: RecordBook, objects: Any, instance: str, *scribe: Any) -> None:
     del instance
-    _open_book(self, objects, "shared")
+    _open_book(self, objects, "shared", *scribe)
 
 
 _open_book = RecordBook.__init__

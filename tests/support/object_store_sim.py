@@ -297,7 +297,9 @@ class SimulatedObjectStore:
 
         self._call("delete", key, apply)
 
-    def list_objects(self, prefix: str = "", *, start_after: str = "") -> Iterator[ObjectSummary]:
+    def list_objects(
+        self, prefix: str = "", *, start_after: str = "", at_once: int = 1000
+    ) -> Iterator[ObjectSummary]:
         def apply() -> list[ObjectSummary]:
             below = sorted(
                 key for key in self._objects if key.startswith(prefix) and key > start_after

@@ -23,7 +23,8 @@ from tests.support.sim_judge import judge, judge_ledgers
 from tests.support.sim_scheduler import Actor
 from tests.support.unchecked import unchecked
 from tiering_assets.batch.release_plan import Written
-from tiering_assets.ground.record_book import RecordBook
+from tiering_assets.ground.day_book import Scribe
+from tiering_assets.ground.record_book import RecordBook, writer_of
 from tiering_assets.ground.stack import TOPICS_AT_ONCE, RunMemory, Stack
 from tiering_assets.ground.turns import Turns
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
@@ -93,6 +94,8 @@ class Process:
         self.misled = False  # bytes that it read were others than those that lie there
         self.located: dict[str, TopicLoad] = {}
         self.rehearsed: set[tuple[int, int]] = set()
+        self.told_errors = False  # by the store, so that it does not know what it wrote
+        self.books: list[RecordBook] = []
 
     def clock(self) -> datetime:
         return self.world.clock(self.skew_s)
@@ -105,13 +108,24 @@ class Process:
         metadata = cast(MetadataStore, Remote(self, "metadata", self.metadata))
         objects = cast(ObjectStore, Remote(self, "objects", world.objects))
         settings = world.settings
+        memory = RunMemory(Turns(self.sleep))
+        scribe = Scribe(
+            writer=writer_of(self.name),
+            command="simulated",
+            now=self.clock,
+            tell=lambda line: world.note(self.name, line),
+            sleep=self.sleep,
+            turn=lambda: memory.turns.of(Scribe),
+        )
+        book = RecordBook(objects, cluster.instance, scribe)
+        self.books.append(book)
         return Stack(
             settings=settings,
             metadata=metadata,
             ledgers=LedgerDirectory(metadata),
             topics=TopicDirectory(metadata),
             objects=objects,
-            book=RecordBook(objects, cluster.instance),
+            book=book,
             broker=cast(BrokerAdmin, Remote(self, "broker", self.site.broker)),
             runner=Runner(self, settings, objects),
             instance=cluster.instance,
@@ -126,9 +140,15 @@ class Process:
             new_uid=world.new_uid,
             in_parallel=lambda act, items: [act(item) for item in items],
             topics_in_parallel=self.side_by_side,
-            memory=RunMemory(Turns(self.sleep)),
+            memory=memory,
             every=lambda _seconds, _act: nullcontext(),
         )
+
+    def close_books(self) -> None:
+        """What a stack does when it is closed."""
+        for book in self.books:
+            book.close_page()
+        self.world.monitor.judge_end(self)
 
     def side_by_side(self, act: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """As threads do it, each an actor of the schedule: their calls meet in every order."""

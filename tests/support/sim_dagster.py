@@ -30,7 +30,7 @@ class SimulatedTiering(TieringStack):
 
     @contextmanager
     def open(
-        self, settings: Settings, *, run_id: str, narrate: Any, runner: Any = None
+        self, settings: Settings, *, run_id: str, narrate: Any, command: str, runner: Any = None
     ) -> Iterator[Stack]:
         yield replace(self.now_open["stack"], settings=settings, run_id=run_id, narrate=narrate)
 

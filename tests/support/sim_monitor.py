@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from tests.support.sim_day_book import DayBookJudge
 from tests.support.sim_evidence import node_of, object_at
 from tests.support.sim_object_judge import ObjectJudge
 from tests.support.sim_release_judge import ReleaseJudge
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Monitor"]
 
 
-class Monitor(ReleaseJudge, ObjectJudge):
+class Monitor(ReleaseJudge, ObjectJudge, DayBookJudge):
     """Told of every remote call of ours by the world."""
 
     def __init__(self, world: World) -> None:
@@ -98,6 +99,7 @@ class Monitor(ReleaseJudge, ObjectJudge):
         if not key.startswith(prefix):
             return
         self.put_at.setdefault(key, self.world.scheduler.now)
+        self.judge_record_put(process, key.removeprefix(prefix), body)
         kind = key.removeprefix(prefix).split("/")[0]
         match kind:
             case "attempts":

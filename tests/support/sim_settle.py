@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support.sim_world import World
 
 _PASSING = re.compile(
-    r"^tierkeeper/[^/]+/(begun-releases|claims|disturbances|failures|pause-lifts)/"
+    r"^tierkeeper/[^/]+/(begun-releases|claims|day-book|disturbances|failures|pause-lifts)/"
 )
 _BACK_IN_TIME = "the metadata store went back in time"
 ROUNDS_MAX = 6  # a copy that rotted is withdrawn, then quarantined, then made again and released
@@ -83,6 +83,8 @@ def _round(world: World, name: str, kinds: Sequence[Kind]) -> None:
                 if site.set_back and _BACK_IN_TIME in str(error):
                     continue  # a person must look
                 world.monitor.report("progress", f"{process.name}: {type(error).__name__}: {error}")
+            finally:
+                process.close_books()
             world.scheduler.now += 1300.0
 
 

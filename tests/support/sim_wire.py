@@ -68,6 +68,8 @@ class Wire:
             fault, wait_s = fate.fault, fate.wait_s
         if fault in ("delay", "zombie"):
             faults.strike(fault)
+        elif fault is not None and room == "objects":
+            process.told_errors = True
         self.world.pause(process, wait_s)
         self.world.calls += 1
         if self.world.trace is not None:

@@ -151,9 +151,11 @@ class World:
             self.processes.append(process)
             self.note(name, "starts")
             try:
-                act(process)
-            except TierkeeperError as error:
-                self.note(name, f"{type(error).__name__}: {error}")
+                try:
+                    act(process)
+                except TierkeeperError as error:
+                    self.note(name, f"{type(error).__name__}: {error}")
+                process.close_books()
             except Killed:
                 self.note(name, "killed")
                 if restarts:

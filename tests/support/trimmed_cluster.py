@@ -38,7 +38,8 @@ class TrimmedCluster:
         for _ in range(3):
             self.broker.produce(TOPIC, [b"first", b"last"])
             self.broker.roll_over(TOPIC)
-        self.stack = Process(self.world, "cli", self.site).stack()
+        self.process = Process(self.world, "cli", self.site)
+        self.stack = self.process.stack()
         assert {one.state for one in offload_batch(self.stack, [0, 1, 2])} == {"published"}
         self.later(DAY_S)
         [released] = release_topic(self.stack, TOPIC, [0]).values()

@@ -11,7 +11,8 @@ PAGE = "from tests.support.house import page, walk; import sys; sys.stdout.write
 
 def test_one_ledgers_way_is_short():
     found = way(walk())
-    assert len(found) <= 48  # topics side by side and progress are three ideas of their own
+    # Topics side by side and progress are three ideas of their own, the day book is two.
+    assert len(found) <= 50
     assert len({*found}) == len(found)
     for name in ("copy.offload", "verify.verify", "change.publish", "release.guarded_delete"):
         assert f"tiering_assets.{name}" in found

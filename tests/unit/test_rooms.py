@@ -76,8 +76,8 @@ PURE = {
     "tiering_assets.resources.object_store": "multipart records s3_errors storage_class store",
     "tiering_assets.resources.pulsar": "activity offload_policies policy_levels retention topic",
     "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
-    "tiering_assets.audit": "attempt_sight audit_findings audit_sights chain_audit object_audit "
-    "object_damage record_audit topic_figures",
+    "tiering_assets.audit": "attempt_sight audit_findings audit_sights chain_audit day_book_audit "
+    "object_audit object_damage record_audit topic_figures",
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
     "markdown_page page page_parts report_file seal",
     "tiering_assets.automation": "stuck_rules",
@@ -89,7 +89,7 @@ PURE = {
     "tiering_assets.doctor": "lifecycle worker_check",
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
     "lag_figures next_steps objectives topic_counts",
-    "tiering_assets.ground": "damage_advice evidence finding moments own_policy reasons",
+    "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",
@@ -102,6 +102,7 @@ PURE = {
 }
 NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
 BY_WHAT_IT_IS_GIVEN = {  # a store that they read and write
+    "tiering_assets.audit.record_reader",
     "tiering_assets.copy.bucket_promises",
     "tiering_assets.doctor.bucket",
 }
@@ -243,6 +244,32 @@ def test_imports_inside_functions_have_a_reason():
 def room_of(name):
     """The package of a module; ours and its `resources` hold single modules, too."""
     return name.rpartition(".")[0] if "." in name else name
+
+
+# Who may know of the day book's pages: who makes a book for a run, and who checks a bucket.
+KNOW_PAGES = {
+    "tiering_assets.audit",
+    "tiering_assets.doctor.day_book",
+    "tiering_assets.ground.day_book",
+    "tiering_assets.ground.named_records",
+    "tiering_assets.ground.record_book",
+    "tiering_assets.ground.stack",
+    "tiering_assets.records",
+}
+
+
+def test_nothing_is_decided_by_the_day_book():
+    """Gates, publications, releases, clean-up and tasks write records, and never see a page."""
+    users = {name for name in WRITTEN if name_of_pages(name)}
+    assert {name for name in users if not inside(name, *KNOW_PAGES)} == set()
+    assert "tiering_assets.ground.record_book" in users
+
+
+def name_of_pages(name):
+    """Whether a module imports the day book, or names what a page is."""
+    words = {node.id for node in ast.walk(tree_of(name)) if isinstance(node, ast.Name)}
+    imported = {one.module for one in IMPORTS if one.importer == name}
+    return "tiering_assets.ground.day_book" in imported or "DayBookPage" in words
 
 
 def test_no_room_imports_itself_by_way_of_others():

@@ -2,23 +2,24 @@
 only.
 
 Owns: what cannot be read is a finding, and the audit goes on; only a bucket that cannot be listed
-stops it. Memory is bounded by the keys, one attempt's records and one range of a data object.
+stops it. Memory is bounded by the keys, by what the day book names, one attempt's records and one
+range of a data object.
 
-The order is the contract: records are listed before they are read and objects looked at last, so
-that work under way shows as work under way.
+The order is the contract: pages of the day book are read first, as a record is written before the
+page that names it. Records are listed before they are read and objects looked at last, so that
+work under way shows as work under way.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from itertools import chain
 from uuid import UUID
 
 from tiering_assets.audit.attempt_sight import (
-    object_seen,
     publication_seen,
     records_seen,
     signer_of,
@@ -27,14 +28,12 @@ from tiering_assets.audit.attempt_sight import (
 from tiering_assets.audit.audit_findings import About, AuditReport, FindingKind
 from tiering_assets.audit.audit_sights import AttemptSeen, ObjectSeen, Sights
 from tiering_assets.audit.chain_audit import AttemptHistory, judge_history, judge_ledger
-from tiering_assets.audit.deep_reader import DeepReader
-from tiering_assets.audit.object_audit import judge_head
-from tiering_assets.audit.record_audit import FOLDERS, ReadRecord, judge_record, parse_place
+from tiering_assets.audit.deep_reader import ObjectReader
+from tiering_assets.audit.record_audit import FOLDERS, ReadRecord, parse_place
+from tiering_assets.audit.record_reader import RecordReader
 from tiering_assets.audit.topic_figures import figures_by_topic
 from tiering_assets.ground.signing import load_public_keys
-from tiering_assets.look.ledger.verification import inconsistencies
 from tiering_assets.records import keys
-from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.key_kinds import is_record_key, what_a_stray_may_be
 from tiering_assets.records.models import (
     Attempt,
@@ -47,10 +46,9 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.sweep_models import Removal
-from tiering_assets.resources.errors import ObjectStoreError, RefusedError
-from tiering_assets.resources.object_store.records import RECORD_BYTES_MAX
+from tiering_assets.resources.errors import RefusedError
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
-from tiering_assets.resources.object_store.store import ObjectHead, ObjectStore, ObjectSummary
+from tiering_assets.resources.object_store.store import ObjectStore, ObjectSummary
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.settings_sources import require_store
 
@@ -136,9 +134,7 @@ class _Run:
         in_flight_s: float,
         narrate: Callable[[str], None],
     ) -> None:
-        self._objects, self._prefix = objects, f"{ROOT}{instance}/"
         self._keys = load_public_keys(settings)
-        self._skew = timedelta(seconds=settings.publish.clock_skew_max_s)
         self._in_flight = timedelta(seconds=in_flight_s)
         self._share_max = settings.release.fleet_share_max
         self._narrate = narrate
@@ -147,15 +143,25 @@ class _Run:
         )
         self._report = AuditReport(instance=instance, deep=deep, sights=self._sights)
         range_bytes = settings.offload.read_range_bytes
-        self._reader = DeepReader(
+        self._reader = ObjectReader(
             objects, self._report, range_bytes=range_bytes, narrate=self._narrate_progress
         )
+        skew = timedelta(seconds=settings.publish.clock_skew_max_s)
+        self._records = RecordReader(
+            objects,
+            f"{ROOT}{instance}/",
+            self._report,
+            skew=skew,
+            narrate=self._narrate_progress,
+        )
+        self._list, self._read = self._records.listed, self._records.read
         self._published: dict[tuple[int, UUID], list[tuple[ReadRecord, PublishedLedger]]] = {}
         self._topics: set[str] = set()
         self._forgotten = self._sights.forgotten
         self._started = self._told = time.monotonic()
 
     def all(self) -> AuditReport:
+        self._records.judge_pages()
         self._read_forget_plans()
         self._report.forgotten = len(self._forgotten)
         found: dict[int, Attempts] = {}
@@ -166,6 +172,7 @@ class _Run:
         return self._audit(found, whole=True)
 
     def some(self, ledger_ids: list[int]) -> AuditReport:
+        self._records.read_pages_for(ledger_ids)
         self._read_forget_plans()
         gone = {ledger_id for ledger_id, _uid in self._forgotten}
         self._report.forgotten = sum(ledger_id in ledger_ids for ledger_id, _uid in self._forgotten)
@@ -202,7 +209,7 @@ class _Run:
     def _find_strays(self, prefix: str) -> None:
         """Where a stray may be a person's wish that has no effect, it is told."""
         for summary in self._list(prefix):
-            key = summary.key.removeprefix(self._prefix)
+            key = self._records.key_of(summary)
             if not is_record_key(key):
                 found = f"another: {what_a_stray_may_be(key)}"
                 about = About(None, None)
@@ -211,11 +218,11 @@ class _Run:
                     about.finding(kind, key, "key", "one of a record's", found)
                 )
 
-    def _list(self, prefix: str) -> Iterator[ObjectSummary]:
-        return self._objects.list_objects(self._prefix + prefix)
-
     def _file(self, found: dict[int, Attempts], summary: ObjectSummary) -> None:
-        place = parse_place(summary.key.removeprefix(self._prefix))
+        key = self._records.key_of(summary)
+        place = parse_place(key)
+        if place is not None and place.topic is not None:
+            self._topics.add(f"{key.rpartition('/')[0]}/")
         if place is None or place.about.ledger_id is None or place.about.uid is None:
             read = self._read(summary)  # a publication, or a key that no record has
             if read is not None:
@@ -246,6 +253,7 @@ class _Run:
             report.findings += judge_ledger(certificates)
             report.ledgers += 1
             self._narrate_progress(f"{number} of {len(found)} ledgers")
+        report.findings += self._records.missed(self._forgotten.keys())
         report.topics = figures_by_topic(
             self._sights.attempts,
             self._sights.publications,
@@ -270,7 +278,7 @@ class _Run:
         if found is not None and history.objects_expected:
             missed = history.why_missed(self._share_max)
             report.removed += missed is None
-            objects = self._look_at_objects(found.record, missed)
+            objects = self._reader.look(found.record, missed)
         signed = found is not None and bool(self._keys) and self._keys.problem(found.body) is None
         return AttemptSeen(
             ledger_id=history.ledger_id,
@@ -289,7 +297,7 @@ class _Run:
         for summary in summaries:
             read = self._read(summary)
             if read is None:
-                unreadable.add(summary.key.removeprefix(self._prefix))
+                unreadable.add(self._records.key_of(summary))
                 continue
             reads[type(read.record)] = read
             name = getattr(read.record, "ml_name", None)
@@ -319,63 +327,6 @@ class _Run:
             read = self._read(summary)
             if read is not None and isinstance(read.record, Publication):
                 self._remember(read)
-
-    def _read(self, summary: ObjectSummary) -> ReadRecord | None:
-        key = summary.key.removeprefix(self._prefix)
-        place = parse_place(key)
-        about = About(None, None) if place is None else place.about
-        self._report.records += 1
-        if place is not None and place.topic is not None:
-            self._topics.add(f"{key.rpartition('/')[0]}/")
-        if summary.size > RECORD_BYTES_MAX:
-            self._say(about, FindingKind.RECORD_DAMAGED, key, RECORD_BYTES_MAX, summary.size)
-            return None
-        try:
-            stored = self._objects.get(summary.key)
-        except ObjectStoreError as error:
-            self._say(about, FindingKind.UNREADABLE, key, "bytes", error)
-            return None
-        if stored is None:
-            if place is None or place.record_type is not LedgerFailure:  # its ledger moved on
-                self._say(about, FindingKind.UNREADABLE, key, "a record, as listed", "nothing")
-            return None
-        read, findings = judge_record(
-            key, stored.body, stored_at=stored.head.last_modified, skew=self._skew
-        )
-        self._report.findings += findings
-        return read
-
-    def _look_at_objects(
-        self, certificate: Certificate, missed: str | None
-    ) -> tuple[ObjectSeen, ...]:
-        about = About(certificate.ledger.ledger_id, certificate.uid)
-        heads: dict[str, ObjectHead] = {}
-        for facts in (certificate.data, certificate.index):
-            self._report.objects += 1
-            try:
-                head = self._objects.head(facts.key)
-            except ObjectStoreError as error:
-                self._say(about, FindingKind.UNREADABLE, facts.key, "an answer", error)
-                continue
-            self._report.findings += judge_head(certificate, facts, head, missed=missed)
-            if head is not None:
-                heads[facts.key] = head
-        seen = tuple(
-            object_seen(facts.key, heads.get(facts.key))
-            for facts in (certificate.data, certificate.index)
-        )
-        if not self._report.deep or inconsistencies(certificate):
-            return seen
-        try:
-            self._reader.read(certificate, heads)
-        except ObjectStoreError as error:
-            self._say(about, FindingKind.UNREADABLE, certificate.data.key, "bytes", error)
-        return seen
-
-    def _say(
-        self, about: About, kind: FindingKind, key: str, expected: object, found: object
-    ) -> None:
-        self._report.findings.append(about.finding(kind, key, "reading it", expected, found))
 
     def _narrate_progress(self, where: str) -> None:
         now = time.monotonic()

@@ -8,14 +8,17 @@ nothing was recorded.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid4
 
 from tiering_assets.audit.audit_findings import AuditReport, FindingKind
+from tiering_assets.ground.day_book import Scribe
 from tiering_assets.ground.effects import about
 from tiering_assets.ground.record_book import RecordBook, utc_now, writer_of
 from tiering_assets.records.writer import Writer
@@ -61,7 +64,16 @@ def record_audited(
     if not doubtful:
         return 0
     again = damaged_copies(look_again(sorted({ledger_id for ledger_id, _uid in doubtful})))
-    desk = _Desk(RecordBook(objects, report.instance), writer_of(str(uuid4())))
+    writer = writer_of(str(uuid4()))
+    scribe = Scribe(
+        writer=writer,
+        command="audit verify",
+        now=utc_now,
+        tell=narrate,
+        sleep=time.sleep,
+        turn=nullcontext,
+    )
+    desk = _Desk(RecordBook(objects, report.instance, scribe), writer)
     recorded = 0
     for (ledger_id, uid), findings in again.items():
         if (ledger_id, uid) not in doubtful:
@@ -83,4 +95,5 @@ def record_audited(
             )
         else:
             recorded += 1
+    desk.book.close_page()
     return recorded

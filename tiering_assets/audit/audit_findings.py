@@ -33,6 +33,8 @@ class FindingKind(StrEnum):
     OBJECT_DIFFERS = "object_differs"
     INDEX_DIFFERS = "index_differs"
     BLOCK_DIFFERS = "block_differs"
+    PAGE_CHAIN_BROKEN = "page_chain_broken"
+    CHAIN_MISSING = "chain_missing"
     UNREADABLE = "unreadable"
 
 

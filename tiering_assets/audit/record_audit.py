@@ -16,9 +16,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
+from tiering_assets.records.bucket_models import DayBookPage
 from tiering_assets.records.codec import decode_record, encode_record, schemas_of
 from tiering_assets.records.failure_model import LedgerFailure
-from tiering_assets.records.keys import topic_hash
+from tiering_assets.records.keys import page_number, topic_hash
 from tiering_assets.records.models import (
     Attempt,
     Certificate,
@@ -40,6 +41,7 @@ _OF_ATTEMPT: Final = re.compile(rf"(\w+)/(0|[1-9][0-9]{{0,18}})/{_UUID}(\.intent
 _OF_TOPIC: Final = re.compile(r"publications/([0-9a-f]{32})/[0-9]{10}\.json")
 _OF_LEDGER: Final = re.compile(r"failures/(0|[1-9][0-9]{0,18})\.json")
 _OF_PLAN: Final = re.compile(r"forget-plans/([0-9a-f]{64})\.json")
+_OF_PAGE: Final = re.compile(r"day-book/[0-9]{19}\.json")
 _FOLDERS: Final[Mapping[tuple[str, bool], type[Record]]] = {
     ("attempts", False): Attempt,
     ("certificates", False): Certificate,
@@ -50,8 +52,8 @@ _FOLDERS: Final[Mapping[tuple[str, bool], type[Record]]] = {
     ("removals", False): Removal,
 }
 FOLDERS: Final = (*dict.fromkeys(folder for folder, _intent in _FOLDERS), "publications")
-"""The chain's records. Of others an audit judges failures and forget plans, each by itself, and not
-claims, holds, and so on."""
+"""The chain's records. Of others an audit judges failures, forget plans and pages of the day book,
+and not claims, holds, and so on."""
 
 _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     Attempt: lambda record: record.started_at,
@@ -64,17 +66,22 @@ _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     Removal: lambda record: record.seen_again_at,
     ForgetPlan: lambda record: record.planned_at,
     LedgerFailure: lambda record: record.last_at,
+    DayBookPage: lambda record: record.written_at,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class KeyMeaning:
-    """What a key says; `topic` is a publication's topic hash, `digest` the one of a plan."""
+    """What a key says; `topic` is a publication's topic hash, `digest` the one of a plan.
+
+    `page` is the number of a page of the day book.
+    """
 
     record_type: type[Record]
     about: About
     topic: str | None = None
     digest: str | None = None
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +107,8 @@ def parse_place(key: str) -> KeyMeaning | None:
     match = _OF_PLAN.fullmatch(key)
     if match is not None:
         return KeyMeaning(ForgetPlan, About(None, None), digest=match[1])
+    if _OF_PAGE.fullmatch(key) is not None:
+        return KeyMeaning(DayBookPage, About(None, None), page=page_number(key))
     match = _OF_TOPIC.fullmatch(key)
     return None if match is None else KeyMeaning(Publication, About(None, None), match[1])
 
@@ -166,6 +175,8 @@ def _strayed(place: KeyMeaning, key: str, record: Any) -> AuditFinding | None:
         expected, found = place.digest, record_digest(encode_record(record))
     elif place.topic is not None:
         expected, found = place.topic, topic_hash(record.ml_name)
+    elif place.page is not None:
+        expected, found = f"page {place.page}", f"page {record.number}"
     elif place.about.uid is None:
         expected, found = f"ledger {place.about.ledger_id}", f"ledger {record.ledger_id}"
     else:

@@ -16,7 +16,7 @@ UNKNOWN: Final = "unknown"  # no topic is named so: they have slashes
 
 @dataclass(slots=True, kw_only=True)
 class TopicFigures:
-    """One row. `records` are those of chains; failures and forget plans are of no topic."""
+    """One row. `records` are those of chains; failures, forget plans and pages are of no topic."""
 
     topic: str
     ledgers: int = 0

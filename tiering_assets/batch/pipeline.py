@@ -81,10 +81,8 @@ def offload_batch(
 ) -> list[LedgerOutcome]:
     """Copy, verify and (unless told otherwise) publish ledgers; one outcome each, in id order.
 
-    `ask_first` refuses to copy what could not be published later, as `publish` does.
-
-    With `when_due` a topic is only disturbed when enough waits or waits long enough; its ledgers
-    stay verified until then.
+    `ask_first` refuses to copy what could not be published later, as `publish` does. `when_due`
+    disturbs a topic only when enough waits, or waits long enough.
     """
     wanted = sorted(set(ledger_ids))
     started = stack.monotonic()
@@ -95,7 +93,9 @@ def offload_batch(
     outcomes: dict[int, LedgerOutcome] = {}
     rights = Rights(stack)
     try:
-        _each(stack, wanted, lambda i: _begin(stack, i, rights), outcomes)
+        _each(stack, wanted, partial(_permit, rights), outcomes)
+        stack.book.take_up(permitted := [i for i in wanted if outcomes[i].error is None])
+        _each(stack, permitted, partial(_claim, stack), outcomes)
         begun = [i for i in wanted if outcomes[i].wait is None and outcomes[i].error is None]
         ask = AskFirst(stack) if publish or ask_first else None
         try:
@@ -113,6 +113,7 @@ def offload_batch(
         raise
     finally:
         _each(stack, wanted, partial(_drop, stack), {})
+        stack.book.close_page()
     seconds = stack.monotonic() - started
     return [replace(outcomes[i], seconds=outcomes[i].seconds or seconds) for i in wanted]
 
@@ -139,9 +140,9 @@ def _each(
     stack.in_parallel(one, ledger_ids)
 
 
-def _begin(stack: Stack, ledger_id: int, rights: Rights) -> LedgerOutcome:
+def _permit(rights: Rights, ledger_id: int) -> LedgerOutcome:
     rights.require(ledger_id)
-    return _claim(stack, ledger_id)
+    return LedgerOutcome(ledger_id=ledger_id)
 
 
 def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
@@ -255,11 +256,10 @@ def _copy_and_verify(
 def _tell_work(stack: Stack, plans: Sequence[LedgerPlan], again: Sequence[ToVerify]) -> None:
     """The first line with figures, as soon as they are known: people see what they wait for."""
     whole = [*plans, *(item.plan for item in again)]
-    size = sum(plan.object_bytes for plan in whole)
     topics = len({plan.ml_name for plan in whole})
     stack.tell(
         f"{len(plans)} ledgers to copy and {len(again)} to read back, of {topics} topics, "
-        f"{size / 1e6:.1f} MB in all",
+        f"{sum(plan.object_bytes for plan in whole) / 1e6:.1f} MB in all",
         *(plan.ledger_id for plan in whole),
     )
 

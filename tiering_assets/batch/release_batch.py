@@ -103,6 +103,7 @@ def release_batch(
         order = ToRelease(ledger_ids=topics[ml_name], shadows=shadows, approval=approval)
         return change_topic(stack, ml_name, publish=waiting.get(ml_name), release=order)
 
+    stack.book.take_up(ledger_id for of_topic in topics.values() for ledger_id in of_topic)
     names = sorted(topics)
     for ml_name, changed in zip(names, stack.topics_in_parallel(change, names), strict=True):
         results.update(changed.released)

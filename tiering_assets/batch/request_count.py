@@ -90,6 +90,7 @@ def count_batch() -> RequestCount:
     """What a batch asks once, however many ledgers it has.
 
     Which of them have failure records, the bucket's proof, and which brokers were seen; that record
-    is written anew once an hour at most, and the proof once, which is not counted.
+    is written anew once an hour at most, and the proof once, which is not counted. And two pages of
+    the day book, behind the newest one.
     """
-    return RequestCount(get=2, head=1, list=1)
+    return RequestCount(put=2, get=3, head=1, list=2)

@@ -184,6 +184,8 @@ def collect_leftovers(
     """
     done: list[BrokerLeaving] = []
     topics: dict[str, list[BrokerLeaving]] = {}
+    leavings = [*leavings]
+    stack.book.take_up(one.pair[0] for one in leavings if isinstance(one.decision, Collect | Note))
     for leaving in leavings:
         if isinstance(leaving.decision, Collect) and (only is None or leaving.pair in only):
             topics.setdefault(leaving.ml_name, []).append(leaving)

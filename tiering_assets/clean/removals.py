@@ -78,6 +78,7 @@ def _observe(stack: Stack, only: Collection[Pair] | None) -> Removals:
         )
     again = _look(stack, gone)
     agreed = [one for one in gone if _agree(first[one.pair], again.get(one.pair))]
+    stack.book.take_up(one.pair[0] for one in agreed)
     for one in agreed:
         _record(stack, one, first[one.pair], again[one.pair], gone=len(gone), fleet=len(pairs))
     return Removals(recorded=tuple(one.pair for one in agreed))

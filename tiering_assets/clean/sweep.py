@@ -105,6 +105,7 @@ def sweep(
     if not execute:
         return leavings
     require_nothing_held(stack, "sweep")
+    stack.book.take_up(leaving.pair[0] for leaving in going)
     _finish(stack, listing)
     acted = [
         _act(stack, leaving) if only is None or leaving.pair in only else leaving

@@ -86,6 +86,7 @@ def _pause(
         tiering_stack.load_for_cluster(cluster),
         run_id=context.run_id,
         narrate=partial(context.log.info, "tierkeeper: %s"),
+        command=context.job_name,
     )
     with opened as stack:
         try:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.object_store.store import (
     ObjectHead,
@@ -51,10 +50,12 @@ class _AskedOnce:
             lambda: self._objects.get(key, version_id=version_id, bytes_max=bytes_max),
         )
 
-    def list_objects(self, prefix: str = "", *, start_after: str = "") -> Iterator[ObjectSummary]:
+    def list_objects(
+        self, prefix: str = "", *, start_after: str = "", at_once: int = 1000
+    ) -> Iterator[ObjectSummary]:
         listed = self._once(
             ("list", prefix, start_after),
-            lambda: [*self._objects.list_objects(prefix, start_after=start_after)],
+            lambda: [*self._objects.list_objects(prefix, start_after=start_after, at_once=at_once)],
         )
         return iter(listed)
 
@@ -89,4 +90,4 @@ def asking_once(stack: Stack) -> Stack:
     scans.
     """
     objects = cast(ObjectStore, _AskedOnce(stack.objects))
-    return replace(stack, objects=objects, book=RecordBook(objects, stack.instance))
+    return replace(stack, objects=objects, book=stack.book.over(objects))

@@ -29,6 +29,7 @@ from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
 POINTS: Final = (
+    "day_book.opened",
     "offload.claimed",
     "offload.attempt_recorded",
     "offload.upload_created",
@@ -80,6 +81,8 @@ POINTS: Final = (
     "sweep.reloaded",
     "scrub.quarantined",
     "scrub.recorded",
+    "day_book.gone_noted",  # only where records are taken away that people or plans had made
+    "day_book.closed",
 )
 
 VARIABLE: Final = "TIERKEEPER_CRASH_AT"

@@ -1,6 +1,7 @@
 """Typed reading and writing of records, and who signs them; the only place where steps meet JSON.
 
 Owns: every record is written with its own digest, and one whose digest does not fit is unreadable.
+A book that has a day book writes no record of a ledger before a page of it names the ledger.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import functools
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from tiering_assets.ground.day_book import DayBook, Scribe
+from tiering_assets.ground.named_records import ledgers_of
 from tiering_assets.records import keys
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.key_kinds import is_record_key
@@ -57,11 +60,36 @@ def narrate_unreadable(who: Narrator) -> Callable[[str, FormatError], None]:
 
 
 class RecordBook:
-    """Records of one BookKeeper instance in one bucket."""
+    """Records of one BookKeeper instance in one bucket. Whoever writes in it is a `scribe`."""
 
-    def __init__(self, objects: ObjectStore, instance: str) -> None:
-        self._objects = objects
+    def __init__(self, objects: ObjectStore, instance: str, scribe: Scribe | None = None) -> None:
+        self._objects, self._instance = objects, instance
         self._records = RecordStore(objects, instance)
+        self._day_book = None if scribe is None else DayBook(objects, self.prefix, scribe)
+
+    def over(self, objects: ObjectStore) -> RecordBook:
+        """The same book, read and written by way of another client of its bucket."""
+        book = RecordBook(objects, self._instance)
+        book._day_book = self._day_book
+        return book
+
+    def take_up(self, ledger_ids: Iterable[int]) -> None:
+        """Say in the day book which ledgers records will be written of, all at once.
+
+        Else each is named when the first record of it is written, by a page of its own.
+        """
+        if self._day_book is not None:
+            self._day_book.take_up(ledger_ids)
+
+    def take_away(self, record_keys: Iterable[str]) -> None:
+        """Say in the day book which records are about to go."""
+        if self._day_book is not None:
+            self._day_book.take_away(record_keys)
+
+    def close_page(self) -> None:
+        """Say in the day book what was written since ledgers were taken up."""
+        if self._day_book is not None:
+            self._day_book.close()
 
     @property
     def prefix(self) -> str:
@@ -73,9 +101,10 @@ class RecordBook:
 
         The very same bytes, which name run and time, are our own first try whose answer was lost.
         """
-        return self._typed(
-            type(record), self._records.create_or_same(key, with_digest(encode_record(record)))
-        )
+        self.take_up(ledgers_of(record))
+        stored = self._records.create_or_same(key, with_digest(encode_record(record)))
+        self._name(stored)
+        return self._typed(type(record), stored)
 
     def create_or_read(self, key: str, record: R) -> tuple[Stored[R], bool]:
         """Write a record, or read the one that is there; True when it was ours that was written."""
@@ -85,6 +114,7 @@ class RecordBook:
             found = self.read(type(record), key)
             if found is None:
                 raise
+            self._name(found)  # whoever wrote it may have died before its close page
             return found, False
 
     def read(self, record_type: type[R], key: str) -> Stored[R] | None:
@@ -112,12 +142,15 @@ class RecordBook:
         A conflict with the very same bytes is one with our own first try, as in `create`.
         """
         body = with_digest(encode_record(record))
+        self.take_up(ledgers_of(record))
         try:
-            self._records.replace_if_match(found.key, body, etag=found.etag)
+            now = self._records.replace_if_match(found.key, body, etag=found.etag)
         except ObjectConflictError:
-            now = self._records.read(found.key)
-            if now is None or now.sha256 != record_sha256(body):
+            there = self._records.read(found.key)
+            if there is None or there.sha256 != record_sha256(body):
                 raise
+            now = there
+        self._name(now)
 
     def iter_records(self, record_type: type[R], prefix: str) -> Iterator[Stored[R]]:
         """All records under a prefix, in key order."""
@@ -147,6 +180,7 @@ class RecordBook:
 
     def delete(self, key: str) -> None:
         """Take a record away that stands for what is so now, and is so no more."""
+        self.take_away([key])
         self._objects.delete(self.prefix + key)
 
     def overwrite_damaged(self, key: str, record: R) -> None:
@@ -156,7 +190,8 @@ class RecordBook:
             self.create(key, record)
         else:
             body = with_digest(encode_record(record))
-            self._records.replace_if_match(key, body, etag=head.etag)
+            self.take_up(ledgers_of(record))
+            self._name(self._records.replace_if_match(key, body, etag=head.etag))
 
     def stored_at(self, prefix: str) -> dict[str, datetime]:
         """When the store got each record under a prefix, in key order."""
@@ -221,6 +256,10 @@ class RecordBook:
     def pairs(self, prefix: str) -> set[tuple[int, UUID]]:
         """(ledger id, attempt) of every record under a prefix whose keys end so."""
         return {keys.pair_of(key) for key, _one in self.listed(prefix)}
+
+    def _name(self, stored: StoredRecord | Stored[Any]) -> None:
+        if self._day_book is not None:
+            self._day_book.wrote(stored.key, stored.sha256)
 
     @staticmethod
     def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:

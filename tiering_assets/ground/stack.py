@@ -8,6 +8,7 @@ called right before every effect that ground/evidence.py names.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 from uuid import UUID, uuid4
 
+from tiering_assets.ground.day_book import Scribe
 from tiering_assets.ground.effects import about, reach
 from tiering_assets.ground.evidence import Bounds, Dated, Effect, Kind, why_too_old
 from tiering_assets.ground.own_policy import OwnPolicies, parse_own_policies
@@ -161,6 +163,10 @@ def _nothing() -> None:
     pass
 
 
+def _unheard(_line: str) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """One cluster, one bucket, one run. `narrate` gets a line of progress for people."""
@@ -178,7 +184,7 @@ class Stack:
     now: Callable[[], datetime] = utc_now
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    narrate: Narrate = field(default=lambda _line: None)
+    narrate: Narrate = _unheard
     judge: Judge = validate_indexes
     judge_ledgers: JudgeLedgers = validate_ledgers
     user_suites: tuple[UserSuite, ...] = ()
@@ -230,8 +236,13 @@ def open_stack(
     runner: TaskRunner | None = None,
     run_id: str | None = None,
     narrate: Narrate | None = None,
+    command: str = "",
 ) -> Iterator[Stack]:
-    """Connect to everything and close it again. Errors name the server and the setting."""
+    """Connect to everything and close it again. Errors name the server and the setting.
+
+    `command` is what the day book says that was run.
+    """
+    run_id, narrate, memory = run_id or uuid4().hex[:12], narrate or _unheard, RunMemory()
     freeze_once("steps")  # whoever opens a stack has imported what its steps need
     require_store(settings)
     user_suites = load_user_suites(settings.quality.suites)
@@ -252,7 +263,16 @@ def open_stack(
 
         rates = Rates(settings.budget, parts=lambda: parts_of(settings), read=budget)
         objects = S3ObjectStore(settings.store, meter=rates)
-        book = RecordBook(objects, instance)
+        scribe = Scribe(
+            writer=writer_of(run_id),
+            command=command or Path(sys.argv[0]).name,
+            now=utc_now,
+            tell=narrate,
+            sleep=time.sleep,
+            turn=partial(memory.turns.of, Scribe),
+        )
+        book = RecordBook(objects, instance, scribe)
+        stack.callback(book.close_page)
         yield Stack(
             settings=settings,
             metadata=metadata,
@@ -267,8 +287,9 @@ def open_stack(
                 make_worker=lambda: Worker(settings, reached=reach, known=rates.newest),
             ),
             instance=instance,
-            run_id=run_id or uuid4().hex[:12],
-            narrate=narrate or (lambda _line: None),
+            run_id=run_id,
+            narrate=narrate,
+            memory=memory,
             user_suites=user_suites,
             prepare_judge=_preparing(runner),
             own_policies=own_policies,

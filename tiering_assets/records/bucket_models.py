@@ -1,4 +1,5 @@
-"""Records of a bucket as a whole: that its store keeps its promises, and the wanted rates.
+"""Records of a bucket as a whole: that its store keeps its promises, the wanted rates, its day
+book.
 
 docs/records.md explains their fields, models.py has the rules of every record.
 """
@@ -6,9 +7,9 @@ docs/records.md explains their fields, models.py has the rules of every record.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from pydantic import AwareDatetime, NonNegativeInt
+from pydantic import AwareDatetime, NonNegativeInt, PositiveInt
 
 from tiering_assets.records.writer import Writer
 
@@ -45,3 +46,40 @@ class Budget:
     topic_upload_bytes_per_s: NonNegativeInt | None = None
     topic_bookie_read_bytes_per_s: NonNegativeInt | None = None
     topic_store_requests_per_s: NonNegativeInt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRecord:
+    """A record by its key, relative to the instance's prefix, and the SHA-256 of its bytes.
+
+    No digest is given of one that goes.
+    """
+
+    key: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayBookPage:
+    """Written before a run's first record of a ledger (`open`) and after its last one (`close`).
+
+    Pages are numbered from 1 without gaps, and each names the digest of the one before it. So a
+    page that vanished is missed, and so is a chain of records.
+
+    `records` of a `close` page are those that were written, of a `gone` page those that are taken
+    away, which is written before they go. `ledgers` of a `close` page are those that the run is
+    done with. `previous` is the digest of the page before, empty for the first one.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/page/1"
+    number: PositiveInt
+    previous: str
+    phase: Literal["open", "close", "gone"]
+    command: str
+    written_at: AwareDatetime
+    writer: Writer
+    ledgers: tuple[int, ...] = ()
+    records: tuple[NamedRecord, ...] = ()
+
+
+BucketRecord = BucketProof | Budget | DayBookPage

@@ -31,6 +31,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "certificates": _OF_ATTEMPT,
     "claims": rf"{_LEDGER}\.json",
     "damage": _OF_ATTEMPT,
+    "day-book": r"[0-9]{19}\.json",
     "disturbances": rf"{_HOUR}/{_HASH}/{_UUID}\.[0-9a-f]{{16}}\.json",
     "expired-plans": rf"{_DIGEST}\.json",
     "failures": rf"{_LEDGER}\.json",

@@ -229,6 +229,20 @@ def release_plan(digest: str) -> str:
     return f"plans/{digest}.json"
 
 
+DAY_BOOK = "day-book/"
+PAGES_MAX = 10**19 - 1
+
+
+def page(number: int) -> str:
+    """Counted down, so that a listing begins with the newest page: one request finds it."""
+    return f"{DAY_BOOK}{PAGES_MAX - number:019d}.json"
+
+
+def page_number(key: str) -> int:
+    """The number of the page that a key names."""
+    return PAGES_MAX - int(key.removeprefix(DAY_BOOK).removesuffix(".json"))
+
+
 BROKERS_SEEN = "brokers/seen.json"
 BROKERS_GONE = "brokers-gone/"
 

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime
 
 from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records.broker_models import BrokerRecord
-from tiering_assets.records.bucket_models import BucketProof, Budget
+from tiering_assets.records.bucket_models import BucketRecord
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
 from tiering_assets.records.scrub_model import Damage as Damage
@@ -389,8 +389,7 @@ Record = (
     | Damage
     | Hold
     | ScopeHold
-    | Budget
-    | BucketProof
+    | BucketRecord
     | HoldLift
     | Pause
     | PauseLift

@@ -172,6 +172,7 @@ def execute_expired(
     _finish(stack, plan.record, listing)
     look = _ExpiredLook(stack, plan)
     planned = {(one.ledger_id, one.uid): one for one in plan.record.copies}
+    stack.book.take_up(one.pair[0] for one in found if not one.why_kept)
     return carry_out(
         stack,
         found,

@@ -189,6 +189,7 @@ def _delete(
     strangers = set(one.uids) - planned
     if strangers:
         return one.kept(f"attempt {min(strangers)} is not in the plan")
+    stack.book.take_away(one.records)
     for key in one.records:
         delete_object(stack.objects, stack.book.prefix + key, allowed=allowed)
     stack.tell(f"ledger {one.ledger_id}: its {len(one.records)} records are deleted", one.ledger_id)

@@ -9,8 +9,9 @@ the lost entries are named one by one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from uuid import UUID
 
 from tiering_assets.clean.removals import Removals, observe_removals
@@ -37,6 +38,8 @@ from tiering_assets.scrub.plan import (
 )
 from tiering_assets.verify.damage import Broken, damage_is_over, record_damage
 from tiering_assets.verify.entry_loss import lost_entries
+
+_LOT = 200  # looks that a page of the day book names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,8 @@ def scrub(
     else:
         skipped = set()
     budget, intervals = _budget(stack), _intervals(stack, deep=deep)
-    for look in due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals):
+    due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
+    for look in _taken_up(stack, due):
         if look.candidate.ledger_id in skipped:
             continue  # just healed, or found broken a moment ago
         if heal and look.depth is Depth.DEEP:  # reading takes long, and a broker's lag runs
@@ -147,6 +151,14 @@ def scrub(
     if heal:
         _heal_pending(stack, pending, run)
     return run
+
+
+def _taken_up(stack: Stack, due: Iterable[DueLook]) -> Iterator[DueLook]:
+    """The same, named in the day book so many at a time: the budget may end with the first."""
+    looks = iter(due)
+    while lot := [*islice(looks, _LOT)]:
+        stack.book.take_up(look.candidate.ledger_id for look in lot)
+        yield from lot
 
 
 def _budget(stack: Stack) -> RunBudget:

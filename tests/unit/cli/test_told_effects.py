@@ -17,6 +17,7 @@ from tiering_assets.cli.shared.session import LogFormat, Session
 from tiering_assets.ground.effects import about
 
 COPIED = [
+    "day_book.opened",
     "offload.claimed",
     "offload.attempt_recorded",
     "offload.upload_created",
@@ -32,6 +33,7 @@ COPIED = [
     "publish.confirmed",
     "publish.recorded",
     "offload.claim_dropped",
+    "day_book.closed",
 ]
 
 

@@ -108,6 +108,7 @@ DAMAGED = {
     "damage": _damage,
     "disturbances": lambda scene: scene.stack.book.keys(keys.DISTURBANCES)[0],
     "failures": _made(lambda _scene: keys.failure(0)),
+    "day-book": lambda scene: min(scene.stack.book.keys(keys.DAY_BOOK)),  # the newest page
     "holds": _hold,
     "leftovers": _made(lambda scene: keys.leftover(0, scene.uid)),
     "loads": _made(lambda scene: keys.load(scene.stack.objects.server_time(), TOPIC, scene.uid)),

@@ -11,6 +11,7 @@ from tiering_assets.records import (
     pause_models,
     sweep_models,
 )
+from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -346,6 +347,16 @@ EXAMPLES: tuple[models.Record, ...] = (
         author="ops@example.com",
         lifted_at=AT,
         writer=WRITER,
+    ),
+    DayBookPage(
+        number=7,
+        previous="ab" * 32,
+        phase="close",
+        command="tierkeeper ledger offload",
+        written_at=AT,
+        writer=WRITER,
+        ledgers=(42,),
+        records=(NamedRecord(key=f"outcomes/42/{UID}.json", sha256="cd" * 32),),
     ),
     models.ReleasePlan(
         instance="0f6a2f4e-6b8a-4d25-9c3c-0d3f0b1f7b11",

@@ -20,6 +20,7 @@ NO_RECORDS_KEY = {
     "filed_in",
     "is_release",
     "namespace_of",
+    "page_number",
     "pair_of",
     "publications_of",
     "releases_of",

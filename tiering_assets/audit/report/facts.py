@@ -73,7 +73,9 @@ class AttemptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """`other_records` are failures and forget plans; `other_ledgers` have no attempt here.
+    """`other_records` are failures, forget plans and pages of the day book.
+
+    `other_ledgers` have no attempt here.
 
     `forgotten` are attempts that a recorded plan takes out of the audit.
     """

@@ -113,7 +113,8 @@ def _against(facts: AuditFacts) -> list[Words]:
     else:
         told.append(("Signatures: no public key was set, so none counted.",))
     if facts.other_records:
-        told.append((f"Besides: {facts.other_records} failure records and forget plans.",))
+        others = "failure records, forget plans and pages of the day book"
+        told.append((f"Besides: {facts.other_records} {others}.",))
     if facts.forgotten:
         told.append((f"Left out: {facts.forgotten} attempts that a recorded plan forgets.",))
     return told

@@ -88,6 +88,7 @@ def with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(ctx: typer.Context, **values: Any) -> None:
         session: Session = ctx.find_root().ensure_object(Session)
+        session.command = f"tierkeeper {ctx.command_path.partition(' ')[2]}"
         _apply(session, {name: values.pop(name) for name in _COMMON})
         made = {name: group.value(session, values) for name, group in groups.items()}
         function(session, **values, **made)

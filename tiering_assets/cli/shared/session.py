@@ -48,6 +48,7 @@ class Session:
     as_json: bool = False
     verbosity: int = 0
     log_format: LogFormat = LogFormat.TEXT
+    command: str = ""
     _loaded: LoadedSettings | None = None
 
     def loaded(self) -> LoadedSettings:
@@ -76,7 +77,13 @@ class Session:
                 self.progress("starting Spark")
                 tasks = exits.enter_context(open_spark_runner(self.settings, run_id=run_id))
             yield exits.enter_context(
-                open_stack(self.settings, runner=tasks, run_id=run_id, narrate=self.progress)
+                open_stack(
+                    self.settings,
+                    runner=tasks,
+                    run_id=run_id,
+                    narrate=self.progress,
+                    command=self.command,
+                )
             )
 
     def progress(self, line: str) -> None:

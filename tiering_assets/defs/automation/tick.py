@@ -148,6 +148,7 @@ def connected(
         settings,
         run_id=f"sensor {name} of {memory.cluster.name}",
         narrate=lambda line: context.log.info("tierkeeper: %s", line),
+        command=f"sensor {name}",
     ) as stack:
         try:
             yield replace(stack, topics=SharedTopics(stack.metadata, memory.topics))

@@ -57,6 +57,7 @@ class TieringStack(TierkeeperSettings):
                     runner=opened.enter_context(_runner(settings, run_id)) if with_tasks else None,
                     run_id=run_id,
                     narrate=partial(narrate, context),
+                    command=context.op_execution_context.job_name,
                 )
             )
             require_room(context.instance, stack)
@@ -69,12 +70,18 @@ class TieringStack(TierkeeperSettings):
         *,
         run_id: str,
         narrate: Narrate,
+        command: str,
         runner: TaskRunner | None = None,
     ) -> Iterator[Stack]:
-        """Open the stack of these settings; a test puts simulated servers here."""
+        """Open the stack of these settings; a test puts simulated servers here.
+
+        `command` is the job or sensor, for the day book.
+        """
         from tiering_assets.ground.stack import open_stack
 
-        with open_stack(settings, runner=runner, run_id=run_id, narrate=narrate) as stack:
+        with open_stack(
+            settings, runner=runner, run_id=run_id, narrate=narrate, command=command
+        ) as stack:
             yield stack
 
     def load_for_cluster(self, cluster: ClusterNames) -> Settings:
