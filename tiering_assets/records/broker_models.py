@@ -48,6 +48,18 @@ class BrokerGone:
     writer: Writer
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """Written before a topic is reloaded. `broker` is `host:port`, null if unknown."""
+
+    kind: ClassVar[str] = "tierkeeper/disturbance/1"
+    ml_name: str
+    broker: str | None
+    why: str
+    disturbed_at: AwareDatetime
+    writer: Writer
+
+
 @dataclass(frozen=True, slots=True)
 class WithdrawnContext:
     """An offload context that is taken out of its topic's node: of which ledger and attempt."""

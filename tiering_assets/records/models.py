@@ -15,6 +15,7 @@ from pydantic import AwareDatetime
 
 from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records.broker_models import BrokerRecord
+from tiering_assets.records.broker_models import Disturbance as Disturbance
 from tiering_assets.records.bucket_models import BucketRecord
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
@@ -222,18 +223,6 @@ class Canary:
     ledger_id: int
     uid: UUID
     proven_at: AwareDatetime
-    writer: Writer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disturbance:
-    """Written before a topic is reloaded. `broker` is `host:port`, null if unknown."""
-
-    kind: ClassVar[str] = "tierkeeper/disturbance/1"
-    ml_name: str
-    broker: str | None
-    why: str
-    disturbed_at: AwareDatetime
     writer: Writer
 
 
