@@ -4,8 +4,11 @@
  * is wrong, and whether it is, the Python reference says (bookkeeper/batch_body.py, offload_format/). Nothing
  * here allocates, keeps state between calls, or reads or writes outside the ranges that it is given.
  *
+ * What entries hold is looked at for figures alone: whatever they are, a block of them is as good.
+ *
  * Layouts: BookKeeper DigestManager (stored entry: 32 header bytes, CRC32C, payload; a batch prefixes each by
- * its int32 length), PIP-17 (block: 128 header bytes, frames of int32 length, int64 id, payload; padding).
+ * its int32 length), PIP-17 (block: 128 header bytes, frames of int32 length, int64 id, payload; padding), and
+ * Pulsar's Commands and MessageMetadata (entry: checksum, metadata, payload).
  * All integers are big-endian. Little-endian machines with an instruction for CRC32C only.
  */
 #include <stdint.h>
@@ -31,7 +34,7 @@ static int has_instruction(void) { return (getauxval(AT_HWCAP) & (1 << 7)) != 0;
 #endif
 
 #define EXPORT __attribute__((visibility("default")))
-#define ABI 1
+#define ABI 2
 
 enum {
     LENGTH_BYTES = 4,
@@ -180,20 +183,100 @@ EXPORT int64_t core_frame(const uint8_t *records, int64_t size, int64_t count, i
     return to;
 }
 
+/* Where the varint at p ends, of ten bytes at most; NULL where it does not. Bits above the 64th are dropped. */
+static inline const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *value) {
+    if (p < end && *p < 128) {
+        *value = *p;
+        return p + 1;
+    }
+    uint64_t sum = 0;
+    for (int shift = 0; shift < 70 && p < end; shift += 7, p++) {
+        sum |= (uint64_t)(*p & 127) << shift;
+        if (*p < 128) {
+            *value = sum;
+            return p + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Where an entry's MessageMetadata lies; NULL where its lengths leave it. */
+static inline const uint8_t *find_metadata(const uint8_t *p, int64_t size, const uint8_t **end) {
+    const uint8_t *entry_end = p + size;
+    if (size < 2) return NULL;
+    if (p[0] == 0x0E && p[1] == 2) { /* BrokerEntryMetadata, of the length that follows */
+        if (size < 6 || get32(p + 2) > size - 6) return NULL;
+        p += 6 + (int64_t)get32(p + 2);
+    }
+    if (entry_end - p >= 6 && p[0] == 0x0E && p[1] == 1) p += 6; /* CRC32C */
+    if (entry_end - p < 4 || get32(p) > entry_end - p - 4) return NULL;
+    *end = p + 4 + get32(p);
+    return p + 4;
+}
+
+/* Add what an entry's MessageMetadata says to facts: messages, least and greatest publish time. 0 if the entry is
+ * no message of Pulsar's. The rules are offload_format/message_facts.py's, and so are the names. */
+static int add_message(const uint8_t *entry, int64_t size, int64_t facts[3]) {
+    const uint8_t *end, *p = find_metadata(entry, size, &end);
+    uint64_t key, value, published = 0;
+    int32_t batch = 1, chunks = 1, chunk = 0;
+    int required = 0, is_batch = 0, is_marker = 0;
+    if (p == NULL) return 0;
+    while (p < end) {
+        if ((p = varint(p, end, &key)) == NULL || key < 8 || key > UINT32_MAX) return 0;
+        switch (key & 7) {
+        case 0:
+            if ((p = varint(p, end, &value)) == NULL) return 0;
+            switch (key >> 3) {
+            case 2: required |= 2; break;
+            case 3: required |= 4, published = value; break;
+            case 11: is_batch = 1, batch = (int32_t)value; break;
+            case 20: is_marker = 1; break;
+            case 27: chunks = (int32_t)value; break;
+            case 29: chunk = (int32_t)value; break;
+            }
+            break;
+        case 1:
+            if (end - p < 8) return 0;
+            p += 8;
+            break;
+        case 2:
+            if ((p = varint(p, end, &value)) == NULL || value > (uint64_t)(end - p)) return 0;
+            if (key >> 3 == 1) required |= 1;
+            p += value;
+            break;
+        case 5:
+            if (end - p < 4) return 0;
+            p += 4;
+            break;
+        default: return 0;
+        }
+    }
+    if (required != 7 || published > INT64_MAX || batch < 0) return 0;
+    if (is_marker) return 1;
+    facts[0] += is_batch ? batch : chunks <= 1 || chunk == chunks - 1;
+    if ((int64_t)published < facts[1]) facts[1] = (int64_t)published;
+    if ((int64_t)published > facts[2]) facts[2] = (int64_t)published;
+    return 1;
+}
+
 /* Payload bytes of a whole block: its header, `count` frames of entries `first` and on, padding to its end.
- * -1 unless each byte is as it must be. */
-EXPORT int64_t core_walk(const uint8_t *block, int64_t size, int64_t first, int64_t count) {
+ * -1 unless each byte is as it must be. Otherwise facts: messages, least and greatest publish time; messages are -1
+ * where an entry is none of Pulsar's, and the least is above the greatest where there is no time. */
+EXPORT int64_t core_walk(const uint8_t *block, int64_t size, int64_t first, int64_t count, int64_t facts[3]) {
     if (size < BLOCK_HEADER || count < 1) return -1;
     if (get32(block) != 0xFBDBABCB || get64(block + 4) != BLOCK_HEADER || get64(block + 12) != size ||
         get64(block + 20) != first)
         return -1;
     for (int i = 28; i < BLOCK_HEADER; i++)
         if (block[i]) return -1;
-    int64_t at = BLOCK_HEADER;
+    int64_t at = BLOCK_HEADER, found[3] = {0, INT64_MAX, -1};
+    int are_messages = 1;
     for (int64_t i = 0; i < count; i++) {
         if (size - at < FRAME_HEADER) return -1;
         int32_t length = (int32_t)get32(block + at);
         if (length < 0 || length > size - at - FRAME_HEADER || get64(block + at + 4) != first + i) return -1;
+        if (are_messages) are_messages = add_message(block + at + FRAME_HEADER, length, found);
         at += FRAME_HEADER + length;
     }
     int64_t payload_bytes = at - BLOCK_HEADER - FRAME_HEADER * count;
@@ -203,5 +286,7 @@ EXPORT int64_t core_walk(const uint8_t *block, int64_t size, int64_t first, int6
         if (word_at(block + at) != whole) return -1;
     for (int i = 0; at < size; at++, i++)
         if (block[at] != pattern[i]) return -1;
+    if (!are_messages) found[0] = -1;
+    memcpy(facts, found, sizeof found);
     return payload_bytes;
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final, NamedTuple
 
-ABI: Final = 1  # core.c's
+ABI: Final = 2  # core.c's
 
 _BYTES, _COUNT, _OUT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
 _FUNCTIONS: Final = {
@@ -20,7 +20,7 @@ _FUNCTIONS: Final = {
     "core_find": (_COUNT, (_BYTES, _COUNT, _COUNT, _OUT)),
     "core_verify": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _COUNT, _OUT)),
     "core_frame": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT, _COUNT)),
-    "core_walk": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT)),
+    "core_walk": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT)),
 }
 
 
@@ -30,6 +30,18 @@ class Verified(NamedTuple):
     good: int
     end: int
     payload_bytes: int
+
+
+class Walked(NamedTuple):
+    """A whole block: payload bytes, and what its entries say of the messages in them.
+
+    These are as offload_format/message_facts.py has them, None included.
+    """
+
+    payload_bytes: int
+    messages: int | None
+    publish_min_ms: int | None
+    publish_max_ms: int | None
 
 
 class Core:
@@ -92,12 +104,22 @@ class Core:
         )
         return None if written < 0 else written
 
-    def walk(self, block: memoryview, *, first_entry_id: int, count: int) -> int | None:
-        """Payload bytes of a whole block in which each byte is as it must be; else None."""
+    def walk(self, block: memoryview, *, first_entry_id: int, count: int) -> Walked | None:
+        """Look at a whole block; None unless each byte is as it must be."""
         if not _is_taken(block):
             return None
-        found: int = self._library.core_walk(_address(block), len(block), first_entry_id, count)
-        return None if found < 0 else found
+        facts = (ctypes.c_int64 * 3)()
+        payload_bytes: int = self._library.core_walk(
+            _address(block), len(block), first_entry_id, count, facts
+        )
+        if payload_bytes < 0:
+            return None
+        messages, earliest, latest = facts
+        if messages < 0:
+            return Walked(payload_bytes, None, None, None)
+        if earliest > latest:
+            return Walked(payload_bytes, messages, None, None)
+        return Walked(payload_bytes, messages, earliest, latest)
 
 
 def _is_taken(view: memoryview) -> bool:

@@ -17,13 +17,15 @@ from struct import pack, pack_into, unpack_from
 from google_crc32c import value
 
 from tests.support.layouts import plan_layout_from_sizes
+from tests.support.pulsar_entries import any_entry
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.encoder import BlockEncoder
+from tiering_assets.offload_format.message_facts import MessageCount
 from tiering_assets.resources.bookkeeper.batch_body import find_records, verify_records
 from tiering_assets.resources.bookkeeper.ledger import DigestType
 from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
 from tiering_assets.resources.errors import FormatError
-from tiering_assets.resources.native.core import Core
+from tiering_assets.resources.native.core import Core, Walked
 
 LEDGER = 7
 CODEC = EntryCodec(ledger_id=LEDGER, digest_type=DigestType.CRC32C, password=b"")
@@ -77,10 +79,13 @@ class Cases:
     def run(self, seed: int) -> None:
         """One case. AssertionError where both do not agree."""
         source = random.Random(seed)
-        if source.random() < 0.5:
-            self._batch(source)
-        else:
-            self._block(source)
+        match source.randrange(4):
+            case 0 | 1:
+                self._batch(source)
+            case 2:
+                self._block(source, whole=False)
+            case _:
+                self._block(source, whole=True)
 
     def _batch(self, source: random.Random) -> None:
         first = source.choice((0, 1, 40, 2**31 - 3, 2**40))
@@ -125,24 +130,43 @@ class Cases:
             assert written == len(wanted)
             assert out[:written] == wanted
 
-    def _block(self, source: random.Random) -> None:
-        sizes = [source.choice(SIZES) for _ in range(source.randint(1, 12))]
+    def _block(self, source: random.Random, *, whole: bool) -> None:
+        entries = self._entries(source)
+        sizes = [len(one) for one in entries]
         [plan] = plan_layout_from_sizes(sizes, block_bytes_max=1 << 20)
         encoder = BlockEncoder(plan.block_length + source.choice((0, 0, 1, 4, 5, 4000)))
         encoder.begin(plan)
-        encoder.add_many(0, [source.randbytes(size) for size in sizes])
-        body = _damaged(source, _padded(source, encoder.finish()), frame_starts)
+        encoder.add_many(0, entries)
+        body = _padded(source, encoder.finish())
+        if whole:
+            count = len(sizes)
+        else:
+            body = _damaged(source, body, frame_starts)
+            count = source.choice((len(sizes), len(sizes), len(sizes) + 1, max(1, len(sizes) - 1)))
         if len(body) == 0:
             return
         block = self._memory.hold(body, at_the_end=source.random() < 0.5)
-        count = source.choice((len(sizes), len(sizes), len(sizes) + 1, max(1, len(sizes) - 1)))
-        wanted: int | None = None
+        wanted: Walked | None = None
         walker = BlockWalker(block_length=len(block), first_entry_id=0, entries_expected=count)
         with suppress(FormatError):
-            found = sum(len(payload) for _id, payload in walker.feed(block))
+            found, messages = 0, MessageCount()
+            for _id, payload in walker.feed(block):
+                found += len(payload)
+                messages.add(payload)
             walker.finish()
-            wanted = found
-        assert self._core.walk(block, first_entry_id=0, count=count) == wanted, wanted
+            facts = messages.facts()
+            wanted = Walked(found, facts.messages, facts.publish_min_ms, facts.publish_max_ms)
+        walked = self._core.walk(block, first_entry_id=0, count=count)
+        assert walked == wanted, (walked, wanted)
+
+    def _entries(self, source: random.Random) -> list[bytes]:
+        """Of anybody, or Pulsar's: few of these, as one that is damaged hides all others."""
+        if source.random() < 0.3:
+            return [source.randbytes(source.choice(SIZES)) for _ in range(source.randint(1, 12))]
+        return [
+            any_entry(source, source.randbytes(source.choice(SIZES)))
+            for _ in range(source.choice((1, 1, 2, 5)))
+        ]
 
 
 def batch(source: random.Random, first: int) -> bytearray:

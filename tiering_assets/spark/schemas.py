@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 
 from tiering_assets.resources.errors import PrerequisiteError
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
@@ -62,7 +62,10 @@ def block_row_schema() -> StructType:
         bool: t.BooleanType(),
     }
     return t.StructType(
-        [t.StructField(name, spark_types[kind], nullable=False) for name, kind in _columns()]
+        [
+            t.StructField(one.name, spark_types[one.kind], nullable=one.nullable)
+            for one in _columns()
+        ]
     )
 
 
@@ -78,7 +81,7 @@ def rows_to_arrow(rows: Sequence[BlockRow]) -> pa.RecordBatch:
         bool: pa.bool_(),
     }
     schema = pa.schema(
-        [pa.field(name, arrow_types[kind], nullable=False) for name, kind in _columns()]
+        [pa.field(one.name, arrow_types[one.kind], nullable=one.nullable) for one in _columns()]
     )
     return _batch_of([_values(row) for row in rows], schema)
 
@@ -111,16 +114,32 @@ def block_row(columns: Mapping[str, Any]) -> BlockRow:
 
 
 def refusal_of(task: BlockTask) -> str:
-    """Return the row of a worker that refuses the task; the bootstrap adds what is wrong."""
+    """Return the row of a worker that refuses the task; the bootstrap adds what is wrong.
+
+    It knows a column's type by its value alone, so there is one in each.
+    """
     row = failure_row(task, task.blocks[0], PrerequisiteError("refused"), 0.0)
-    return json.dumps(_values(row))
+    values = _values(row)
+    empty = {one.name: one.kind() for one in _columns() if values[one.name] is None}
+    return json.dumps(values | empty)
 
 
 def _values(row: BlockRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name, _ in _columns()} | {"kind": row.kind.value}
+    return {one.name: getattr(row, one.name) for one in _columns()} | {"kind": row.kind.value}
+
+
+class _Column(NamedTuple):
+    name: str
+    kind: Any
+    nullable: bool
 
 
 @cache
-def _columns() -> tuple[tuple[str, Any], ...]:
+def _columns() -> tuple[_Column, ...]:
     hints = get_type_hints(BlockRow)
-    return tuple((item.name, hints[item.name]) for item in fields(BlockRow))
+    return tuple(_column(item.name, hints[item.name]) for item in fields(BlockRow))
+
+
+def _column(name: str, hint: Any) -> _Column:
+    kinds = get_args(hint)  # of `int | None`; of a plain type there are none
+    return _Column(name, kinds[0] if kinds else hint, nullable=type(None) in kinds)

@@ -152,6 +152,9 @@ class BlockRow:
     error: str = ""
     error_class: str = ""
     retryable: bool = False
+    messages: int | None = None  # these three are of READ_BACK, as message_facts.py has them
+    publish_min_ms: int | None = None
+    publish_max_ms: int | None = None
 
 
 T = TypeVar("T")

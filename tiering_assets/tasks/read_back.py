@@ -1,13 +1,15 @@
 """Verification tasks: walk the stored blocks with the independent decoder, or the source again.
 
 Owns: nothing that the encoder computed is trusted here. READ_BACK sees only the object's bytes;
-READ_SOURCE sees only the bookies. The driver compares the two (look/ledger/verification.py).
+READ_SOURCE sees only the bookies. The driver compares the two (look/ledger/verification.py). What
+messages a block holds is told beside that, and compared with nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
@@ -15,6 +17,7 @@ from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest, digest_of
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.offload_format.message_facts import MessageCount, MessageFacts
 from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.native.core import Core
 from tiering_assets.tasks.block_body import digest_entries
@@ -28,11 +31,15 @@ def read_back_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     started = worker.clock()
     with closing(read_blocks(task, worker)) as blocks:
         for block, whole in blocks:
-            digest, digest_of_bytes = _decoded(task, block, whole, worker.core)
-            seconds = worker.clock() - started
-            header = whole[:HEADER_BYTES].hex()
-            yield _row(
-                task, block, digest, sha256_hex=digest_of_bytes, seconds=seconds, header=header
+            digest, digest_of_bytes, facts = _decoded(task, block, whole, worker.core)
+            row = _row(task, block, digest, seconds=worker.clock() - started)
+            yield replace(
+                row,
+                sha256=digest_of_bytes,
+                header=whole[:HEADER_BYTES].hex(),
+                messages=facts.messages,
+                publish_min_ms=facts.publish_min_ms,
+                publish_max_ms=facts.publish_max_ms,
             )
             started = worker.clock()
 
@@ -40,27 +47,38 @@ def read_back_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
 @no_collection()
 def _decoded(
     task: BlockTask, block: BlockPlan, whole: memoryview, core: Core | None
-) -> tuple[EntriesDigest, str]:
-    """Digest of the entries in a block, and SHA-256 of its bytes. Raises FormatError."""
+) -> tuple[EntriesDigest, str, MessageFacts]:
+    """Digest of the entries in a block, SHA-256 of its bytes, and what messages the entries hold.
+
+    Raises:
+        FormatError: it is not a block with these entries; whatever they hold is good.
+    """
     digest = digest_of(task.digest, block)
-    if core is not None and isinstance(digest, FramesDigest):
-        payload_bytes = core.walk(whole, first_entry_id=block.first_entry_id, count=block.entries)
-        if payload_bytes is not None:
-            end = HEADER_BYTES + FRAME_BYTES * block.entries + payload_bytes
-            digest.update_frames(
-                whole[HEADER_BYTES:end], entries=block.entries, payload_bytes=payload_bytes
-            )
-            return digest, digest.with_padding(whole[end:]).hex()
+    facts: MessageFacts | None = None
+    if core is not None:
+        walked = core.walk(whole, first_entry_id=block.first_entry_id, count=block.entries)
+        if walked is not None:
+            payload_bytes, messages, earliest, latest = walked
+            facts = MessageFacts(messages=messages, publish_min_ms=earliest, publish_max_ms=latest)
+            if isinstance(digest, FramesDigest):
+                end = HEADER_BYTES + FRAME_BYTES * block.entries + payload_bytes
+                digest.update_frames(
+                    whole[HEADER_BYTES:end], entries=block.entries, payload_bytes=payload_bytes
+                )
+                return digest, digest.with_padding(whole[end:]).hex(), facts
     walker = BlockWalker(
         block_length=block.block_length,
         first_entry_id=block.first_entry_id,
         entries_expected=block.entries,
         offset=block.offset,
     )
+    count = MessageCount()
     for entry_id, payload in walker.feed(whole):
         digest.update(entry_id, payload)
+        if facts is None:
+            count.add(payload)
     walker.finish()
-    return digest, sha256(whole).hexdigest()
+    return digest, sha256(whole).hexdigest(), count.facts() if facts is None else facts
 
 
 def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
@@ -78,15 +96,7 @@ def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
         yield _row(task, block, digest, seconds=worker.clock() - started)
 
 
-def _row(
-    task: BlockTask,
-    block: BlockPlan,
-    digest: EntriesDigest,
-    *,
-    seconds: float,
-    sha256_hex: str = "",
-    header: str = "",
-) -> BlockRow:
+def _row(task: BlockTask, block: BlockPlan, digest: EntriesDigest, *, seconds: float) -> BlockRow:
     return BlockRow(
         kind=task.kind,
         attempt=task.attempt,
@@ -95,8 +105,7 @@ def _row(
         entries=digest.entries,
         payload_bytes=digest.payload_bytes,
         block_length=block.block_length,
-        sha256=sha256_hex,
+        sha256="",
         entries_sha256=digest.hexdigest(),
         seconds=seconds,
-        header=header,
     )

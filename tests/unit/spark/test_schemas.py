@@ -40,6 +40,9 @@ BLOCK_ROWS = st.builds(
     retryable=st.booleans(),
     etag=st.text(),
     sent=st.booleans(),
+    messages=st.none() | LONGS,
+    publish_min_ms=st.none() | LONGS,
+    publish_max_ms=st.none() | LONGS,
 )
 
 
@@ -63,8 +66,15 @@ def test_block_rows_have_one_typed_column_a_field():
         "retryable": t.BooleanType,
         "etag": t.StringType,
         "sent": t.BooleanType,
+        "messages": t.LongType,
+        "publish_min_ms": t.LongType,
+        "publish_max_ms": t.LongType,
     }
-    assert not any(field.nullable for field in schema.fields)
+    assert {field.name for field in schema.fields if field.nullable} == {
+        "messages",
+        "publish_min_ms",
+        "publish_max_ms",
+    }
 
 
 def test_task_rows_have_one_typed_column_a_field():

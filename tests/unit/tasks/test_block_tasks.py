@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.bookie_sim import NO_LEDGER
 from tests.support.object_store_sim import SimulatedObjectStore
+from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_ledger import PASSWORD, SimBookies, SimLedger
 from tiering_assets.resources.bookkeeper.ledger import DigestType
 from tiering_assets.resources.bookkeeper.pool import BookiePool
@@ -25,7 +26,7 @@ from tiering_assets.tasks.descriptors import (
     encode_task,
 )
 from tiering_assets.tasks.runner import LocalRunner
-from tiering_assets.tasks.worker import Worker
+from tiering_assets.tasks.worker import Worker, run_task
 
 BLOCK = 4096
 SETTINGS = Settings(
@@ -190,6 +191,32 @@ def test_without_digests_the_second_reading_is_from_all_replicas(bookies, object
         bookies.sims[name].faults.status_for_all = NO_LEDGER
     failed = [row for row in run(ledger.task(TaskKind.READ_SOURCE)) if row.error]
     assert [(row.error_class, row.retryable) for row in failed] == [("EntryUnavailableError", True)]
+
+
+@pytest.mark.parametrize("loop", ["native", "Python's"])
+@pytest.mark.parametrize("digest", ["frames", "entries"])
+def test_reading_back_tells_the_messages_of_each_block(bookies, objects, loop, digest):
+    made = [message(1000 + i, (MESSAGES_IN_BATCH, 10), payload=b"x" * 90) for i in range(60)]
+    made[-1] = b"nothing of Pulsar's"
+    ledger = SimLedger.store(bookies, 5, made, block_bytes=BLOCK)
+    objects.put(ledger.key, ledger.object_bytes())
+    with Worker(SETTINGS, store=objects) as worker:
+        if loop != "native":
+            worker.core = None
+        task = replace(ledger.task(TaskKind.READ_BACK), digest=digest)
+        rows = list(run_task(task, worker))
+    assert [row.error for row in rows] == ["", ""]
+    first, last = ((row.messages, row.publish_min_ms, row.publish_max_ms) for row in rows)
+    entries = ledger.blocks[0].entries
+    assert first == (10 * entries, 1000, 1000 + entries - 1)
+    assert last == (None, None, None)
+
+
+@pytest.mark.parametrize("kind", [TaskKind.COPY, TaskKind.READ_SOURCE])
+def test_messages_are_told_of_the_object_alone(bookies, run, kind):
+    ledger = SimLedger.store(bookies, 5, [message(1000)], block_bytes=BLOCK)
+    [row] = run(ledger.task(kind))
+    assert (row.messages, row.publish_min_ms, row.publish_max_ms) == (None, None, None)
 
 
 @pytest.mark.parametrize("where", ["header", "frame", "payload", "padding"])

@@ -168,6 +168,11 @@ def test_the_rows_of_a_task_that_ran_twice_count_once():
     assert differences(stored=kept) == []
 
 
+def test_two_answers_may_tell_other_messages():
+    told = row(1, TaskKind.READ_BACK, messages=6, publish_min_ms=1, publish_max_ms=2)
+    assert rows_by_part([told, row(1, TaskKind.READ_BACK)]) == {1: told}
+
+
 def test_two_different_answers_for_one_block_are_refused():
     rows = [row(1, TaskKind.READ_BACK), row(1, TaskKind.READ_BACK, sha256="ff" * 32)]
     with pytest.raises(IntegrityError, match="block 1: read twice with different results"):
