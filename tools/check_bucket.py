@@ -95,6 +95,9 @@ BLOCK = {
     "payload_bytes": int,
     "sha256": str,
     "entries_sha256": str,
+    "messages?": int,
+    "publish_min_ms?": int,
+    "publish_max_ms?": int,
 }
 OBJECT = {"key": str, "size": int, "etag": str, "sha256": str, "version_id?": str}
 SUITE = {"name": str, "digest": str, "success": bool, "evaluated": int, "successful": int}

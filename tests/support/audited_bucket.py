@@ -106,6 +106,10 @@ def put_chain(
                 entries_sha256=sha256(
                     digested(block_digest, block.first_entry_id, own, body)
                 ).hexdigest(),
+                # Told by the first block alone: a certificate may have both sorts.
+                messages=len(own) if block.part_number == 1 else None,
+                publish_min_ms=1_700_000_000_000 if block.part_number == 1 else None,
+                publish_max_ms=1_700_000_000_001 if block.part_number == 1 else None,
             )
         )
     data = b"".join(bodies)

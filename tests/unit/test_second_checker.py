@@ -18,6 +18,7 @@ from tests.unit.records.examples import EXAMPLES
 from tiering_assets.audit.audit_findings import FindingKind
 from tiering_assets.audit.record_audit import FOLDERS
 from tiering_assets.records.codec import encode_record
+from tiering_assets.records.models import Certificate
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 
@@ -50,6 +51,24 @@ def test_its_field_tables_fit_what_is_written(record):
             short = {name: value for name, value in body.items() if name != field}
             assert f"{field} is missing" in tool.shape_problem(short, tool.FIELDS[kind], kind)
             assert tool.shape_problem({**body, field: None}, tool.FIELDS[kind], kind)
+
+
+@pytest.mark.parametrize("field", ["messages", "publish_min_ms", "publish_max_ms"])
+def test_what_is_told_of_a_block_s_messages_may_be_missing_or_null(field):
+    [record] = [example for example in EXAMPLES if isinstance(example, Certificate)]
+
+    def problem(change):
+        body = encode_record(record)
+        [block] = body["blocks"]
+        del block[field]
+        return tool.shape_problem(
+            {**body, "blocks": [block | change]}, tool.FIELDS["certificate"], "certificate"
+        )
+
+    assert problem({}) is None
+    assert problem({field: None}) is None
+    assert problem({field: 7}) is None
+    assert problem({field: "7"}) == f"certificate.blocks[0].{field}: not int"
 
 
 @settings(max_examples=25)

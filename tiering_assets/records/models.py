@@ -45,7 +45,8 @@ class LedgerFacts:
 class BlockFacts:
     """One block: where it lies, and the digests of its bytes and of its verified entries.
 
-    `entries_sha256` is of the certificate's `block_digest`.
+    `entries_sha256` is of the certificate's `block_digest`. `messages` and the publish times
+    are as offload_format/message_facts.py has them. Older versions wrote none: no proof uses them.
     """
 
     part_number: int
@@ -56,6 +57,9 @@ class BlockFacts:
     payload_bytes: int
     sha256: str
     entries_sha256: str
+    messages: int | None = None
+    publish_min_ms: int | None = None
+    publish_max_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -295,6 +295,9 @@ def _certify(
                 payload_bytes=b.payload_bytes,
                 sha256=rows[b.part_number].sha256,
                 entries_sha256=rows[b.part_number].entries_sha256,
+                messages=rows[b.part_number].messages,
+                publish_min_ms=rows[b.part_number].publish_min_ms,
+                publish_max_ms=rows[b.part_number].publish_max_ms,
             )
             for b in plan.blocks
         ),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.records.examples import AT, EXAMPLES, UID
+from tiering_assets.offload_format.block import FRAME_BYTES, PARTS_MAX
 from tiering_assets.records.codec import RECORD_TYPES, decode_record, encode_record
 from tiering_assets.records.models import Certificate, Claim, Hold, Outcome
 from tiering_assets.resources.errors import FormatError
@@ -105,6 +106,43 @@ def test_new_fields_inside_a_nested_object_are_ignored():
     body = encode_record(CERTIFICATE)
     body["blocks"][0]["added_later"] = 1
     assert decode_record(Certificate, body, key=KEY) == CERTIFICATE
+
+
+def test_a_certificate_from_before_messages_were_counted_tells_none():
+    assert isinstance(CERTIFICATE, Certificate)
+    [block] = CERTIFICATE.blocks
+    assert (block.messages, block.publish_min_ms, block.publish_max_ms) == (None, None, None)
+    told = dataclasses.replace(block, messages=12, publish_min_ms=0, publish_max_ms=2**63 - 1)
+    now = dataclasses.replace(CERTIFICATE, blocks=(told,))
+    body = stored.decode_record(stored.encode_record(encode_record(now)), key=KEY)
+    assert decode_record(Certificate, body, key=KEY) == now
+    for name in ("messages", "publish_min_ms", "publish_max_ms"):
+        del body["blocks"][0][name]
+    assert decode_record(Certificate, body, key=KEY) == CERTIFICATE
+
+
+def test_a_certificate_of_as_many_blocks_as_can_be_is_a_record_whatever_producers_wrote():
+    """A store takes objects of 5 TiB in 10,000 parts; the smallest frames have 12 bytes."""
+    assert isinstance(CERTIFICATE, Certificate)
+    size = 5 * 2**40 // PARTS_MAX
+    entries = size // FRAME_BYTES
+    blocks = tuple(
+        dataclasses.replace(
+            CERTIFICATE.blocks[0],
+            part_number=i + 1,
+            first_entry_id=entries * i,
+            last_entry_id=entries * (i + 1) - 1,
+            offset=size * i,
+            block_length=size,
+            payload_bytes=size,
+            messages=entries * (2**31 - 1),
+            publish_min_ms=2**63 - 1,
+            publish_max_ms=2**63 - 1,
+        )
+        for i in range(PARTS_MAX)
+    )
+    body = stored.encode_record(encode_record(dataclasses.replace(CERTIFICATE, blocks=blocks)))
+    assert len(body) < stored.RECORD_BYTES_MAX - 20_000  # for names and a signature
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,14 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.look.ledger.quarantine import quarantine
+from tiering_assets.look.ledger.verification import rows_by_part
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
 from tiering_assets.resources.errors import ObjectNotFoundError, ObjectStoreError, RefusedError
+from tiering_assets.verify import verify as verification_step
 from tiering_assets.verify.reverify import Reverified, certified_copy
 from tiering_assets.verify.verify_again import verify_again, verify_object
 
@@ -48,6 +51,35 @@ def test_a_sound_copy_is_read_once_and_nothing_is_recorded(scene, monkeypatch):
     assert found.notes == ("bookies not asked",)
     assert len(reads) == found.blocks == 1
     assert not scene.is_quarantined(0, scene.context().uid)
+
+
+def without_messages(rows):
+    """As a version that did not know of them has kept them."""
+    return {
+        part: replace(row, messages=None, publish_min_ms=None, publish_max_ms=None)
+        for part, row in rows_by_part(rows).items()
+    }
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_what_a_certificate_says_of_messages_is_compared_with_nothing(monkeypatch, older):
+    scene = Scene()
+    scene.fill(TOPIC, message(5), message(7, (MESSAGES_IN_BATCH, 10)))
+    with monkeypatch.context() as patch:
+        if older:
+            patch.setattr(verification_step, "rows_by_part", without_messages)
+        scene.publish(1)
+    stored, _sight = certified_copy(scene.process(), 1)
+    [block] = stored.record.blocks
+    told = (block.messages, block.publish_min_ms, block.publish_max_ms)
+    assert told == ((None, None, None) if older else (11, 5, 7))
+    assert verify(scene, 1, source=True).findings == ()
+
+
+def test_entries_of_anybody_are_certified_without_messages(scene):
+    [block] = certified_copy(scene.process(), 0)[0].record.blocks
+    assert (block.messages, block.publish_min_ms, block.publish_max_ms) == (None, None, None)
+    assert verify(scene, source=True).findings == ()
 
 
 def test_an_outage_says_nothing_about_the_copy(scene):
