@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-check bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-check bench-fleet bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ compatibility: setup ## every pinned Pulsar release and an untame cluster; then 
 simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=123 replays one; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
 	$(if $(SEED),,$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs simulation))
+
+prove-book: setup ## the catalogue after SEEDS=1000 simulated schedules, compared with the records
+	$(BIN)/python -m tests.support.book_histories --seeds $(or $(SEEDS),1000)
 
 proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
 	@$(BIN)/python -m tests.support.proofs

@@ -25,6 +25,7 @@
     ├─ BrokerError                  the broker's admin API refused or could not be reached
     │  ├─ BrokerNotFoundError       the broker says that it has no such topic, ledger or entry
     │  └─ BrokerUnknownError        sent, answer lost; resolve by looking or by repeating
+    ├─ CatalogueError               a table of the catalogue cannot be read or written; it is a view
     ├─ StaleEvidenceError           what was known is too old to act on; nothing was changed
     ├─ RunInterruptedError          somebody ended the run; the next one goes on where it stopped
     ├─ RefusedError                 a rule forbids it; the message names the rule and what lifts it
@@ -187,6 +188,11 @@ class BrokerNotFoundError(BrokerError):
 
 class BrokerUnknownError(BrokerError):
     exit_code = 29
+
+
+class CatalogueError(TierkeeperError):
+    exit_code = 35
+    retryable = True
 
 
 class StaleEvidenceError(TierkeeperError):

@@ -188,6 +188,15 @@ class ScrubSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
+class CatalogueSettings:
+    root: str = setting(
+        "",
+        "where the catalogue's tables lie: a folder, or s3://bucket/prefix at the same store; empty "
+        "means below the instance's records",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class PolicySettings:
     file: str = setting(
         "", "TOML file with our own policies; empty means ./tiering.toml where that exists"
@@ -357,6 +366,7 @@ class Settings:
     verify: VerifySettings = field(default_factory=VerifySettings)
     quality: QualitySettings = field(default_factory=QualitySettings)
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
+    catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     auto: AutoSettings = field(default_factory=AutoSettings)
     objectives: ObjectiveSettings = field(default_factory=ObjectiveSettings)

@@ -57,6 +57,7 @@ OF_ATTEMPT_KEY = re.compile(
     r"[\w-]+/(0|[1-9][0-9]{0,18})/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.\w+)?\.json"
 )
 PAGES = "day-book/"
+PHASES = ("open", "close", "gone", "proof")
 PAGE_KEY = re.compile(r"day-book/([0-9]{19})\.json")
 NEVER_MISSED = (  # what is replaced, is deleted when it is so no more, or counts for an hour
     "begun-releases",
@@ -217,6 +218,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "writer": WRITER,
         "ledgers?": [int],
         "records?": [{"key": str, "sha256?": str}],
+        "for_run?": str,
     },
 }
 TIME_OF = {
@@ -411,8 +413,8 @@ def check_record(
         problem = "certificate.block_digest: neither entries nor frames"
     if problem is None and kind == "outcome" and record["outcome"] not in ("publish", "abandon"):
         problem = "outcome.outcome: neither publish nor abandon"
-    if problem is None and kind == "page" and record["phase"] not in ("open", "close", "gone"):
-        problem = "page.phase: neither open nor close nor gone"
+    if problem is None and kind == "page" and record["phase"] not in PHASES:
+        problem = "page.phase: none of open, close, gone, proof"
     if problem is None and kind == "page" and record["number"] < 1:
         problem = "page.number: pages are counted from 1"
     if problem:
@@ -938,8 +940,9 @@ class Named:
                 continue
             if page["phase"] == "gone":
                 self.gone.add(key)
-            elif page["phase"] == "close" and lasts and not gone_only:
-                self.missing[key] = (page["number"], one.get("sha256"))
+            elif page["phase"] in ("close", "proof") and lasts and not gone_only:
+                known = self.missing.get(key, (0, None))[1]
+                self.missing[key] = (page["number"], one.get("sha256") or known)
 
     def saw(self, key: str, digest: str | None = None) -> None:
         number, expected = self.missing.pop(key, (0, None))

@@ -104,6 +104,26 @@ def credential_source(settings: StoreSettings) -> str:
     return "" if found is None else str(found.method)
 
 
+def credentials_of(settings: StoreSettings) -> tuple[str, str, str | None]:
+    """Access key, secret key and session token (None without one), for another library's client.
+
+    SettingsError where there are none.
+    """
+    if settings.access_key:
+        return settings.access_key, settings.secret_key, None
+    try:
+        found = boto3.session.Session().get_credentials()
+    except boto_errors.BotoCoreError:
+        found = None
+    now = None if found is None else found.get_frozen_credentials()
+    if now is None or not now.access_key or not now.secret_key:
+        raise SettingsError(
+            "no credentials of the store: set store.access_key and store.secret_key, or what "
+            "boto3 looks for"
+        )
+    return now.access_key, now.secret_key, now.token
+
+
 class S3Connection:
     """The client of one bucket's settings, and what its errors mean."""
 

@@ -18,6 +18,8 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("auto", "status"): ("",),
     ("broker", "list"): ("",),
     ("budget", "show"): ("",),
+    ("catalogue", "sql"): ('select*from"blocks"',),
+    ("catalogue", "status"): ("",),
     ("completion",): ("bash",),
     ("config", "check"): ("",),
     ("config", "show"): ("",),

@@ -31,6 +31,7 @@ FEATURES = tuple(
         "audit",
         "explain",
         "automation",
+        "catalogue",
         "batch",
         "doctor",
     )

@@ -131,6 +131,15 @@ STORIES: Mapping[str, tuple[str, ...]] = {
         "tiering resume --namespace t/ns --reason done --author ops --execute",
         "hold set 1 --topic a --reason two --author ops",
     ),
+    "catalogue": (
+        "catalogue status",
+        "catalogue prove",
+        "ledger offload {sealed} --execute",
+        "catalogue post",
+        "catalogue status",
+        "catalogue post --json",
+        'catalogue sql select*from"ledgers"',
+    ),
     "scrub": ("scrub run --deep --execute", "scrub status", "orphan sweep --execute"),
     "give up": (
         "ledger give-up 1 --reason wrong --author ops --execute",

@@ -23,6 +23,7 @@ WORKER = frozenset({"pydantic", "cryptography", "boto3", "botocore"})  # records
 BUCKET = WORKER | SETTINGS
 CLUSTER = BUCKET | {"kazoo", "google.protobuf", "requests"}  # both metadata trees, bookies, brokers
 DAGSTER = SETTINGS | {"dagster"}
+TABLES = frozenset({"pyarrow", "numpy"})
 SERVERS = frozenset({"kazoo", "psutil", "pydantic"})  # of a development stack
 
 ALLOWED = {
@@ -39,6 +40,10 @@ ALLOWED = {
     "broker list": CLUSTER,
     "budget set": CLUSTER,
     "budget show": CLUSTER,
+    "catalogue post": CLUSTER | TABLES,
+    "catalogue prove": CLUSTER | TABLES,
+    "catalogue sql": CLUSTER | TABLES,
+    "catalogue status": CLUSTER | TABLES,
     "completion": NOTHING,
     "config check": SETTINGS,
     "config show": SETTINGS,

@@ -32,6 +32,7 @@ MODULES_MAX = 15  # of a folder
 
 # Who may import a framework, by prefix of the module's name.
 FRAMEWORKS = {
+    "deltalake": ("tiering_assets.resources.tables",),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
         "tiering_assets.resources.devstack.bucket",
@@ -83,6 +84,7 @@ PURE = {
     "tiering_assets.automation": "stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",
+    "tiering_assets.catalogue": "changes columns known_ledger read_pages record_facts rows",
     "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",
@@ -148,6 +150,7 @@ LAZY = {
     "tiering_assets.spark": "workers and drivers import pyspark and pyarrow where they use them",
     "tiering_assets.tasks.worker": "the actions import the worker that they run in",
     "tiering_assets.doctor.doctor": "each probe is imported when it runs",
+    "tiering_assets.resources.tables": "a process that forks later must not have imported delta-rs",
     "tiering_assets.resources.spark_session": "importing pyspark takes seconds",
     "tiering_assets.resources.devstack.bucket": "boto3 is needed by one function of a development tool",
     "tiering_assets.resources.devstack.traffic": "the Pulsar client is a development dependency",
@@ -249,6 +252,7 @@ def room_of(name):
 # Who may know of the day book's pages: who makes a book for a run, and who checks a bucket.
 KNOW_PAGES = {
     "tiering_assets.audit",
+    "tiering_assets.catalogue",
     "tiering_assets.doctor.day_book",
     "tiering_assets.ground.day_book",
     "tiering_assets.ground.named_records",
@@ -263,6 +267,14 @@ def test_nothing_is_decided_by_the_day_book():
     users = {name for name in WRITTEN if name_of_pages(name)}
     assert {name for name in users if not inside(name, *KNOW_PAGES)} == set()
     assert "tiering_assets.ground.record_book" in users
+
+
+def test_nothing_is_decided_by_the_catalogue():
+    """People ask it. No gate, step, task or sensor does."""
+    asking = {i.importer for i in IMPORTS if inside(i.module, "tiering_assets.catalogue")}
+    assert {name for name in asking if not inside(name, "tiering_assets.catalogue")} == {
+        "tiering_assets.cli.catalogue.catalogue_cmd"
+    }
 
 
 def name_of_pages(name):

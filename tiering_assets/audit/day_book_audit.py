@@ -88,7 +88,7 @@ def _broken(number: int, what: str, expected: str, found: str) -> AuditFinding:
 
 
 class NamedRecords:
-    """What close pages name: told of every page first, then of every record that lies there.
+    """What close and proof pages name: told of every page first, then of every record there is.
 
     Only those count that `wanted` takes, by key.
     """
@@ -100,11 +100,15 @@ class NamedRecords:
         self._other: dict[str, tuple[int, str | None, str]] = {}
 
     def take(self, page: DayBookPage) -> None:
-        """Pages come from the newest to the first, so the oldest digest of a record counts."""
-        if page.phase == "close":
+        """Pages come from the newest to the first, so the oldest digest of a record counts.
+
+        A proof page may name a record without one.
+        """
+        if page.phase in ("close", "proof"):
             for one in page.records:
                 if is_lasting(one.key) and self._wanted(one.key):
-                    self._named[one.key] = page.number, one.sha256
+                    _page, known = self._named.get(one.key, (0, None))
+                    self._named[one.key] = page.number, one.sha256 or known
         self.take_gone(page)
 
     def take_gone(self, page: DayBookPage) -> None:

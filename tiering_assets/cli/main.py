@@ -32,6 +32,7 @@ from tiering_assets.resources.garbage import collect_seldom
 from tiering_assets.cli.audit import audit_cmd
 from tiering_assets.cli.automation import auto_cmd
 from tiering_assets.cli import broker_cmd
+from tiering_assets.cli.catalogue import catalogue_cmd
 from tiering_assets.cli import completion_cmd
 from tiering_assets.cli.brakes import budget_cmd
 from tiering_assets.cli.policy import config_cmd
@@ -95,6 +96,7 @@ for group in (
     ledger_cmd,
     object_cmd,
     audit_cmd,
+    catalogue_cmd,
     hold_cmd,
     broker_cmd,
     orphan_cmd,

@@ -11,7 +11,7 @@ from itertools import islice
 
 from tiering_assets.ground.finding import Finding, fail, ok, warn
 from tiering_assets.ground.stack import Stack, open_stack
-from tiering_assets.records.key_kinds import FOLDERS, is_record_key, what_a_stray_may_be
+from tiering_assets.records.key_kinds import FOLDERS, TABLES, is_record_key, what_a_stray_may_be
 from tiering_assets.resources.settings import Settings
 
 _CHECK = "records"
@@ -40,7 +40,7 @@ def check_records(stack: Stack) -> Iterator[Finding]:
     looked, strays = 0, list[str]()
     for key in islice(stack.book.every_key(), KEYS_MAX):
         looked += 1
-        if not is_record_key(key) and not key.startswith(_BY_PEOPLE):
+        if not is_record_key(key) and not key.startswith((*_BY_PEOPLE, TABLES)):
             strays.append(key)
     if strays:
         yield warn(

@@ -42,7 +42,7 @@ RECORDS_MAX = 2_000
 TRIES_MAX = 200  # each behind a page of another run
 _APART_S = 0.02
 _STEPS = 3  # from page to page, before the newest one is looked for
-_Phase = Literal["open", "close", "gone"]
+_Phase = Literal["open", "close", "gone", "proof"]
 T = TypeVar("T")
 
 
@@ -96,6 +96,18 @@ class DayBook:
                 self._append("gone", records=some)
             reach("day_book.gone_noted")
 
+    def found(self, records: Sequence[NamedRecord]) -> None:
+        """Name records that no page named; with none of them: that a full listing agreed."""
+        with self._scribe.turn():
+            for some in _cut(records, RECORDS_MAX) or [()]:
+                self._append("proof", records=some)
+
+    def close_for(self, run_id: str, ledger_ids: Iterable[int]) -> None:
+        """Say of a run that died that nobody works on these ledgers for it any more."""
+        with self._scribe.turn():
+            for some in _cut(sorted(ledger_ids), LEDGERS_MAX):
+                self._append("close", ledgers=some, for_run=run_id)
+
     def close(self) -> None:
         """Say what was written, and that the run is done with what it took up. Never raises.
 
@@ -134,6 +146,7 @@ class DayBook:
         *,
         ledgers: Sequence[int] = (),
         records: Sequence[NamedRecord] = (),
+        for_run: str | None = None,
     ) -> None:
         scribe = self._scribe
         number, before = self._newest or self._look()
@@ -147,6 +160,7 @@ class DayBook:
                 writer=scribe.writer,
                 ledgers=tuple(ledgers),
                 records=tuple(records),
+                for_run=for_run,
             )
             body = encode_bytes(with_digest(encode_record(page)))
             ours = sha256(body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any, Protocol, TypeVar
@@ -18,6 +18,7 @@ from uuid import UUID
 from tiering_assets.ground.day_book import DayBook, Scribe
 from tiering_assets.ground.named_records import ledgers_of
 from tiering_assets.records import keys
+from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.codec import decode_record, encode_record
 from tiering_assets.records.key_kinds import is_record_key
 from tiering_assets.records.models import Record
@@ -86,6 +87,16 @@ class RecordBook:
         if self._day_book is not None:
             self._day_book.take_away(record_keys)
 
+    def name_found(self, records: Sequence[NamedRecord]) -> None:
+        """Say in the day book which records no page had named; none: a full listing agreed."""
+        if self._day_book is not None:
+            self._day_book.found(records)
+
+    def close_page_for(self, run_id: str, ledger_ids: Iterable[int]) -> None:
+        """Say in the day book that a run died with these ledgers in work."""
+        if self._day_book is not None:
+            self._day_book.close_for(run_id, ledger_ids)
+
     def close_page(self) -> None:
         """Say in the day book what was written since ledgers were taken up."""
         if self._day_book is not None:
@@ -121,6 +132,13 @@ class RecordBook:
         """The record, or None when there is none: one request."""
         stored = self._records.read(key)
         return None if stored is None else self._typed(record_type, stored)
+
+    def read_any(self, key: str) -> StoredRecord | None:
+        """What lies there, of whatever kind, with its digest checked: one request."""
+        stored = self._records.read(key)
+        if stored is not None:
+            self._require_digest(stored)
+        return stored
 
     def exists(self, key: str) -> bool:
         """Whether a record lies there, readable or not: one request."""
@@ -262,10 +280,14 @@ class RecordBook:
             self._day_book.wrote(stored.key, stored.sha256)
 
     @staticmethod
-    def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:
+    def _require_digest(stored: StoredRecord) -> None:
         problem = digest_problem(stored.record)
         if problem is not None:
             raise FormatError(f"record {stored.key}: {problem}: it was changed after writing")
+
+    @staticmethod
+    def _typed(record_type: type[R], stored: StoredRecord) -> Stored[R]:
+        RecordBook._require_digest(stored)
         return Stored(
             key=stored.key,
             record=decode_record(record_type, stored.record, key=stored.key),

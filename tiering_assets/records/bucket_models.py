@@ -67,19 +67,22 @@ class DayBookPage:
     page that vanished is missed, and so is a chain of records.
 
     `records` of a `close` page are those that were written, of a `gone` page those that are taken
-    away, which is written before they go. `ledgers` of a `close` page are those that the run is
-    done with. `previous` is the digest of the page before, empty for the first one.
+    away, which is written before they go. Those of a `proof` page were found by a full listing,
+    and no page had named them. `ledgers` of a `close` page are those that the run is done with.
+    `for_run` is a run that died, whose ledgers another one closed. `previous` is the digest of the
+    page before, empty for the first one.
     """
 
     kind: ClassVar[str] = "tierkeeper/page/1"
     number: PositiveInt
     previous: str
-    phase: Literal["open", "close", "gone"]
+    phase: Literal["open", "close", "gone", "proof"]
     command: str
     written_at: AwareDatetime
     writer: Writer
     ledgers: tuple[int, ...] = ()
     records: tuple[NamedRecord, ...] = ()
+    for_run: str | None = None
 
 
 BucketRecord = BucketProof | Budget | DayBookPage

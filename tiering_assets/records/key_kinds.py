@@ -55,6 +55,8 @@ _SHAPES: Final[Mapping[str, str]] = {
 }
 _RULES: Final = {folder: re.compile(shape) for folder, shape in _SHAPES.items()}
 FOLDERS: Final = tuple(_SHAPES)
+TABLES: Final = "catalogue/"
+"""Below it lie files of the catalogue's tables: neither records nor strays."""
 
 
 def is_record_key(key: str) -> bool:

@@ -393,6 +393,47 @@ def test_a_name_without_digest_asks_that_a_record_is_there(booked):
     assert tool.shape_problem(body, tool.FIELDS["page"], "page") is None
 
 
+@pytest.mark.parametrize("with_digest_of", [True, False])
+def test_what_a_listing_found_is_missed_like_what_a_run_named(booked, with_digest_of):
+    """By a proof page, which follows records of a run that was killed or of an older version."""
+    chain = put_chain(booked.store, RecordBook(booked.store, "inst"), 43, ml_name=TOPIC.format(43))
+    late = [*chain.stored.values()]
+    booked.book.name_found(
+        [NamedRecord(key=one.key, sha256=one.sha256 if with_digest_of else None) for one in late]
+    )
+    booked.book.name_found(())
+    assert booked.found() == set()
+    booked.delete(*(one.key for one in late))
+    lost = [one for one in booked.report().findings if one.kind == "chain_missing"]
+    assert {one.key for one in lost} == {one.key for one in late if is_lasting(one.key)}
+
+
+def test_a_digest_that_is_named_later_counts_where_a_listing_named_none(booked):
+    [chain] = [one for i, one in booked.chains.items() if i == 41]
+    certificate = chain.stored[models.Certificate]
+    named = NamedRecords()
+    for number, digest in ((6, certificate.sha256), (5, None)):  # the newest comes first
+        named.take(
+            DayBookPage(
+                number=number,
+                previous="",
+                phase="proof" if digest is None else "close",
+                command="test",
+                written_at=EXAMPLE[DayBookPage].written_at,
+                writer=WRITER,
+                records=(NamedRecord(key=certificate.key, sha256=digest),),
+            )
+        )
+    named.saw(certificate.key, "ab" * 32)
+    assert [one.expected for one in named.findings(())] == [certificate.sha256]
+    theirs = tool.Named(None)
+    for number, digest in ((6, certificate.sha256), (5, None)):
+        page = {"phase": "proof" if digest is None else "close", "number": number}
+        theirs.take({**page, "records": [{"key": certificate.key, "sha256": digest}]})
+    theirs.saw(certificate.key, "ab" * 32)
+    assert [one["expected"] for one in theirs.findings(set())] == [certificate.sha256]
+
+
 PAGE_KEY = keys.page(7)
 PAGE = stored_records.encode_record(with_digest(encode_record(EXAMPLE[DayBookPage])))
 AT = EXAMPLE[DayBookPage].written_at + timedelta(seconds=5)

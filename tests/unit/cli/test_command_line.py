@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -45,8 +46,9 @@ def test_the_nouns_and_verbs_are_those_promised():
 
 VERBS = {
     "backlog", "check", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
-    "load-overdue", "make", "off", "offload", "offload-status", "on", "pause", "plan", "print", "prune",
-    "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "status", "sweep", "up",
+    "load-overdue", "make", "off", "offload", "offload-status", "on", "pause", "plan", "post", "print", "prove",
+    "prune",
+    "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "sql", "status", "sweep", "up",
     "verify", "why",
 }  # fmt: skip
 # What is no verb, and why it stays.
@@ -55,6 +57,7 @@ NO_VERBS = {
     "expiry": "a question: what expires when",
     "gone": "a person's word about a broker",
     "offload-status": "Pulsar's own name",
+    "sql": "the language of a question",
     "status": "a question: how it is",
     "up": "as of other tools that start servers",
     "down": "as of other tools that start servers",
@@ -86,7 +89,7 @@ def test_help_has_examples_that_the_command_line_takes(words):
     examples = re.findall(r"^ +(?:\. \S+ && )?tierkeeper (.+)$", answer.stdout, re.MULTILINE)
     assert examples
     for example in examples:
-        said = example.split()
+        said = shlex.split(example)
         called = tuple(said[: len(words)])
         assert called in COMMANDS or said[:1] == ["doctor"]
         if called == words:

@@ -55,6 +55,12 @@ def test_a_hold_that_cannot_be_read_is_told(scene):
     assert keys.hold(0) in one.text
 
 
+def test_files_of_tables_are_no_strays(scene):
+    put(scene, "catalogue/1/blocks/_delta_log/00000000000000000000.json", b"{}")
+    [one] = check_records(scene.stack)
+    assert one.level is Level.OK
+
+
 def test_a_large_bucket_is_looked_at_in_part(scene, monkeypatch):
     monkeypatch.setattr(doctor_records, "KEYS_MAX", 3)
     [one] = check_records(scene.stack)

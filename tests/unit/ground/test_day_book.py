@@ -15,6 +15,7 @@ from tiering_assets.ground import day_book
 from tiering_assets.ground.day_book import DayBook, Scribe
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
+from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.models import Claim, Hold, Outcome, ScopeHold
 from tiering_assets.records.writer import Writer
 from tiering_assets.resources.errors import FormatError, ObjectStoreError
@@ -319,3 +320,53 @@ def test_who_is_behind_goes_a_few_steps_and_then_looks_for_the_newest_page(objec
         "put",
     ]
     assert len(pages(objects)) == 10
+
+
+# ----- what a proof says
+
+
+def test_what_was_found_is_named_in_pages_of_their_own(objects, monkeypatch):
+    monkeypatch.setattr(day_book, "RECORDS_MAX", 2)
+    found = [NamedRecord(key=keys.outcome(number, UID)) for number in range(3)]
+    book_of(objects).name_found(found)
+    assert phases(objects) == [
+        ("proof", [], [one.key for one in found[:2]]),
+        ("proof", [], [found[2].key]),
+    ]
+
+
+def test_a_listing_that_agreed_is_a_page_without_names(objects):
+    book = book_of(objects)
+    book.name_found(())
+    assert phases(objects) == [("proof", [], [])]
+
+
+def test_a_run_that_died_is_closed_by_name(objects, monkeypatch):
+    monkeypatch.setattr(day_book, "LEDGERS_MAX", 2)
+    book_of(objects, run="poster").close_page_for("run-1", {9, 5, 7})
+    assert phases(objects) == [("close", [5, 7], []), ("close", [9], [])]
+    for page in pages(objects):
+        assert (page["for_run"], page["writer"]["run_id"]) == ("run-1", "poster")
+
+
+def test_a_page_of_ones_own_is_for_no_other_run(objects):
+    book = book_of(objects)
+    book.take_up([5])
+    book.close_page()
+    assert [page.get("for_run") for page in pages(objects)] == [None, None]
+
+
+def test_what_was_found_and_who_died_changes_nothing_of_ones_own_run(objects):
+    book = book_of(objects)
+    book.take_up([5])
+    book.name_found(())
+    book.close_page_for("run-2", [5])
+    book.close_page()
+    assert [phase for phase, *_ in phases(objects)] == ["open", "proof", "close", "close"]
+
+
+def test_a_book_without_a_scribe_names_nothing_found_and_closes_nobody(objects):
+    book = RecordBook(objects, "inst")
+    book.name_found(())
+    book.close_page_for("run-1", [5])
+    assert phases(objects) == []

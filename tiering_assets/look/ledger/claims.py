@@ -39,21 +39,21 @@ def read_claim(stack: Stack, ledger_id: int) -> Stored[Claim] | None:
             ledger_id=ledger_id,
             run_id="unknown",
             attempt=None,
-            expires_at=head.last_modified + _longest(stack),
+            expires_at=head.last_modified + longest_claim(stack),
         )
         return Stored(
             key=key, record=unknown, sha256="", stored_at=head.last_modified, etag=head.etag
         )
 
 
-def _longest(stack: Stack) -> timedelta:
+def longest_claim(stack: Stack) -> timedelta:
     """How long after its writing a claim may live."""
     return timedelta(seconds=_LIVES_S_MIN + 2 * stack.settings.offload.claim_ttl_s)
 
 
 def live_claims(stack: Stack, store_now: datetime) -> set[int]:
     """Ledgers that runs work on now. A claim written longer ago than one may live is not read."""
-    recent = stack.book.keys_since("claims/", store_now - _longest(stack))
+    recent = stack.book.keys_since("claims/", store_now - longest_claim(stack))
     found = stack.in_parallel(lambda key: read_claim(stack, keys.claimed_by(key)), recent)
     return {
         stored.record.ledger_id

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.support.sim_scene import Scene
-from tiering_assets.look.ledger.claims import claim_ledger, drop_claim, read_claim
+from tiering_assets.look.ledger.claims import claim_ledger, drop_claim, live_claims, read_claim
 from tiering_assets.records import keys
 from tiering_assets.resources.errors import ObjectExistsError
 
@@ -126,3 +126,17 @@ def test_nothing_but_our_own_claim_is_dropped(scene, stack):
     before = read_claim(stack, 0)
     drop_claim(stack, 0)
     assert read_claim(stack, 0) == before
+
+
+def test_a_claim_that_goes_after_the_listing_is_nobodys(scene, stack, monkeypatch):
+    assert claim_ledger(another(scene), 0) is None
+    assert live_claims(stack, stack.objects.server_time()) == {0}
+    really = stack.book.keys_since
+
+    def then_gone(*given):
+        listed = really(*given)
+        scene.world.objects.delete(stack.book.prefix + keys.claim(0))
+        return listed
+
+    monkeypatch.setattr(stack.book, "keys_since", then_gone)
+    assert live_claims(stack, stack.objects.server_time()) == set()

@@ -1,0 +1,75 @@
+"""The catalogue as it is asked: where it lies, the newest rows, and what every answer tells."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.unit.catalogue.desk import asked
+from tests.unit.records.examples import AT
+from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.pages import InWork, RunInWork
+from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.view import AsOf, Catalogue, answer, rows_of
+from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.settings import CatalogueSettings
+
+
+def test_an_answer_says_how_far_it_goes():
+    work = InWork({"run-1": RunInWork(since=AT, ledgers=frozenset({5, 7}))})
+    as_of = AsOf(page=4711, written_at=AT, in_work=work, proven_at=None)
+    assert str(as_of) == "as of page 4711 of 2026-01-02 03:04:05Z; 2 ledgers in work"
+    before = AsOf(page=0, written_at=None, in_work=InWork(), proven_at=None)
+    assert str(before) == "as of page 0; 0 ledgers in work"
+
+
+def test_tables_lie_beside_the_records_or_where_settings_say(desk, tmp_path):
+    settings = desk.stack.settings
+    store = replace(settings.store, bucket="b", access_key="a", secret_key="s")
+    desk.stack.settings = replace(settings, store=store, catalogue=CatalogueSettings())
+    assert Catalogue.of(desk.stack).place.root == "s3://b/tierkeeper/inst/catalogue/1"
+    desk.stack.settings = replace(settings, catalogue=CatalogueSettings(root=str(tmp_path)))
+    assert Catalogue.of(desk.stack).place.root == str(tmp_path)
+
+
+def test_a_question_may_end_like_a_statement_and_sees_every_table(desk, catalogue):
+    desk.chain(42)
+    desk.book.close_page()
+    post(desk.stack, catalogue)
+    for name in (*TABLES, "ledgers"):
+        assert asked(catalogue, f" select count(*) as n from {name} ;\n ")[0]["n"] > 0
+
+
+def test_a_ledger_has_one_row_however_often_it_changed(desk, catalogue):
+    for n in range(3):
+        desk.scrub(42, scrubbed_at=AT + timedelta(hours=n))
+        desk.book.close_page()
+        post(desk.stack, catalogue)
+    assert len(asked(catalogue, "select * from ledger_changes")) == 3
+    [row] = asked(catalogue, "select * from ledgers")
+    assert row["verified_at"] == AT + timedelta(hours=2)
+    assert set(row) == set(TABLES["ledger_changes"].names)
+
+
+def test_rows_of_some_ledgers_are_those_alone(desk, catalogue):
+    for ledger_id in (5, 7, 9):
+        desk.scrub(ledger_id)
+    desk.book.close_page()
+    post(desk.stack, catalogue)
+    tables = catalogue.opened()
+    assert sorted(row["ledger_id"] for row in rows_of(tables, [5, 9, 11])) == [5, 9]
+    assert rows_of(tables, []) == []
+
+
+def test_what_is_no_question_is_refused(desk, catalogue):
+    with pytest.raises(CatalogueError, match="the catalogue cannot answer"):
+        answer(catalogue.opened(), "delete from ledgers")
+
+
+def test_rows_are_of_the_columns_that_tables_have(desk, catalogue):
+    desk.chain(42)
+    desk.book.close_page()
+    post(desk.stack, catalogue)
+    for name, schema in TABLES.items():
+        found = answer(catalogue.opened(), f"select * from {name}").schema
+        assert found.names == schema.names

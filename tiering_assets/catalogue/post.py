@@ -1,0 +1,97 @@
+"""From pages of the day book to rows of the catalogue's tables: each page exactly once.
+
+Contract: a table's rows and its mark are one commit. The tables are written one after the other,
+each from its own mark on, so a posting that was killed anywhere goes on where it stopped, and
+several posters at once do no harm. Nothing else waits for a posting or fails by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tiering_assets.catalogue.changes import changed_rows, changes_of
+from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.named import read_named
+from tiering_assets.catalogue.pages import read_pages
+from tiering_assets.catalogue.read_pages import ReadPages
+from tiering_assets.catalogue.rows import block_rows, event_rows
+from tiering_assets.catalogue.view import Catalogue, rows_of
+from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.tables import Table
+
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """What one posting did. `mark` is the page that all tables go to."""
+
+    mark: int
+    pages: int
+    records: int
+    rows: Mapping[str, int]
+    damaged: int
+
+
+def post(stack: Stack, catalogue: Catalogue) -> Posted:
+    """Post the pages that no table has yet, so many at a time; nothing if there are none."""
+    for _ in range(_TRIES):
+        tables = catalogue.opened(make=True)
+        since = min(table.mark for table in tables.values())
+        pages = read_pages(stack, since)
+        if not pages:
+            return Posted(mark=since, pages=0, records=0, rows={}, damaged=0)
+        batch = ReadPages(pages, read_named(stack, pages))
+        mark = pages[-1].number
+        told = _told(catalogue, tables, batch, since)
+        rows: dict[str, int] = {}
+        for name, table in tables.items():
+            if table.mark >= mark:
+                continue
+            made = _rows(name, batch.behind(table.mark), tables)
+            if not table.append(
+                pa.Table.from_pylist(made, schema=TABLES[name]), mark=mark, told=told
+            ):
+                break  # another poster came to another page: from its mark on
+            rows[name] = len(made)
+        else:
+            return Posted(
+                mark=mark,
+                pages=len(pages),
+                records=sum(len(page.records) for page in batch.readable),
+                rows=rows,
+                damaged=sum(one.why is not None for one in batch.found.values()),
+            )
+    raise catalogue.busy(_TRIES)
+
+
+def _told(
+    catalogue: Catalogue, tables: Mapping[str, Table], batch: ReadPages, since: int
+) -> dict[str, str]:
+    """What readers want to know of the last page: it is in each commit."""
+    first = next(table for table in tables.values() if table.mark == since)
+    before = catalogue.as_of(first)
+    written, proven = before.written_at, before.proven_at
+    for page in batch.readable:
+        written = page.written_at
+        if page.phase == "proof" and not page.records:
+            proven = page.written_at
+    return {
+        "page": str(batch.pages[-1].number),
+        "written_at": "" if written is None else written.isoformat(),
+        "proven_at": "" if proven is None else proven.isoformat(),
+        "in_work": before.in_work.behind(batch.pages).as_text(),
+    }
+
+
+def _rows(name: str, batch: ReadPages, tables: Mapping[str, Table]) -> list[dict[str, Any]]:
+    if name == "blocks":
+        return [*block_rows(batch)]
+    if name == "events":
+        return [*event_rows(batch)]
+    changes = [*changes_of(batch)]
+    return [*changed_rows(changes, rows_of(tables, sorted({one.ledger_id for one in changes})))]

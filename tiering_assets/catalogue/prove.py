@@ -1,0 +1,161 @@
+"""Is everything in the catalogue? A full listing of the records tells, and posts what is not.
+
+It needs no page to have worked. What no page named, because its run was killed or is of an older
+version, is named by a `proof` page and posted by it like everything else. Runs that died are
+closed. What pages named and the bucket has not is told, and changes nothing: an audit judges it.
+
+A request for a thousand records, one for each whose content counts and that was not named, and
+memory for one lot of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+from typing import Final
+
+from tiering_assets.catalogue.named import to_read
+from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.record_facts import ledger_and_attempt
+from tiering_assets.catalogue.view import AsOf, Catalogue, answer, least
+from tiering_assets.ground.named_records import is_lasting, is_named
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.ledger.claims import live_claims, longest_claim
+from tiering_assets.records.bucket_models import NamedRecord
+from tiering_assets.records.key_kinds import FOLDERS
+from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.tables import Table
+
+_LOT: Final = 100_000
+_NAMED: Final = "max(page) filter (where what <> 'gone')"
+_GONE: Final = "max(page) filter (where what = 'gone')"
+TOLD_MAX: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """`late` records were named by no page before, `missing` ones are named and not there.
+
+    `died` are runs that were closed. `first` are keys of missing ones, at most TOLD_MAX.
+    """
+
+    listed: int
+    late: int
+    missing: int
+    first: tuple[str, ...]
+    died: tuple[str, ...]
+    as_of: AsOf
+
+
+def prove(stack: Stack, catalogue: Catalogue) -> Proof:
+    """Compare the catalogue with a listing of every record, and post what it had not."""
+    _post_all(stack, catalogue)
+    tables = catalogue.opened()
+    died = _close_dead(stack, least(catalogue, tables))
+    busy = least(catalogue, tables).in_work.ledgers - {i for _run, left in died for i in left}
+    listed, late, lost = 0, 0, list[str]()
+    for folder in (one for one in FOLDERS if is_named(f"{one}/")):
+        for after, keys, upto in _lots(stack, folder):
+            listed += len(keys)
+            known, gone = _events(tables, folder, after, upto)
+            there = {*keys}
+            unnamed = [key for key in keys if key not in known and _ledger(key) not in busy]
+            late += len(unnamed)
+            if unnamed:
+                stack.book.name_found(_digested(stack, unnamed))
+            lost += sorted(key for key in known - gone - there if is_lasting(key))
+    _post_all(stack, catalogue)
+    missing = _still(stack, catalogue, lost)
+    if not missing:
+        stack.book.name_found(())
+        _post_all(stack, catalogue)
+    return Proof(
+        listed=listed,
+        late=late,
+        missing=len(missing),
+        first=tuple(missing[:TOLD_MAX]),
+        died=tuple(run for run, _left in died),
+        as_of=least(catalogue, catalogue.opened()),
+    )
+
+
+def _post_all(stack: Stack, catalogue: Catalogue) -> None:
+    while post(stack, catalogue).pages:
+        pass
+
+
+def _close_dead(stack: Stack, now: AsOf) -> list[tuple[str, frozenset[int]]]:
+    """Runs that have ledgers in work longer than any claim lives, none of them claimed."""
+    store_now = stack.objects.server_time()
+    old = {
+        name: run.ledgers
+        for name, run in now.in_work.runs.items()
+        if store_now - run.since > longest_claim(stack) + timedelta(minutes=5)
+    }
+    if not old:
+        return []
+    claimed = live_claims(stack, store_now)
+    died = [(name, left) for name, left in old.items() if not left & claimed]
+    for name, left in died:
+        stack.book.close_page_for(name, left)
+    return died
+
+
+def _lots(stack: Stack, folder: str) -> Iterator[tuple[str, list[str], str]]:
+    """(key before, keys, last key) of a folder in key order; the last lot has no last key."""
+    keys = (key for key, _listed in stack.book.listed(f"{folder}/"))
+    after = f"{folder}/"
+    while True:
+        lot = [*islice(keys, _LOT)]
+        upto = lot[-1] if len(lot) == _LOT else f"{folder}0"  # '0' comes behind '/'
+        yield after, lot, upto
+        if len(lot) < _LOT:
+            return
+        after = upto
+
+
+def _events(
+    tables: dict[str, Table], folder: str, after: str, upto: str
+) -> tuple[set[str], set[str]]:
+    """Keys that pages named between two keys, and those of them that a later page says are gone."""
+    rows = answer(
+        tables,
+        f"select key, {_NAMED} as named, {_GONE} as gone from events "  # noqa: S608 - our keys
+        f"where kind = '{folder}' and key > '{after}' and key <= '{upto}' group by key",
+    ).to_pylist()
+    known = {row["key"] for row in rows if row["named"] is not None}
+    gone = {row["key"] for row in rows if (row["gone"] or 0) > (row["named"] or 0)}
+    return known - gone, gone
+
+
+def _digested(stack: Stack, keys: Sequence[str]) -> list[NamedRecord]:
+    """With digests where the content counts: the others are named only."""
+
+    def read(key: str) -> NamedRecord:
+        try:
+            stored = stack.book.read_any(key)
+        except FormatError:
+            stored = None
+        return NamedRecord(key=key, sha256=None if stored is None else stored.sha256)
+
+    wanted = to_read(keys)
+    digested = {one.key: one for one in stack.in_parallel(read, wanted)}
+    return [digested.get(key) or NamedRecord(key=key) for key in keys]
+
+
+def _still(stack: Stack, catalogue: Catalogue, lost: Sequence[str]) -> list[str]:
+    """Those that are not there now either, and that no page has said to go meanwhile."""
+    tables = catalogue.opened()
+    found = []
+    for key in lost:
+        folder, _slash, _rest = key.partition("/")
+        _known, gone = _events(tables, folder, key[:-1], key)
+        if key not in gone and not stack.book.exists(key):
+            found.append(key)
+    return found
+
+
+def _ledger(key: str) -> int | None:
+    return ledger_and_attempt(key)[0]

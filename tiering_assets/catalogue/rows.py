@@ -1,0 +1,108 @@
+"""Rows of `events` and `blocks`: what a page names, and what a certificate says of each block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from tiering_assets.catalogue.read_pages import FoundRecord, ReadPages, written_on
+from tiering_assets.catalogue.record_facts import folder_of, ledger_and_attempt
+from tiering_assets.records import keys
+from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
+from tiering_assets.records.models import BlockFacts, Certificate
+from tiering_assets.records.stored import Stored
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def event_rows(batch: ReadPages) -> Iterator[dict[str, Any]]:
+    """What happened to records, one row for each name on a page.
+
+    `what` is written, gone, damaged (other bytes than the page's) or missing. A page that nobody
+    can read is a row as well: what it named is not known.
+    """
+    for page in batch.pages:
+        if page.stored is None:
+            yield {
+                "page": page.number,
+                "what": "page_damaged",
+                "kind": "day-book",
+                "key": keys.page(page.number),
+                "why": page.why,
+            }
+            continue
+        for named in page.stored.record.records:
+            yield _event(page.stored.record, named, batch.found.get(named.key))
+
+
+def _event(page: DayBookPage, named: NamedRecord, found: FoundRecord | None) -> dict[str, Any]:
+    what, why = "written", None
+    if page.phase == "gone":
+        what = "gone"
+    elif found is not None and found.stored is None:
+        what, why = "missing" if found.missing else "damaged", found.why
+    ledger_id, uid = ledger_and_attempt(named.key)
+    return {
+        "page": page.number,
+        "at": page.written_at,
+        "what": what,
+        "kind": folder_of(named.key),
+        "ledger_id": ledger_id,
+        "uid": uid,
+        "run_id": page.writer.run_id,
+        "command": page.command,
+        "key": named.key,
+        "sha256": named.sha256,
+        "why": why,
+    }
+
+
+def block_rows(batch: ReadPages) -> Iterator[dict[str, Any]]:
+    """One row for each block of the certificates that pages name."""
+    for page in batch.readable:
+        for named in written_on(page):
+            found = batch.found.get(named.key)
+            if folder_of(named.key) == "certificates" and found and found.stored:
+                yield from _blocks(found.stored, page=page.number)
+
+
+def _blocks(stored: Stored[Certificate], *, page: int) -> Iterator[dict[str, Any]]:
+    record = stored.record
+    for block in record.blocks:
+        yield {
+            "topic": record.ml_name,
+            "ledger_id": record.ledger.ledger_id,
+            "part": block.part_number,
+            "first_entry_id": block.first_entry_id,
+            "last_entry_id": block.last_entry_id,
+            **_published(block),
+            "bucket": record.bucket,
+            "data_key": record.data.key,
+            "version_id": record.data.version_id,
+            "offset": block.offset,
+            "length": block.block_length,
+            "payload_bytes": block.payload_bytes,
+            "sha256": block.sha256,
+            "uid": str(record.uid),
+            "certificate_sha256": stored.sha256,
+            "run_id": record.writer.run_id,
+            "written_by": "tierkeeper",
+            "page": page,
+        }
+
+
+def _published(block: BlockFacts) -> dict[str, Any]:
+    return {
+        "publish_min": _time(block.publish_min_ms),
+        "publish_max": _time(block.publish_max_ms),
+        "messages": block.messages,
+    }
+
+
+def _time(ms: int | None) -> datetime | None:
+    """None also for what no calendar has."""
+    try:
+        return None if ms is None else _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return None

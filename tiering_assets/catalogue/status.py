@@ -1,0 +1,64 @@
+"""How far the catalogue goes, and what it has seen that somebody should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tiering_assets.catalogue.pages import newest_page
+from tiering_assets.catalogue.view import AsOf, Catalogue, answer, least
+from tiering_assets.ground.stack import Stack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """`lag_s` is since the last posted page was written, 0 where it is the newest one.
+
+    `doubts` counts names on pages by what was found instead: other bytes, nothing, an unreadable
+    page. `ledgers` counts by state, as far as records tell.
+    """
+
+    root: str
+    as_of: AsOf
+    newest_page: int
+    lag_s: float
+    rows: Mapping[str, int]
+    ledgers: Mapping[str, int]
+    doubts: Mapping[str, int]
+
+
+def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
+    """From the tables, one listing of one key and the store's clock."""
+    newest = newest_page(stack)
+    tables = catalogue.opened()
+    as_of = least(catalogue, tables)
+    lag_s = 0.0
+    if as_of.page < newest and as_of.written_at is not None:
+        lag_s = max(0.0, (stack.objects.server_time() - as_of.written_at).total_seconds())
+    counted = {
+        name: answer(tables, f"select count(*) as n from {name}").to_pylist()[0]["n"]  # noqa: S608
+        for name in tables
+    }
+    return Status(
+        root=catalogue.place.root,
+        as_of=as_of,
+        newest_page=newest,
+        lag_s=lag_s,
+        rows=counted,
+        ledgers=_counts(
+            answer(tables, "select state as what, count(*) as n from ledgers group by state")
+        ),
+        doubts=_counts(
+            answer(
+                tables,
+                "select what, count(*) as n from events where what not in ('written', 'gone') "
+                "group by what",
+            )
+        ),
+    )
+
+
+def _counts(rows: pa.Table) -> dict[str, int]:
+    return {row["what"]: row["n"] for row in sorted(rows.to_pylist(), key=lambda row: row["what"])}

@@ -1,0 +1,193 @@
+"""`tierkeeper catalogue`: every record of every ledger as tables, for questions of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.shared.exit_codes import FINDINGS
+from tiering_assets.cli.shared.output import (
+    human_time,
+    print_document,
+    print_facts,
+    print_line,
+    print_table,
+)
+from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.terminal.columns import Column, ValueKind
+
+if TYPE_CHECKING:
+    from tiering_assets.catalogue.view import AsOf, Catalogue
+    from tiering_assets.ground.stack import Stack
+
+app = typer.Typer(
+    name="catalogue",
+    help="Ask tables of all ledgers, records and blocks.",
+    no_args_is_help=True,
+)
+_KINDS = {int: ValueKind.NUMBER, float: ValueKind.NUMBER, datetime: ValueKind.TIME}
+
+
+@contextmanager
+def _opened(session: Session) -> Iterator[tuple[Stack, Catalogue]]:
+    from tiering_assets.catalogue.view import Catalogue
+
+    with session.stack() as stack:
+        yield stack, Catalogue.of(stack)
+
+
+@command(
+    app,
+    "post",
+    examples=("tierkeeper catalogue post", "tierkeeper catalogue post --json"),
+)
+def post_pages(session: Session) -> None:
+    """Put what runs wrote since the last time into the tables.
+
+    May be repeated, killed and run by several at once: each page of the day book is in the tables
+    once. Nothing else waits for it.
+    """
+    from tiering_assets.catalogue.post import post
+    from tiering_assets.catalogue.view import least
+
+    pages = records = doubts = 0
+    with _opened(session) as (stack, catalogue):
+        while (done := post(stack, catalogue)).pages:
+            pages, records = pages + done.pages, records + done.records
+            doubts += done.damaged
+            session.progress(f"posted up to page {done.mark}: {records} records")
+        as_of = least(catalogue, catalogue.opened())
+    if session.as_json:
+        told = {"pages": pages, "records": records, "doubts": doubts, "as_of": _document(as_of)}
+        print_document("catalogue-post", told)
+        return
+    print_line(f"{pages} pages with {records} records posted; {as_of}")
+    if doubts:
+        print_line(f"{doubts} records are not what their page says: `tierkeeper audit verify`")
+
+
+@command(
+    app,
+    "status",
+    examples=("tierkeeper catalogue status", "tierkeeper catalogue status --json"),
+    reads_only=ALWAYS,
+)
+def show_status(session: Session) -> None:
+    """Show how far the tables go, and what in them needs a look.
+
+    Ends with 1 if a page named a record that was not there or had other bytes.
+    """
+    from tiering_assets.catalogue.status import catalogue_status
+
+    with _opened(session) as (stack, catalogue):
+        status = catalogue_status(stack, catalogue)
+    if session.as_json:
+        print_document("catalogue-status", {**_fields(status), "as_of": _document(status.as_of)})
+    else:
+        proven = status.as_of.proven_at
+        print_facts(
+            {
+                "tables": status.root,
+                "rows": ", ".join(f"{name} {n}" for name, n in status.rows.items()),
+                "ledgers": ", ".join(f"{state} {n}" for state, n in status.ledgers.items()),
+                "newest page": status.newest_page,
+                "lag": f"{status.lag_s:.0f} s",
+                "proven": "never" if proven is None else human_time(proven),
+                "doubts": ", ".join(f"{what} {n}" for what, n in status.doubts.items()) or "none",
+            }
+        )
+        print_line(str(status.as_of))
+    if status.doubts:
+        raise typer.Exit(FINDINGS)
+
+
+@command(
+    app,
+    "prove",
+    examples=("tierkeeper catalogue prove", "tierkeeper catalogue prove --json"),
+)
+def prove_all(session: Session) -> None:
+    """List every record: post what no page named, tell what is missing.
+
+    Needed once on a bucket that older versions wrote, and after runs were killed; daily is good.
+    Ends with 1 if a record that a page named is not there.
+    """
+    from tiering_assets.catalogue.prove import prove
+
+    with _opened(session) as (stack, catalogue):
+        proof = prove(stack, catalogue)
+    if session.as_json:
+        print_document("catalogue-prove", {**_fields(proof), "as_of": _document(proof.as_of)})
+    else:
+        for key in proof.first:
+            print_line(f"missing: {key}")
+        for run in proof.died:
+            print_line(f"run {run} died with ledgers in work; they are closed")
+        print_line(
+            f"{proof.listed} records listed: {proof.late} were not posted before, "
+            f"{proof.missing} are missing; {proof.as_of}"
+        )
+    if proof.missing:
+        raise typer.Exit(FINDINGS)
+
+
+@command(
+    app,
+    "sql",
+    examples=(
+        "tierkeeper catalogue sql 'select state, count(*) from ledgers group by state'",
+        "tierkeeper catalogue sql 'select * from ledgers where ledger_id = 12345' --json",
+        'tierkeeper catalogue sql "select * from blocks where uid is not null limit 10"',
+    ),
+    reads_only=ALWAYS,
+)
+def ask_sql(
+    session: Session,
+    *,
+    question: Annotated[str, typer.Argument(metavar="SQL", help="One select.")],
+) -> None:
+    """Ask the tables one question.
+
+    They are `ledgers` (the newest row of each), `ledger_changes`, `blocks` and `events`. Their
+    columns are in docs/catalogue.md. The last line says up to when the answer goes.
+    """
+    from tiering_assets.catalogue.view import answer, least
+
+    with _opened(session) as (_stack, catalogue):
+        tables = catalogue.opened()
+        found = answer(tables, question)
+        as_of = least(catalogue, tables)
+    rows = found.to_pylist()
+    if session.as_json:
+        print_document("catalogue-sql", {"rows": rows, "as_of": _document(as_of)})
+        return
+    names = found.schema.names
+    columns = [Column(name.upper(), _kind_of(name, rows)) for name in names]
+    print_table(columns, [tuple(row[name] for name in names) for row in rows])
+    print_line(f"{len(rows)} rows; {as_of}")
+
+
+def _kind_of(name: str, rows: list[dict[str, Any]]) -> ValueKind:
+    if name == "ledger_id":
+        return ValueKind.ID
+    value = next((row[name] for row in rows if row[name] is not None), None)
+    return _KINDS.get(type(value), ValueKind.TEXT)
+
+
+def _fields(found: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(found).items() if name != "as_of"}
+
+
+def _document(as_of: AsOf) -> dict[str, Any]:
+    return {
+        "page": as_of.page,
+        "written_at": as_of.written_at,
+        "proven_at": as_of.proven_at,
+        "ledgers_in_work": sorted(as_of.in_work.ledgers),
+    }
