@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from tests.support.sim_truth import Truth
-from tiering_assets.ground.named_records import is_named, ledgers_of
+from tiering_assets.ground.named_records import is_lasting, is_named, ledgers_of
 from tiering_assets.records import keys
 from tiering_assets.records.codec import RECORD_TYPES, decode_record, schemas_of
 from tiering_assets.resources.errors import FormatError
@@ -59,9 +59,18 @@ class DayBookJudge(Truth):
 
     def judge_end(self, process: Process) -> None:
         """After what the process does at its end, if it is not killed."""
-        left = self._unnamed.pop(process, {})
+        left = {
+            key: digest
+            for key, digest in self._unnamed.pop(process, {}).items()
+            if is_lasting(key) or self._lies_there(process, key, digest)
+        }
         if left and not process.told_errors:
             self.report("K3", f"{process.name} ended, no close page names {sorted(left)}")
+
+    def _lies_there(self, process: Process, key: str, digest: str) -> bool:
+        """False where another run has put its own in the place of one that is replaced."""
+        found = self.world.objects.peek(f"tierkeeper/{process.site.cluster.instance}/{key}")
+        return found is not None and sha256(found[0]).hexdigest() == digest
 
     def _judge_page(self, process: Process, key: str, page: Mapping[str, Any], digest: str) -> None:
         instance = process.site.cluster.instance

@@ -163,6 +163,8 @@ def _unfinished(world: World, site: Site, info: LedgerInfo) -> str | None:
         return None  # a scrub replaces it
     if monitor.is_dated_backwards(cluster.instance, ledger_id, context.uid):
         return None  # a person must look
+    if context.uid in monitor.broken_at:
+        return None  # taken away, and put again by a run that was asleep: not what is certified
     if not context.complete:
         return "its context is not complete"
     if site.restored and ledger_id not in cluster.bookies:

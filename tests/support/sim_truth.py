@@ -120,7 +120,9 @@ class Truth:
         for info in topic.ledgers:
             if not self.readable(site, info):
                 self.report("I1", f"ledger {info.ledger_id} of {ml_name} is in no tier: {info}")
-                self.excused.add((site.cluster.instance, info.ledger_id))
+            elif not self._lost_before(site, info):
+                continue
+            self.excused.add((site.cluster.instance, info.ledger_id))
         loaded = site.broker.topics.get(ml_name)
         if loaded is None:
             return
@@ -131,6 +133,16 @@ class Truth:
                     "I1", f"a reader of ledger {info.ledger_id} of {ml_name} stalls: {info}"
                 )
                 self.excused.add((site.cluster.instance, info.ledger_id))
+
+    def _lost_before(self, site: Site, info: LedgerInfo) -> bool:
+        """Neither bookies nor the store have it, by no doing of ours: a context that goes loses
+        nothing.
+        """
+        context, ledger_id = info.offload, info.ledger_id
+        if context is None or not context.complete or not site.cluster.written.get(ledger_id):
+            return False
+        good = self.is_good(site, context.uid, ledger_id)
+        return not (site.cluster.has_copy(ledger_id) or good)
 
     def readable(self, site: Site, info: LedgerInfo) -> bool:
         cluster, context = site.cluster, info.offload

@@ -72,14 +72,17 @@ def gather_topic(
     *,
     before: TopicEvidence | None = None,
     publications: Publications | None = None,
+    anew: bool = False,
 ) -> TopicEvidence:
     """Everything anew, but for what is SLOW, was asked `before` and is young still.
+
+    With `anew` brokers are asked for their settings all the same.
 
     Where brokers read is asked each time: it decides whether readers find the copy at all.
     `publications` are those that matter, if they are known already.
     """
     asked = asking(stack, Kind.HOLDS, Kind.NODE, Kind.POLICY, Kind.BROKERS)
-    if before is not None and is_young(stack, before.evidence, Kind.BROKERS):
+    if not anew and before is not None and is_young(stack, before.evidence, Kind.BROKERS):
         brokers = before.brokers
         asked = asked.and_(before.evidence.only(Kind.BROKERS))
     else:

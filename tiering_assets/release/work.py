@@ -102,7 +102,8 @@ class ReleaseWork:
         return False
 
     def look_again(self, stack: Stack) -> Half[ReleaseResult]:
-        return gate_again(stack, self, at_once=1).half
+        """What the other half of the change has learned meanwhile counts for this one, too."""
+        return gate_again(stack, self, at_once=1, anew=True).half
 
     def finish(self, stack: Stack, confirmed: Confirmed) -> Mapping[int, ReleaseResult]:
         return finish_release(stack, self)
@@ -122,12 +123,16 @@ def copies_of(due: Mapping[int, Due]) -> dict[int, Copy]:
     return {i: Copy(item.uid, item.ledger.metadata.last_entry_id) for i, item in due.items()}
 
 
-def gate_again(stack: Stack, work: ReleaseWork, *, at_once: int = AT_ONCE) -> ReleaseWork:
+def gate_again(
+    stack: Stack, work: ReleaseWork, *, at_once: int = AT_ONCE, anew: bool = False
+) -> ReleaseWork:
     """The same work on new evidence; what may not go any more is settled, with its reasons.
+
+    `anew`: brokers are asked for their settings even if they were just now.
 
     What could not be looked at in time waits for the next run, so that a topic is reloaded once.
     """
-    about, evidence = gate_group(stack, work, sorted(work.due), at_once)
+    about, evidence = gate_group(stack, work, sorted(work.due), at_once, anew=anew)
     stopped = stopped_since(stack, work.due, evidence)
     later = {i: LATER for i in work.due if i not in evidence}
     due = {i: replace(work.due[i], evidence=e) for i, e in evidence.items() if i not in stopped}
@@ -135,10 +140,10 @@ def gate_again(stack: Stack, work: ReleaseWork, *, at_once: int = AT_ONCE) -> Re
 
 
 def gate_group(
-    stack: Stack, work: ReleaseWork, left: Sequence[int], at_once: int
+    stack: Stack, work: ReleaseWork, left: Sequence[int], at_once: int, *, anew: bool = False
 ) -> tuple[TopicEvidence, dict[int, Evidence]]:
     """New evidence of as many of the ledgers as can be looked at in time; of one at least."""
-    about = look_again(stack, work)
+    about = look_again(stack, work, anew=anew)
     before = {i: work.due[i].evidence for i in left}
     group: dict[int, Evidence] = {}
     for start in range(0, len(left), at_once):
@@ -149,12 +154,14 @@ def gate_group(
     return about, group
 
 
-def look_again(stack: Stack, work: ReleaseWork) -> TopicEvidence:
+def look_again(stack: Stack, work: ReleaseWork, *, anew: bool = False) -> TopicEvidence:
     found = stack.topics.read(work.ml_name)
     if found is None or found[1].stat.czxid != work.czxid:
         raise deleted(work.ml_name, "released")
     topic, node = found
-    about = gather_topic(stack, work.ml_name, topic, work.shadows, work.seen, before=work.about)
+    about = gather_topic(
+        stack, work.ml_name, topic, work.shadows, work.seen, before=work.about, anew=anew
+    )
     refuse_old_metadata(about, node)
     return about
 

@@ -42,10 +42,10 @@ def asked(scene):
 def gather(scene, asked):
     stack = scene.process("release")
 
-    def gather(before=None):
+    def gather(before=None, **how):
         topic, _node = stack.topics.read(TOPIC)
         shadows, seen = find_shadows(stack), see(stack, TOPIC)
-        return gather_topic(stack, TOPIC, topic, shadows, seen, before=before)
+        return gather_topic(stack, TOPIC, topic, shadows, seen, before=before, **how)
 
     return gather
 
@@ -77,6 +77,14 @@ def test_what_is_young_is_not_asked_again(scene, gather, asked):
     assert asked == {}
     assert second.brokers is first.brokers
     assert second.publications is first.publications
+
+
+def test_brokers_are_asked_anew_where_a_change_is_tried_again(gather, asked):
+    """Its other half may have heard by then that they skip what they fail to read."""
+    first = gather()
+    asked.clear()
+    gather(first, anew=True)
+    assert asked == {"runtime_configs": 1}
 
 
 def test_brokers_are_asked_again_once_half_of_their_time_is_over(scene, gather, asked):
