@@ -8,7 +8,7 @@ rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -71,6 +71,30 @@ class Remote:
         return call
 
 
+class _Memory(RunMemory):
+    """Brokers' settings that are asked for how ledgers are placed tell nothing else: no gate sees
+    that answer.
+    """
+
+    def __init__(self, process: Process, turns: Turns) -> None:
+        super().__init__(turns)
+        self._process = process
+
+    def ask(
+        self, key: Hashable, ask: Callable[[], Any], *, now: Callable[[], float], age_max_s: float
+    ) -> Any:
+        def placing() -> Any:
+            me = self._process.world.scheduler.current
+            self._process.placing.add(me)
+            try:
+                return ask()
+            finally:
+                self._process.placing.discard(me)
+
+        of_placement = key == "placement"
+        return super().ask(key, placing if of_placement else ask, now=now, age_max_s=age_max_s)
+
+
 class Process:
     """One process of ours: a session, a clock of its own, and a name in the trace."""
 
@@ -96,6 +120,7 @@ class Process:
         self.rehearsed: set[tuple[int, int]] = set()
         self.told_errors = False  # by the store, so that it does not know what it wrote
         self.books: list[RecordBook] = []
+        self.placing: set[Actor | None] = set()  # threads that ask brokers for placement alone
 
     def clock(self) -> datetime:
         return self.world.clock(self.skew_s)
@@ -108,7 +133,7 @@ class Process:
         metadata = cast(MetadataStore, Remote(self, "metadata", self.metadata))
         objects = cast(ObjectStore, Remote(self, "objects", world.objects))
         settings = world.settings
-        memory = RunMemory(Turns(self.sleep))
+        memory = _Memory(self, Turns(self.sleep))
         scribe = Scribe(
             writer=writer_of(self.name),
             command="simulated",

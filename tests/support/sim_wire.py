@@ -112,7 +112,8 @@ class Wire:
     def _heard(process: Process, room: str, method: str, args: tuple[Any, ...], at: float) -> None:
         """Remember what the process was told, and how things stood at that time."""
         question = question_of(room, method, args)
-        if question is not None:
+        alone = method == "runtime_configs" and process.world.scheduler.current in process.placing
+        if question is not None and not alone:
             process.asked[question] = max(at, process.asked.get(question, at))
             process.asked_by[process.world.scheduler.current, question] = at
 
