@@ -14,11 +14,9 @@ import argparse
 import json
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +26,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from benchmarks.agents import ROOT
+from benchmarks.day_book import Counted
 from tests.support.audited_bucket import put_chain
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.known_ledger import KnownAttempt, KnownLedger, row_of_ledger
@@ -42,29 +41,11 @@ from tiering_assets.records.writer import Writer
 from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
-from tiering_assets.resources.settings import StoreSettings
 from tiering_assets.resources.tables import Table, place_at
 
 RESULTS = ROOT / "benchmarks" / "results" / "catalogue.json"
 RUN = 200
 _DAY = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Counted:
-    """A store that counts what it is asked."""
-
-    def __init__(self, settings: StoreSettings) -> None:
-        self._store = S3ObjectStore(settings)
-        self.asked: Counter[str] = Counter()
-
-    def __getattr__(self, name: str) -> Any:
-        really = getattr(self._store, name)
-
-        def call(*given: Any, **how: Any) -> Any:
-            self.asked[name] += 1
-            return really(*given, **how)
-
-        return call
 
 
 def stack_of(store: Counted, settings: Any, instance: str) -> Stack:
@@ -159,11 +140,12 @@ def measure(settings: Any, ledgers: int) -> dict[str, Any]:
         tables[name].append(empty, mark=mark, told={"in_work": "{}"})
     stack.book.name_found(())  # the page of that mark
     a_run(stack, S3ObjectStore(settings.store), instance)
-    store.asked.clear()
+    store.requests = 0
     seconds, posted = timed(lambda: post(stack, catalogue))
-    requests = dict(store.asked)
-    store.asked.clear()
+    requests = store.requests
+    store.requests = 0
     idle, _ = timed(lambda: post(stack, catalogue))
+    idle_requests = store.requests
     one, found = timed(
         lambda: answer(
             catalogue.opened(),
@@ -179,9 +161,9 @@ def measure(settings: Any, ledgers: int) -> dict[str, Any]:
         "ledgers": ledgers,
         "post 200 ledgers, s": seconds,
         "records' requests": requests,
-        "requests a ledger": round(sum(requests.values()) / RUN, 2),
+        "requests a ledger": round(requests / RUN, 2),
         "idle post, s": idle,
-        "idle post, records' requests": sum(store.asked.values()),
+        "idle post, records' requests": idle_requests,
         "one ledger, s": one,
         "counts by state, s": counts,
     }
@@ -196,7 +178,7 @@ def main() -> None:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         DevStack.start(Path(folder) / "stack", StackOptions(bookies=0, with_broker=False)) as dev,
     ):
-        rows = [measure(replace(dev.settings()), ledgers) for ledgers in asked.ledgers]
+        rows = [measure(dev.settings(), ledgers) for ledgers in asked.ledgers]
     text = json.dumps(rows, indent=1) + "\n"
     print(text)
     if asked.accept:

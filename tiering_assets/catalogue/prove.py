@@ -53,19 +53,20 @@ def prove(stack: Stack, catalogue: Catalogue) -> Proof:
     """Compare the catalogue with a listing of every record, and post what it had not."""
     _post_all(stack, catalogue)
     tables = catalogue.opened()
-    died = _close_dead(stack, least(catalogue, tables))
-    busy = least(catalogue, tables).in_work.ledgers - {i for _run, left in died for i in left}
+    now = least(catalogue, tables)
+    died = _close_dead(stack, now)
+    busy = now.in_work.ledgers - {i for _run, left in died for i in left}
     listed, late, lost = 0, 0, list[str]()
     for folder in (one for one in FOLDERS if is_named(f"{one}/")):
         for after, keys, upto in _lots(stack, folder):
             listed += len(keys)
-            known, gone = _events(tables, folder, after, upto)
+            known, _gone = _events(tables, folder, after, upto)
             there = {*keys}
             unnamed = [key for key in keys if key not in known and _ledger(key) not in busy]
             late += len(unnamed)
             if unnamed:
                 stack.book.name_found(_digested(stack, unnamed))
-            lost += sorted(key for key in known - gone - there if is_lasting(key))
+            lost += sorted(key for key in known - there if is_lasting(key))
     _post_all(stack, catalogue)
     missing = _still(stack, catalogue, lost)
     if not missing:
