@@ -40,6 +40,7 @@ def test_a_named_bookie_that_is_down_costs_no_plan_heal_or_second_reading(named)
             uid = named.context_uid(stack, healed)
             [done] = heal_topic(stack, healed.ml_name, {healed.ledger_id: uid}).values()
             assert isinstance(done, Healed), done
+            named.older(stack)
             [released] = release_topic(stack, copied.ml_name, [copied.ledger_id]).values()
             assert isinstance(released, Released), released  # read again: no key is configured
         finally:

@@ -15,7 +15,7 @@ from tiering_assets.change.confirm import list_unconfirmed, reload_topic
 from tiering_assets.clean.deleting import Going, delete_leavings
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Reason, Wait
-from tiering_assets.ground.stack import asking
+from tiering_assets.ground.stack import RunMemory, asking
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt
 from tiering_assets.release.guarded_delete import delete_ledgers
@@ -212,7 +212,7 @@ def test_a_placement_that_cannot_be_computed_waits_by_name(stack, site, told, co
     assert told == []
     enough = replace(stack.settings.disturb, bookies_enough=1)
     trusting = replace(stack, settings=replace(stack.settings, disturb=enough))
-    assert offload(replace(trusting, memory=type(stack.memory)())).state == "published"
+    assert offload(replace(trusting, memory=RunMemory())).state == "published"
 
 
 def test_a_bookie_affinity_group_waits_by_name(stack, site, told):
