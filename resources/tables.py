@@ -1,8 +1,9 @@
 """Tables in the bucket that other tools read, too: Delta Lake, by delta-rs.
 
 Owns: rows and the mark that says how far they go are one commit, so that nothing is in a table
-twice or not at all. A commit is never judged by its error: its answer may be lost, or another
-writer may have been faster. The mark is read again and tells which.
+twice or not at all. Commits take turns: one is made only on the table as its writer saw it. A
+commit is never judged by its error: its answer may be lost, or another writer may have been faster.
+Mark and turn are read again and tell which.
 
 delta-rs must not be used in a process that was forked after its import: it is imported when a table
 is opened.
@@ -67,12 +68,13 @@ def place_at(root: str, settings: StoreSettings) -> TablePlace:
 
 
 class Table:
-    """A table as it was when it was opened; `mark` is the number that its rows go to, 0 if none.
+    """A table as it was when it was opened; `mark` is the page that its rows go to, 0 if none.
 
-    Marks are of one series (`MARK`); each commit has a greater one than the commit before.
+    `turn` counts the commits that added rows: rows of a later one are newer.
     """
 
     MARK = "day-book"
+    TURN = "turn"
 
     def __init__(self, place: TablePlace, name: str, delta: DeltaTable) -> None:
         self._place, self.name, self._delta = place, name, delta
@@ -82,27 +84,33 @@ class Table:
         return self._delta.transaction_version(self.MARK) or 0
 
     @property
+    def turn(self) -> int:
+        return self._delta.transaction_version(self.TURN) or 0
+
+    @property
     def version(self) -> int:
         return self._delta.version()
 
     def told(self) -> Mapping[str, Any]:
         """What the newest commit says of itself; nothing before the first rows."""
-        if not self.mark:
+        if not self.turn:
             return {}
         newest: Mapping[str, Any] = next(iter(self._delta.history(1)), {})
         return newest
 
-    def append(self, rows: pa.Table, *, mark: int, told: Mapping[str, str]) -> bool:
-        """Add rows that go to `mark`; True also if they are there by another writer's commit.
+    def append(self, rows: pa.Table, *, told: Mapping[str, str], mark: int | None = None) -> bool:
+        """Add rows that go to `mark`, or to that of before; True also if a commit with this mark is
+        there already.
 
-        False where another writer came to a smaller mark meanwhile: nothing was added. Open the
-        table again then. CatalogueError where it cannot be said or done.
+        False where another writer was faster: nothing was added. Open the table again then.
+        CatalogueError where it cannot be said or done.
         """
         from deltalake import CommitProperties, Transaction, write_deltalake
 
-        before = self.mark
-        if mark <= before:
+        before, turn = self.mark, self.turn
+        if mark is not None and mark <= before:
             raise ValueError(f"table {self.name}: mark {mark} is not behind {before}")
+        marks = [] if mark is None else [Transaction(self.MARK, mark)]
         try:
             write_deltalake(
                 self._delta,
@@ -110,17 +118,19 @@ class Table:
                 mode="append",
                 target_file_size=_FILE_BYTES,
                 commit_properties=CommitProperties(
-                    custom_metadata=dict(told), app_transactions=[Transaction(self.MARK, mark)]
+                    custom_metadata=dict(told),
+                    app_transactions=[Transaction(self.TURN, turn + 1), *marks],
                 ),
             )
-        except Exception as error:  # noqa: BLE001 - whatever it says, the mark tells what is so
+        except Exception as error:  # noqa: BLE001 - whatever it says, mark and turn tell what is so
             now = open_table(self._place, self.name, rows.schema)
-            if now.mark == before:
+            if now.turn == turn:
+                upto = "of a scan" if mark is None else f"up to page {mark}"
                 raise CatalogueError(
-                    f"table {self.name} in {self._place.root}: rows up to page {mark} could not be "
+                    f"table {self.name} in {self._place.root}: rows {upto} could not be "
                     f"added: {_said(error)}; nothing else waits for it, repeat"
                 ) from None
-            return now.mark >= mark
+            return mark is not None and now.mark >= mark
         return True
 
 

@@ -164,7 +164,7 @@ def _differences(stack: Stack, catalogue: Catalogue) -> Iterator[str]:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "page"}
+    return {name: value for name, value in row.items() if name not in ("page", "turn")}
 
 
 def _one(given: tuple[int, str]) -> tuple[int, list[str]]:

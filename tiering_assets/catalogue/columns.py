@@ -82,6 +82,7 @@ LEDGER_CHANGES: Final = pa.schema(
         ("held", _TEXT),
         ("others", _TEXT),  # JSON: the same facts of the ledger's other attempts
         ("page", _COUNT),
+        ("turn", _COUNT),  # commit of the table that brought it: the row of the last one counts
     ]
 )
 TABLES: Final = {"blocks": BLOCKS, "events": EVENTS, "ledger_changes": LEDGER_CHANGES}

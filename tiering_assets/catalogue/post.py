@@ -94,4 +94,6 @@ def _rows(name: str, batch: ReadPages, tables: Mapping[str, Table]) -> list[dict
     if name == "events":
         return [*event_rows(batch)]
     changes = [*changes_of(batch)]
-    return [*changed_rows(changes, rows_of(tables, sorted({one.ledger_id for one in changes})))]
+    before = rows_of(tables, sorted({one.ledger_id for one in changes}))
+    turn = tables[name].turn + 1
+    return [{**row, "turn": turn} for row in changed_rows(changes, before)]

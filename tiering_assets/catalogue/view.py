@@ -24,7 +24,7 @@ from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, 
 FOLDER: Final = f"{key_kinds.TABLES}1/"
 CURRENT: Final = (
     "select * exclude (nth) from (select *, row_number() over (partition by ledger_id "
-    "order by page desc) as nth from ledger_changes) where nth = 1"
+    "order by turn desc) as nth from ledger_changes) where nth = 1"
 )
 """SQL for the newest row of each ledger."""
 

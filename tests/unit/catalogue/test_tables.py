@@ -64,7 +64,31 @@ def test_where_another_writer_was_faster_nothing_is_added_a_second_time(place, o
     assert (opened(place).mark, numbers(opened(place))) == (others, [1])
 
 
-def test_a_commit_whose_answer_is_lost_is_done(place, monkeypatch):
+def test_rows_may_come_without_a_mark_and_leave_it_as_it_is(place):
+    opened(place).append(rows(1), mark=5, told={"page": "5"})
+    assert opened(place).append(rows(2), told={"page": "5"})
+    now = opened(place)
+    assert (now.mark, now.turn, now.told()["page"], numbers(now)) == (5, 2, "5", [1, 2])
+
+
+@pytest.mark.parametrize("mark", [None, 6])
+def test_a_commit_is_made_only_on_the_table_as_its_writer_saw_it(place, mark):
+    table = opened(place)
+    opened(place).append(rows(1), told={})
+    assert table.append(rows(2), told={}, mark=mark) is False
+    now = opened(place)
+    assert (now.mark, now.turn, numbers(now)) == (0, 1, [1])
+    assert now.append(rows(2), told={}, mark=mark)
+    assert opened(place).turn == 2
+
+
+def test_a_commit_without_a_mark_whose_answer_is_lost_is_made_again(place, monkeypatch):
+    lose_an_answer(monkeypatch)
+    assert opened(place).append(rows(1), told={}) is False  # who made it cannot be said
+    assert (opened(place).turn, numbers(opened(place))) == (1, [1])
+
+
+def lose_an_answer(monkeypatch):
     really = deltalake.write_deltalake
 
     def lost(*given, **how):
@@ -72,19 +96,24 @@ def test_a_commit_whose_answer_is_lost_is_done(place, monkeypatch):
         raise OSError("the answer is lost")
 
     monkeypatch.setattr(deltalake, "write_deltalake", lost)
+
+
+def test_a_commit_whose_answer_is_lost_is_done(place, monkeypatch):
+    lose_an_answer(monkeypatch)
     assert opened(place).append(rows(1, 2), mark=5, told={})
     assert (opened(place).mark, numbers(opened(place))) == (5, [1, 2])
 
 
-def test_a_commit_that_fails_names_table_and_page(place, monkeypatch):
+@pytest.mark.parametrize(("mark", "said"), [(5, "up to page 5"), (None, "of a scan")])
+def test_a_commit_that_fails_names_table_and_page(place, monkeypatch, mark, said):
     def fail(*_given, **_how):
         raise OSError("\x1b[31mno space\x1b[0m\n  left\ton it")
 
     monkeypatch.setattr(deltalake, "write_deltalake", fail)
     with pytest.raises(CatalogueError) as caught:
-        opened(place).append(rows(1), mark=5, told={})
+        opened(place).append(rows(1), mark=mark, told={})
     assert str(caught.value) == (
-        f"table things in {place.root}: rows up to page 5 could not be added: no space left on "
+        f"table things in {place.root}: rows {said} could not be added: no space left on "
         "it; nothing else waits for it, repeat"
     )
     assert opened(place).mark == 0
