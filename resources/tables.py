@@ -78,14 +78,15 @@ class Table:
 
     def __init__(self, place: TablePlace, name: str, delta: DeltaTable) -> None:
         self._place, self.name, self._delta = place, name, delta
+        self._read: dict[str, Any] = {}  # what is asked of the log more than once
 
     @property
     def mark(self) -> int:
-        return self._delta.transaction_version(self.MARK) or 0
+        return self._of_log(self.MARK)
 
     @property
     def turn(self) -> int:
-        return self._delta.transaction_version(self.TURN) or 0
+        return self._of_log(self.TURN)
 
     @property
     def version(self) -> int:
@@ -95,8 +96,16 @@ class Table:
         """What the newest commit says of itself; nothing before the first rows."""
         if not self.turn:
             return {}
-        newest: Mapping[str, Any] = next(iter(self._delta.history(1)), {})
+        if "told" not in self._read:
+            self._read["told"] = next(iter(self._delta.history(1)), {})
+        newest: Mapping[str, Any] = self._read["told"]
         return newest
+
+    def _of_log(self, name: str) -> int:
+        if name not in self._read:  # each time a request
+            self._read[name] = self._delta.transaction_version(name) or 0
+        found: int = self._read[name]
+        return found
 
     def append(self, rows: pa.Table, *, told: Mapping[str, str], mark: int | None = None) -> bool:
         """Add rows that go to `mark`, or to that of before; True also if a commit with this mark is
@@ -111,6 +120,7 @@ class Table:
         if mark is not None and mark <= before:
             raise ValueError(f"table {self.name}: mark {mark} is not behind {before}")
         marks = [] if mark is None else [Transaction(self.MARK, mark)]
+        self._read.clear()
         try:
             write_deltalake(
                 self._delta,

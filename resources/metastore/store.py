@@ -57,6 +57,9 @@ class MetadataStore(Protocol):
         Memory is that of READS_AT_ONCE nodes. Each is as old as its own read, not as the first.
         """
 
+    def stat_many(self, paths: Iterable[str]) -> Iterator[NodeStat | None]:
+        """What `get_many` says of the nodes' stats alone: their data is not sent."""
+
     def children(self, path: str) -> list[str]:
         """Names of the children, sorted; empty when the node does not exist."""
 

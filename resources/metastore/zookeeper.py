@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kazoo import exceptions as zk_errors
 from kazoo.client import TransactionRequest
@@ -37,6 +37,7 @@ _CONNECTION_ERRORS = (
     zk_errors.CancelledError,
     KazooTimeoutError,
 )
+T = TypeVar("T")
 _RECONNECT_POLL_S = 0.05
 _NO_VERSION = 2**31 - 1
 _CONFLICTS = (
@@ -83,24 +84,22 @@ class ZooKeeperStore:
         return self._receive(self._ask(path))
 
     def get_many(self, paths: Iterable[str]) -> Iterator[Node | None]:
-        sent: deque[_Sent] = deque()
-        for path in paths:
-            sent.append(self._ask(path))
-            if len(sent) >= READS_AT_ONCE:
-                yield self._receive_or_ask(sent.popleft())
-        while sent:
-            yield self._receive_or_ask(sent.popleft())
+        return _overlapped(paths, self._ask, self._receive)
 
-    def _receive_or_ask(self, sent: _Sent) -> Node | None:
-        """A connection that dies takes all that was on its way: each is asked for again, alone."""
-        try:
-            return self._receive(sent)
-        except MetadataError:
-            return self.get(sent.path)
+    def stat_many(self, paths: Iterable[str]) -> Iterator[NodeStat | None]:
+        return _overlapped(paths, self._ask_stat, self._receive_stat)
 
     def _ask(self, path: str) -> _Sent:
         session_id = self.session_id()  # before the read: a later session cannot vouch for it
         return _Sent(path, session_id, time.monotonic(), self._client.get_async(path))
+
+    def _ask_stat(self, path: str) -> _Sent:
+        session_id = self.session_id()
+        return _Sent(path, session_id, time.monotonic(), self._client.exists_async(path))
+
+    def _receive_stat(self, sent: _Sent) -> NodeStat | None:
+        found = self._answer(sent.path, sent.answer)
+        return None if found is None else _stat(found)
 
     def _receive(self, sent: _Sent) -> Node | None:
         try:
@@ -317,6 +316,29 @@ class ZooKeeperStore:
         return MetadataError(
             f"ZooKeeper {self._address}: {problem}; check that it is reachable, then try again"
         )
+
+
+def _overlapped(
+    paths: Iterable[str], ask: Callable[[str], _Sent], receive: Callable[[_Sent], T]
+) -> Iterator[T]:
+    """Answers in the order of the paths, READS_AT_ONCE of them on their way.
+
+    A connection that dies takes all that was on its way: each is asked for again, alone.
+    """
+
+    def received(one: _Sent) -> T:
+        try:
+            return receive(one)
+        except MetadataError:
+            return receive(ask(one.path))
+
+    sent: deque[_Sent] = deque()
+    for path in paths:
+        sent.append(ask(path))
+        if len(sent) >= READS_AT_ONCE:
+            yield received(sent.popleft())
+    while sent:
+        yield received(sent.popleft())
 
 
 def _require_version(path: str, version: int) -> None:

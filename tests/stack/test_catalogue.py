@@ -12,6 +12,7 @@ from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.ground.stack import open_stack
+from tiering_assets.look.ledger.survey import survey
 from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
 
 pytestmark = pytest.mark.stack
@@ -115,7 +116,7 @@ def test_posters_of_several_processes_post_each_page_once(cluster, published):
         assert len({*marks}) == 1
     tables = Catalogue.of(cluster.steps).opened()
     for table in ("events", "ledger_changes", "blocks"):
-        key = {"events": "page, key, what", "ledger_changes": "ledger_id, page"}.get(
+        key = {"events": "page, key, what", "ledger_changes": "ledger_id, turn"}.get(
             table, "ledger_id, uid, part, page"
         )
         assert (
@@ -124,8 +125,42 @@ def test_posters_of_several_processes_post_each_page_once(cluster, published):
         )
 
 
+def test_after_a_scan_every_ledger_of_the_cluster_is_what_the_survey_says(
+    cluster, shell, published
+):
+    cluster.fill(TopicSpec(topic="public/default/nobody-took-it-up", messages=3, payload_bytes=10))
+    shell.document("catalogue", "post")
+    found = {row["ledger_id"]: row for row in rows(shell, "select * from ledgers")}
+    views = {view.ledger_id: view for view in survey(cluster.steps)}
+    assert {*views} == {i for i, row in found.items() if row["listed_as"] not in (None, "gone")}
+    assert {"open", "sealed", "release_due"} <= {view.state.value for view in views.values()}
+    for ledger_id, view in views.items():
+        row = found[ledger_id]
+        state = "published" if view.state.value == "release_due" else view.state.value
+        assert (row["state"], row["topic"]) == (state, view.ml_name), ledger_id
+        assert (row["entries"], row["bytes"]) == (view.entries, view.bytes)
+        assert row["closed_at"] == (None if view.closed_at is None else view.closed_at.isoformat())
+        assert (row["uid"], row["offloaded_by"]) == (
+            None if view.uid is None else str(view.uid),
+            view.offloaded_by,
+        )
+
+
+def test_a_scan_reads_what_moved_alone(cluster, shell, published):
+    shell.document("catalogue", "post")
+    assert shell.document("catalogue", "post")["topics_moved"] == 0
+    spec = TopicSpec(topic="public/default/moves", messages=3, payload_bytes=10)
+    cluster.fill(spec)
+    assert shell.document("catalogue", "post")["topics_moved"] == 1
+    [row] = rows(shell, "select * from topics where topic like '%/moves'")
+    info, node = cluster.steps.topics.read(row["topic"])
+    assert (row["czxid"], row["mzxid"]) == (node.stat.czxid, node.stat.mzxid)
+    assert row["ledgers"] == len(info.ledgers)
+
+
 def test_deleted_tables_are_made_again_and_are_equal(cluster, shell, published):
-    question = "select * from ledgers order by ledger_id"
+    look = "page, turn, seen_at"
+    question = f"select * exclude ({look}) from ledgers order by ledger_id"
     shell.document("catalogue", "post")
     before = rows(shell, question)
     objects, prefix = cluster.steps.objects, f"{cluster.steps.book.prefix}catalogue/"

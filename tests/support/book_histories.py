@@ -153,7 +153,7 @@ def _differences(stack: Stack, catalogue: Catalogue) -> Iterator[str]:
     for table, columns in (
         ("blocks", "ledger_id, uid, part, page"),
         ("events", "page, key, what"),
-        ("ledger_changes", "ledger_id, page"),
+        ("ledger_changes", "ledger_id, turn"),
     ):
         twice = answer(
             tables,

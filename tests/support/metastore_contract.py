@@ -32,6 +32,16 @@ class MetadataStoreContract:
         assert found[1] == replace(store.get(paths[598]), read_at_s=found[1].read_at_s)
         assert list(store.get_many([])) == []
 
+    def test_stats_of_many_nodes_come_in_their_order(self, store, root):
+        paths = [f"{root}/n{number:04d}" for number in range(600)]
+        for path in paths[::2]:
+            store.create(path, path.encode())
+        store.set(paths[598], b"x", expected_version=0)
+        found = list(store.stat_many(iter(paths[::-1])))
+        assert found == [None if n is None else n.stat for n in store.get_many(paths[::-1])]
+        assert [one is None for one in found] == [path not in paths[::2] for path in paths[::-1]]
+        assert list(store.stat_many([])) == []
+
     def test_create_makes_parents_and_starts_at_version_0(self, store, root):
         path = f"{root}/a/b"
         stat = store.create(path, b"x")

@@ -119,6 +119,13 @@ class SimulatedStore:
     def get_many(self, paths: Iterable[str]) -> Iterator[Node | None]:
         return map(self.get, paths)
 
+    def stat(self, path: str) -> NodeStat | None:
+        node = self.get(path)
+        return None if node is None else node.stat
+
+    def stat_many(self, paths: Iterable[str]) -> Iterator[NodeStat | None]:
+        return map(self.stat, paths)
+
     def children(self, path: str) -> list[str]:
         self._before_read(path)
         with self._cluster.lock:

@@ -58,6 +58,9 @@ class Remote:
         """Each is a call of its own: others act between them, and each may go wrong."""
         return map(self.get, paths)
 
+    def stat_many(self, paths: Iterable[str]) -> Iterator[Any]:
+        return map(self.stat, paths)
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)
         if name in _LOCAL:

@@ -84,7 +84,8 @@ PURE = {
     "tiering_assets.automation": "stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",
-    "tiering_assets.catalogue": "changes columns known_ledger read_pages record_facts rows",
+    "tiering_assets.catalogue": "changes columns known_ledger read_pages record_facts rows seen_ledger",
+    "tiering_assets.catalogue.scan": "topic_rows",
     "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",

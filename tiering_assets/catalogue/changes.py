@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, Protocol
 
 from tiering_assets.catalogue.known_ledger import (
     KnownAttempt,
@@ -18,6 +18,19 @@ from tiering_assets.catalogue.read_pages import ReadPages, written_on
 from tiering_assets.catalogue.record_facts import LEAVES, folder_of, ledger_and_attempt, told_by
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
+
+_OF_LOOK: Final = frozenset({"page", "turn", "seen_at", "ml_version"})
+"""Columns that tell of the look, not of the ledger."""
+
+
+class LedgerChange(Protocol):
+    """Something new about a ledger, by a page or by a scan that was made when it was the last."""
+
+    @property
+    def ledger_id(self) -> int: ...
+    @property
+    def page(self) -> int: ...
+    def apply(self, facts: KnownLedger) -> KnownLedger: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +85,31 @@ def _gone(page: int, key: str) -> Change | None:
 
 
 def changed_rows(
-    changes: Iterable[Change], before: Iterable[Mapping[str, Any]]
+    changes: Iterable[LedgerChange], before: Iterable[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """The new row of each ledger of which something is different; `before` are the newest rows."""
-    old = {row["ledger_id"]: facts_of_row(row) for row in before}
-    now, pages = dict(old), dict[int, int]()
+    old = {row["ledger_id"]: row for row in before}
+    now = {ledger_id: facts_of_row(row) for ledger_id, row in old.items()}
+    pages = dict[int, int]()
     for one in changes:
         facts = now.get(one.ledger_id, KnownLedger(ledger_id=one.ledger_id))
         now[one.ledger_id], pages[one.ledger_id] = one.apply(facts), one.page
     for ledger_id, page in sorted(pages.items()):
-        facts = now[ledger_id]
-        if facts != old.get(ledger_id, KnownLedger(ledger_id=ledger_id)):
-            yield {**row_of_ledger(facts, page=page), **_topic_columns(facts.topic)}
+        row = _row(now[ledger_id], page)
+        before = old.get(ledger_id) or _row(KnownLedger(ledger_id=ledger_id), page)
+        if _told(row) != _told(before):
+            yield row
 
 
-def _topic_columns(ml_name: str | None) -> dict[str, Any]:
+def _row(facts: KnownLedger, page: int) -> dict[str, Any]:
+    return {**row_of_ledger(facts, page=page), **topic_columns(facts.topic)}
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in _OF_LOOK}
+
+
+def topic_columns(ml_name: str | None) -> dict[str, Any]:
     """What a topic's name gives; all null for a name that is none of Pulsar's."""
     try:
         found = None if ml_name is None else parse_managed_ledger_name(ml_name)

@@ -65,7 +65,14 @@ LEDGER_CHANGES: Final = pa.schema(
         ("entries", _COUNT),
         ("bytes", _COUNT),
         ("object_bytes", _COUNT),
+        ("closed_at", _AT),  # by the clock of the broker that closed it
+        ("listed_as", _TEXT),  # by its topic when it was last read: seen_ledger.ListedAs
+        ("context_uid", _TEXT),
+        ("ml_version", _COUNT),
+        ("seen_at", _AT),
         ("uid", _TEXT),
+        ("offloaded_by", _TEXT),
+        ("bookie_copy", _TEXT),  # live, marked, deleted, unknown
         ("attempts", _COUNT),
         ("attempted_at", _AT),
         ("certified_at", _AT),
@@ -85,4 +92,32 @@ LEDGER_CHANGES: Final = pa.schema(
         ("turn", _COUNT),  # commit of the table that brought it: the row of the last one counts
     ]
 )
-TABLES: Final = {"blocks": BLOCKS, "events": EVENTS, "ledger_changes": LEDGER_CHANGES}
+TOPIC_CHANGES: Final = pa.schema(
+    [
+        ("topic", _TEXT),
+        ("tenant", _TEXT),
+        ("namespace", _TEXT),
+        ("partition", _COUNT),
+        ("czxid", _COUNT),  # of the node, null where there is none any more
+        ("mzxid", _COUNT),
+        ("ml_version", _COUNT),
+        ("written_at", _AT),  # by the clock of the metadata store
+        ("ledgers", _COUNT),
+        ("on_bookies", _COUNT),  # closed ones without a copy that brokers read
+        ("on_bookies_bytes", _COUNT),
+        ("offloaded", _COUNT),
+        ("terminated", pa.bool_()),
+        ("left_alone", _TEXT),  # why tierkeeper never touches it
+        ("why", _TEXT),  # what its node says cannot be read
+        ("seen_at", _AT),
+        ("turn", _COUNT),
+    ]
+)
+POSTED: Final = ("blocks", "events", "ledger_changes")
+"""Tables that pages are posted to, in the order in which that is done."""
+TABLES: Final = {
+    "blocks": BLOCKS,
+    "events": EVENTS,
+    "ledger_changes": LEDGER_CHANGES,
+    "topic_changes": TOPIC_CHANGES,
+}

@@ -1,8 +1,9 @@
-"""What records say of a ledger, attempt by attempt, and the state that follows from it.
+"""What records say of a ledger, attempt by attempt, what a scan saw of it, and its state.
 
 Owns: facts are joined in any order and any number of times with the same result, so that a page
 that is posted late, or a record that two pages name, changes nothing. The state is that of
-look/ledger/states.py as far as records tell: what only metadata knows is taken as it should be.
+look/ledger/states.py. Before a scan, or where a record is newer than it, what only metadata knows
+is taken as it should be.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
+from tiering_assets.catalogue.seen_ledger import UNSEEN, ListedAs, SightedLedger, seen_in
 from tiering_assets.look.ledger.states import StateEvidence, decide_state
 
 
@@ -44,10 +46,16 @@ class KnownAttempt:
     def newest(self) -> datetime | None:
         return max(filter(None, (self.attempted_at, self.certified_at)), default=None)
 
+    @property
+    def changed_at(self) -> datetime | None:
+        """When a change of its topic was last recorded."""
+        changes = self.published_at, self.withdrawn_at, self.intended_at, self.released_at
+        return max(filter(None, changes), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLedger:
-    """One ledger. `attempts` is by uid."""
+    """One ledger. `attempts` is by uid; `seen` is how its topic listed it, None before a scan."""
 
     ledger_id: int
     topic: str | None = None
@@ -55,16 +63,35 @@ class KnownLedger:
     bytes: int | None = None
     held: str | None = None
     attempts: Mapping[str, KnownAttempt] = field(default_factory=dict)
+    seen: SightedLedger | None = None
 
     def of(self, uid: str) -> KnownAttempt:
         return self.attempts.get(uid, _NOTHING)
 
     @property
+    def seen_now(self) -> SightedLedger | None:
+        """What a scan saw, if no record tells of a later change."""
+        if self.seen is None:
+            return None
+        changes = (one.changed_at for one in self.attempts.values())
+        newest = max(filter(None, changes), default=None)
+        return self.seen if newest is None or newest <= self.seen.seen_at else None
+
+    @property
     def uid(self) -> str | None:
-        """The attempt that the row is about: the one that is published, else the newest."""
+        """The attempt that the row is about: the one that brokers read, else the newest."""
+        seen = self.seen_now
+        if seen is not None and seen.complete:
+            return seen.context_uid
         if not self.attempts:
             return None
         return max(self.attempts, key=lambda uid: (*_rank(self.attempts[uid]), uid))
+
+    @property
+    def now(self) -> KnownAttempt:
+        """What records say of the attempt that the row is about."""
+        uid = self.uid
+        return _NOTHING if uid is None else self.of(uid)
 
 
 _NOTHING: Final = KnownAttempt()
@@ -112,16 +139,15 @@ def without(facts: KnownLedger, uid: str, names: Iterable[str]) -> KnownLedger:
 
 
 def state_of(facts: KnownLedger) -> str:
-    """As far as records tell. A published one whose deletion lag is over is `published` here."""
-    now = facts.of(facts.uid or "")
-    forgotten = facts.topic is not None and not facts.attempts
+    """As far as scans and records tell. `published` is also one whose deletion lag is over."""
+    now, seen = facts.now, facts.seen_now
     evidence = StateEvidence(
-        listed=now.removed_at is None and not forgotten,
-        open=False,
-        context_complete=now.published,
-        context_other=False,
-        marked_deleted=now.intended_at is not None,
-        in_bookkeeper=now.released_at is None,
+        listed=_is_listed(facts),
+        open=seen is not None and seen.listed_as is ListedAs.OPEN,
+        context_complete=now.published if seen is None else seen.complete,
+        context_other=seen is not None and seen.listed_as is ListedAs.COPYING,
+        marked_deleted=_is_marked(facts),
+        in_bookkeeper=not _has_left_bookies(facts),
         claimed=False,
         has_index_object=False,
         certified=now.certified_at is not None,
@@ -131,6 +157,44 @@ def state_of(facts: KnownLedger) -> str:
         held=facts.held is not None,
     )
     return decide_state(evidence).value
+
+
+def _is_listed(facts: KnownLedger) -> bool:
+    if facts.seen is not None and facts.seen.listed_as is ListedAs.GONE:
+        return False  # no topic takes a ledger back
+    if facts.seen_now is not None:
+        return True
+    forgotten = facts.topic is not None and not facts.attempts
+    return facts.now.removed_at is None and not forgotten
+
+
+def _is_marked(facts: KnownLedger) -> bool:
+    seen = facts.seen_now
+    return facts.now.intended_at is not None if seen is None else seen.listed_as is ListedAs.MARKED
+
+
+def _has_left_bookies(facts: KnownLedger) -> bool:
+    """By our record, or because its broker marked its own copy: it deletes right after."""
+    if facts.now.released_at is not None:
+        return True
+    return _is_marked(facts) and offloaded_by(facts) == "broker"
+
+
+def offloaded_by(facts: KnownLedger) -> str | None:
+    """Who wrote the copy that brokers read: with a certificate it is ours."""
+    seen = facts.seen_now
+    if not (facts.now.published if seen is None else seen.complete):
+        return None
+    return "broker" if facts.now == _NOTHING else "tierkeeper"
+
+
+def bookie_copy(facts: KnownLedger) -> str:
+    """`unknown` before a scan and any record of it."""
+    if _has_left_bookies(facts):
+        return "deleted"
+    if _is_marked(facts):
+        return "marked"
+    return "live" if facts.seen is not None or facts.attempts else "unknown"
 
 
 def row_of_ledger(facts: KnownLedger, *, page: int) -> dict[str, Any]:
@@ -145,8 +209,11 @@ def row_of_ledger(facts: KnownLedger, *, page: int) -> dict[str, Any]:
         "bytes": facts.bytes,
         "held": facts.held,
         "uid": uid,
+        "offloaded_by": offloaded_by(facts),
+        "bookie_copy": bookie_copy(facts),
+        **(UNSEEN if facts.seen is None else facts.seen.columns),
         "attempts": len(facts.attempts),
-        **asdict(facts.of(uid or "")),
+        **asdict(facts.now),
         "others": json.dumps(others, separators=(",", ":")) if others else None,
         "page": page,
     }
@@ -159,7 +226,9 @@ def facts_of_row(row: Mapping[str, Any]) -> KnownLedger:
         for uid, found in json.loads(row["others"] or "{}").items()
     }
     if row["uid"] is not None:
-        attempts[row["uid"]] = KnownAttempt(**{name: row[name] for name in _OF_ATTEMPT})
+        told = KnownAttempt(**{name: row[name] for name in _OF_ATTEMPT})
+        if told != _NOTHING:  # else a broker's, of which there are no records
+            attempts[row["uid"]] = told
     return KnownLedger(
         ledger_id=row["ledger_id"],
         topic=row["topic"],
@@ -167,6 +236,7 @@ def facts_of_row(row: Mapping[str, Any]) -> KnownLedger:
         bytes=row["bytes"],
         held=row["held"],
         attempts=attempts,
+        seen=seen_in(row),
     )
 
 

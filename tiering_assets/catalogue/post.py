@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from tiering_assets.catalogue.changes import changed_rows, changes_of
-from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.named import read_named
 from tiering_assets.catalogue.pages import read_pages
 from tiering_assets.catalogue.read_pages import ReadPages
@@ -40,7 +40,8 @@ class Posted:
 def post(stack: Stack, catalogue: Catalogue) -> Posted:
     """Post the pages that no table has yet, so many at a time; nothing if there are none."""
     for _ in range(_TRIES):
-        tables = catalogue.opened(make=True)
+        every = catalogue.opened(make=True)
+        tables = {name: every[name] for name in POSTED}
         since = min(table.mark for table in tables.values())
         pages = read_pages(stack, since)
         if not pages:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 
 from tiering_assets.catalogue.pages import newest_page
-from tiering_assets.catalogue.view import AsOf, Catalogue, answer, least
+from tiering_assets.catalogue.view import AsOf, Catalogue, answer, least, scanned_at
 from tiering_assets.ground.stack import Stack
 
 
@@ -16,14 +17,16 @@ from tiering_assets.ground.stack import Stack
 class Status:
     """`lag_s` is since the last posted page was written, 0 where it is the newest one.
 
+    `scanned_at` is when the last whole scan of topics began, to some minutes.
     `doubts` counts names on pages by what was found instead: other bytes, nothing, an unreadable
-    page. `ledgers` counts by state, as far as records tell.
+    page. `ledgers` counts by state.
     """
 
     root: str
     as_of: AsOf
     newest_page: int
     lag_s: float
+    scanned_at: datetime | None
     rows: Mapping[str, int]
     ledgers: Mapping[str, int]
     doubts: Mapping[str, int]
@@ -46,6 +49,7 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
         as_of=as_of,
         newest_page=newest,
         lag_s=lag_s,
+        scanned_at=scanned_at(tables["topic_changes"]),
         rows=counted,
         ledgers=_counts(
             answer(tables, "select state as what, count(*) as n from ledgers group by state")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.pages import InWork
 from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack
@@ -21,12 +21,19 @@ from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at
 
+TOLD: Final = ("page", "written_at", "proven_at", "in_work", "scanned_at")
+"""What each commit of a table repeats: of the last page that was posted, of the last whole scan."""
 FOLDER: Final = f"{key_kinds.TABLES}1/"
 CURRENT: Final = (
     "select * exclude (nth) from (select *, row_number() over (partition by ledger_id "
     "order by turn desc) as nth from ledger_changes) where nth = 1"
 )
 """SQL for the newest row of each ledger."""
+TOPICS: Final = (
+    "select * exclude (nth) from (select *, row_number() over (partition by topic "
+    "order by turn desc) as nth from topic_changes) where nth = 1"
+)
+"""SQL for the newest row of each topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,16 +95,26 @@ def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
+def scanned_at(topic_changes: Table) -> datetime | None:
+    """When the last whole scan began, to some minutes; None before the first."""
+    return _time(topic_changes.told().get("scanned_at"))
+
+
 def least(catalogue: Catalogue, tables: Mapping[str, Table]) -> AsOf:
     """How far an answer from these tables goes: as far as the one that is behind."""
-    return catalogue.as_of(min(tables.values(), key=lambda table: table.mark))
+    return catalogue.as_of(min((tables[name] for name in POSTED), key=lambda table: table.mark))
 
 
 def answer(tables: Mapping[str, Table], sql: str) -> pa.Table:
-    """Rows of a question over `blocks`, `events`, `ledger_changes`, and `ledgers` as they are
-    now.
-    """
-    return ask(f"with ledgers as ({CURRENT}) select * from ({sql.strip().rstrip(';')})", tables)  # noqa: S608 - a question
+    """Rows of a question over the tables, and `ledgers` and `topics` as they are now."""
+    question = sql.strip().rstrip(";")
+    views = f"ledgers as ({CURRENT}), topics as ({TOPICS})"
+    return ask(f"with {views} select * from ({question})", tables)  # noqa: S608 - a question
+
+
+def text(value: str) -> str:
+    """As a text of a question."""
+    return "'" + value.replace("'", "''") + "'"
 
 
 def rows_of(tables: Mapping[str, Table], ledger_ids: Sequence[int]) -> list[dict[str, Any]]:

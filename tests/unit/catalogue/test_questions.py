@@ -27,7 +27,7 @@ def test_it_is_answered(tables, question):
 
 
 def test_the_page_has_questions_and_every_column(tables):
-    assert len(QUESTIONS) == 5
+    assert len(QUESTIONS) == 6
     for name in tables:
         columns = set(answer(tables, f"select * from {name}").column_names)
         assert columns <= COLUMNS

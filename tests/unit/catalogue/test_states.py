@@ -1,8 +1,11 @@
 """The state that is posted is the one that a look at the cluster finds."""
 
+import pytest
+
 from tests.support.sim_scene import TOPIC, is_released
 from tests.unit.catalogue.desk import asked
 from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.change.topic_change import undo
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.clean.removals import observe_removals
@@ -12,10 +15,20 @@ from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.survey import survey
 
 
+@pytest.fixture(params=["records", "scan, records", "records, scan"], autouse=True)
+def told_by(request, scene):
+    """What the catalogue was told by, in this order: each alone must do, and both."""
+    scene.told_by = request.param.split(", ")
+
+
 def posted(scene, catalogue):
-    """State of each ledger that records tell of, after its runs have ended."""
+    """State of each ledger that is known, after its runs have ended."""
     scene.end()
-    post(scene.stack, catalogue)
+    for one in scene.told_by:
+        if one == "scan":
+            scan(scene.stack, catalogue)
+        else:
+            post(scene.stack, catalogue)
     rows = asked(catalogue, "select * from ledgers")
     return {row["ledger_id"]: row["state"] for row in rows}
 

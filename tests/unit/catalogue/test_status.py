@@ -9,7 +9,7 @@ from tiering_assets.records import keys
 def test_a_catalogue_that_is_not_there_is_empty_and_stays_so(desk, catalogue, tmp_path):
     status = catalogue_status(desk.stack, catalogue)
     assert (status.as_of.page, status.newest_page, status.lag_s) == (0, 0, 0.0)
-    assert status.rows == {"blocks": 0, "events": 0, "ledger_changes": 0}
+    assert status.rows == {"blocks": 0, "events": 0, "ledger_changes": 0, "topic_changes": 0}
     assert (status.ledgers, status.doubts) == ({}, {})
     assert status.root == str(tmp_path / "catalogue")
     assert [*tmp_path.iterdir()] == []
@@ -27,7 +27,7 @@ def test_rows_and_states_are_counted(desk, catalogue):
     desk.book.close_page()
     post(desk.stack, catalogue)
     status = catalogue_status(desk.stack, catalogue)
-    assert status.rows == {"blocks": 4, "events": 9, "ledger_changes": 2}
+    assert status.rows == {"blocks": 4, "events": 9, "ledger_changes": 2, "topic_changes": 0}
     assert status.ledgers == {"released": 1, "verified": 1}
     assert [*status.ledgers] == ["released", "verified"]
     assert status.doubts == {}

@@ -48,12 +48,13 @@ def _opened(session: Session) -> Iterator[tuple[Stack, Catalogue]]:
     examples=("tierkeeper catalogue post", "tierkeeper catalogue post --json"),
 )
 def post_pages(session: Session) -> None:
-    """Put what runs wrote since the last time into the tables.
+    """Put what runs wrote and what topics list since the last time into the tables.
 
     May be repeated, killed and run by several at once: each page of the day book is in the tables
-    once. Nothing else waits for it.
+    once. Of topics those are read that were written since. Nothing else waits for it.
     """
     from tiering_assets.catalogue.post import post
+    from tiering_assets.catalogue.scan.scan import scan
     from tiering_assets.catalogue.view import least
 
     pages = records = doubts = 0
@@ -62,12 +63,24 @@ def post_pages(session: Session) -> None:
             pages, records = pages + done.pages, records + done.records
             doubts += done.damaged
             session.progress(f"posted up to page {done.mark}: {records} records")
+        seen = scan(stack, catalogue)
         as_of = least(catalogue, catalogue.opened())
     if session.as_json:
-        told = {"pages": pages, "records": records, "doubts": doubts, "as_of": _document(as_of)}
+        told = {
+            "pages": pages,
+            "records": records,
+            "doubts": doubts,
+            "topics": seen.topics,
+            "topics_moved": seen.moved,
+            "ledgers_seen": seen.ledgers,
+            "as_of": _document(as_of),
+        }
         print_document("catalogue-post", told)
         return
-    print_line(f"{pages} pages with {records} records posted; {as_of}")
+    print_line(
+        f"{pages} pages with {records} records posted, {seen.moved} of {seen.topics} topics read; "
+        f"{as_of}"
+    )
     if doubts:
         print_line(f"{doubts} records are not what their page says: `tierkeeper audit verify`")
 
@@ -90,7 +103,7 @@ def show_status(session: Session) -> None:
     if session.as_json:
         print_document("catalogue-status", {**_fields(status), "as_of": _document(status.as_of)})
     else:
-        proven = status.as_of.proven_at
+        proven, scanned = status.as_of.proven_at, status.scanned_at
         print_facts(
             {
                 "tables": status.root,
@@ -98,6 +111,7 @@ def show_status(session: Session) -> None:
                 "ledgers": ", ".join(f"{state} {n}" for state, n in status.ledgers.items()),
                 "newest page": status.newest_page,
                 "lag": f"{status.lag_s:.0f} s",
+                "scanned": "never" if scanned is None else human_time(scanned),
                 "proven": "never" if proven is None else human_time(proven),
                 "doubts": ", ".join(f"{what} {n}" for what, n in status.doubts.items()) or "none",
             }
@@ -154,8 +168,9 @@ def ask_sql(
 ) -> None:
     """Ask the tables one question.
 
-    They are `ledgers` (the newest row of each), `ledger_changes`, `blocks` and `events`. Their
-    columns are in docs/catalogue.md. The last line says up to when the answer goes.
+    They are `ledgers` and `topics` (the newest row of each), `ledger_changes`, `topic_changes`,
+    `blocks` and `events`. Their columns are in docs/catalogue.md. The last line says up to when the
+    answer goes.
     """
     from tiering_assets.catalogue.view import answer, least
 
