@@ -217,6 +217,7 @@ def test_the_sensors_are_these_and_each_asks_for_one_job():
         "release_due": {"release"},
         "verify_due": {"scrub"},
         "backlog_due": {"discover"},
+        "catalogue": set(),
         "stuck": set(),
         "retire_partitions": set(),
         "run_failure": set(),

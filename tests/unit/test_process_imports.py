@@ -29,8 +29,8 @@ SERVERS = frozenset({"kazoo", "psutil", "pydantic"})  # of a development stack
 ALLOWED = {
     "help": NOTHING,
     "definitions": DAGSTER,  # code server, and each process that Dagster starts beside it
-    "sensor tick": DAGSTER | CLUSTER,
-    "run": DAGSTER | CLUSTER,
+    "sensor tick": DAGSTER | CLUSTER | TABLES,  # tables by the sensor `catalogue`
+    "run": DAGSTER | CLUSTER | TABLES,  # of all that stands in defs, its sensors included
     "worker": WORKER,  # never a metadata store or a broker, and of settings only its credentials
     "audit verify": BUCKET | {"google.protobuf"},  # from the bucket alone
     "auto off": SETTINGS | {"tomlkit"},

@@ -274,7 +274,8 @@ def test_nothing_is_decided_by_the_catalogue():
     """People ask it. No gate, step, task or sensor does."""
     asking = {i.importer for i in IMPORTS if inside(i.module, "tiering_assets.catalogue")}
     assert {name for name in asking if not inside(name, "tiering_assets.catalogue")} == {
-        "tiering_assets.cli.catalogue.catalogue_cmd"
+        "tiering_assets.cli.catalogue.catalogue_cmd",
+        "tiering_assets.defs.automation.catalogue",
     }
 
 

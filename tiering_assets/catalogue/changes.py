@@ -96,8 +96,7 @@ def changed_rows(
         now[one.ledger_id], pages[one.ledger_id] = one.apply(facts), one.page
     for ledger_id, page in sorted(pages.items()):
         row = _row(now[ledger_id], page)
-        before = old.get(ledger_id) or _row(KnownLedger(ledger_id=ledger_id), page)
-        if _told(row) != _told(before):
+        if _told(row) != _told(old.get(ledger_id, _row(KnownLedger(ledger_id=ledger_id), page))):
             yield row
 
 

@@ -118,7 +118,7 @@ class DayBook:
         with self._scribe.turn():
             ledgers, written = sorted(self._open), [*self._written]
             try:
-                self._write_close(ledgers, [*dict.fromkeys(written)])
+                self._write_close(ledgers, [*{one.key: one for one in written}.values()])
             except TierkeeperError as error:
                 self._scribe.tell(
                     f"the day book does not name what this run wrote of {len(ledgers)} ledgers: "

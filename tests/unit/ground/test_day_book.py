@@ -16,7 +16,7 @@ from tiering_assets.ground.day_book import DayBook, Scribe
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import NamedRecord
-from tiering_assets.records.models import Claim, Hold, Outcome, ScopeHold
+from tiering_assets.records.models import Claim, Hold, Outcome, ScopeHold, Scrub
 from tiering_assets.records.writer import Writer
 from tiering_assets.resources.errors import FormatError, ObjectStoreError
 
@@ -24,6 +24,9 @@ PREFIX = "tierkeeper/inst/"
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 OUTCOME = next(one for one in EXAMPLES if isinstance(one, Outcome))
 OUTCOME_KEY = keys.outcome(42, UID)
+
+
+SCRUB = next(one for one in EXAMPLES if isinstance(one, Scrub))
 
 
 @pytest.fixture
@@ -370,3 +373,13 @@ def test_a_book_without_a_scribe_names_nothing_found_and_closes_nobody(objects):
     book.name_found(())
     book.close_page_for("run-1", [5])
     assert phases(objects) == []
+
+
+def test_a_record_that_a_run_wrote_again_is_named_once_as_it_is_now(objects):
+    book = book_of(objects)
+    key = keys.scrub(SCRUB.ledger_id, SCRUB.uid, SCRUB.depth)
+    book.replace(book.create(key, SCRUB), replace(SCRUB, blocks_read=0))
+    book.close_page()
+    [named] = pages(objects)[-1]["records"]
+    body = objects.peek(PREFIX + key)[0]
+    assert named == {"key": key, "sha256": sha256(body).hexdigest()}

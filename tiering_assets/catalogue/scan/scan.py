@@ -67,7 +67,8 @@ def scan(
     """Look at topics in name order, from the one behind `after`, for about so many seconds.
 
     `began` is that of the pass that it goes on with.
-    `may_have_moved` leaves out those that are known not to have changed since the last scan.
+    `may_have_moved` leaves out those that are known not to have changed since the last scan. It is
+    asked for the next ones when the rows of those before are written.
     """
     began = began or stack.now()
     deadline = None if seconds is None else stack.monotonic() + seconds
@@ -79,7 +80,7 @@ def scan(
     resume: str | None = None
     for first in range(start, len(names), _STATS):
         lot = names[first : first + _STATS]
-        wanted = may_have_moved(lot)
+        wanted = sorted({*may_have_moved(lot), *(name for name in lot if name not in known)})
         asked += len(wanted)
         for some in _lots(_look(stack, wanted, known)):
             moved += len(some)

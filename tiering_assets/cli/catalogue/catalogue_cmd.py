@@ -48,7 +48,7 @@ def _opened(session: Session) -> Iterator[tuple[Stack, Catalogue]]:
     examples=("tierkeeper catalogue post", "tierkeeper catalogue post --json"),
 )
 def post_pages(session: Session) -> None:
-    """Put what runs wrote and what topics list since the last time into the tables.
+    """Put what is new of runs and topics into the tables.
 
     May be repeated, killed and run by several at once: each page of the day book is in the tables
     once. Of topics those are read that were written since. Nothing else waits for it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
+from tiering_assets.defs.automation.catalogue import catalogue
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.periodic import backlog_due, verify_due
 from tiering_assets.defs.automation.retire import retire_partitions
@@ -73,6 +74,15 @@ def define_sensors(
             interval_s=interval_s,
             description="Asks for a count of the backlog every auto.discover_every_s.",
         )(backlog_due),
+        automatic(
+            memory,
+            "catalogue",
+            interval_s=interval_s,
+            description=(
+                "Puts what runs wrote and what topics list into the catalogue's tables. "
+                "Nothing waits for it."
+            ),
+        )(catalogue),
         automatic(
             memory,
             "stuck",

@@ -15,6 +15,7 @@ from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
     from tiering_assets.automation.tick_memory import TickMemory
+    from tiering_assets.automation.unmoved import Unmoved
     from tiering_assets.defs.automation.shared_topics import KeptTopics
 
 
@@ -40,3 +41,10 @@ class SensorMemory:
         from tiering_assets.automation.tick_memory import TickMemory
 
         return TickMemory()
+
+    @cached_property
+    def unmoved(self) -> Unmoved:
+        """Topics that are in the catalogue as they are."""
+        from tiering_assets.automation.unmoved import Unmoved
+
+        return Unmoved(self.wake)

@@ -10,7 +10,9 @@ from tiering_assets.catalogue.known_ledger import (
     KnownAttempt,
     KnownLedger,
     bookie_copy,
+    facts_of_row,
     offloaded_by,
+    row_of_ledger,
     state_of,
 )
 from tiering_assets.catalogue.scan.topic_rows import ReadTopic, Sighting, sightings
@@ -66,6 +68,22 @@ def test_a_mark_on_a_copy_of_ours_is_a_release_until_its_record(listed_as, state
     told = KnownAttempt(certified_at=AT, published_at=AT)
     facts = KnownLedger(ledger_id=5, attempts={str(UID): told}, seen=seen(listed_as))
     assert (state_of(facts), offloaded_by(facts), bookie_copy(facts)) == (state, "tierkeeper", copy)
+
+
+@pytest.mark.parametrize("seen_as_what", [None, seen(ListedAs.BOOKIES)])
+@pytest.mark.parametrize("attempts", [{}, {str(UID): KnownAttempt(certified_at=AT)}])
+def test_nothing_is_known_of_a_bookie_copy_before_a_scan_or_an_attempt(seen_as_what, attempts):
+    facts = KnownLedger(ledger_id=5, held="audit", attempts=attempts, seen=seen_as_what)
+    assert bookie_copy(facts) == ("live" if attempts or seen_as_what else "unknown")
+
+
+@pytest.mark.parametrize("attempts", [{}, {str(UID): KnownAttempt(certified_at=AT)}])
+@pytest.mark.parametrize("listed_as", [*CONTEXTS, ListedAs.OPEN])
+def test_a_row_says_all_that_it_was_made_of(listed_as, attempts):
+    facts = KnownLedger(ledger_id=5, attempts=attempts, seen=seen(listed_as))
+    row = row_of_ledger(facts, page=1)
+    assert facts_of_row(row) == facts
+    assert row["attempts"] == len(attempts)
 
 
 @pytest.mark.parametrize("name", ["published_at", "withdrawn_at", "intended_at", "released_at"])

@@ -1,0 +1,78 @@
+"""The sensor `catalogue`: tables follow runs and topics; what is wrong delays them alone."""
+
+from dataclasses import replace
+
+import dagster as dg
+import pytest
+
+from tests.dagster.test_sensors import TOPIC, Site, add_topic
+from tests.support.default_cluster import CLUSTER
+from tests.support.sim_clients import Process
+from tests.support.sim_world import World
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.catalogue.scan import scan as scanning
+from tiering_assets.catalogue.view import Catalogue, answer
+from tiering_assets.defs.automation.catalogue import OFF
+from tiering_assets.resources.settings import AutoSettings, CatalogueSettings
+
+
+@pytest.fixture
+def site(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    world = World(1)
+    site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
+    add_topic(site, TOPIC)
+    stack = Process(world, "sensors", site).stack()
+    settings = replace(
+        stack.settings,
+        auto=AutoSettings(enabled=True),
+        catalogue=CatalogueSettings(root=str(tmp_path / "tables")),
+    )
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Site(instance, world, site, replace(stack, settings=settings), None)
+
+
+def states(site):
+    found = answer(Catalogue.of(site.stack).opened(), "select ledger_id, state from ledgers")
+    return {row["ledger_id"]: row["state"] for row in found.to_pylist()}
+
+
+def test_tables_follow_what_topics_list_and_runs_write(site):
+    said = site.tick("catalogue").skip_message
+    assert "posted 0 pages up to 0; of 1 topics 1 were asked, 1 had moved, 2 ledgers" in said
+    assert states(site) == {0: "sealed", 1: "open"}
+    run = Process(site.world, "run", site.site).stack()
+    offload_batch(run, [0], publish=False)
+    run.book.close_page()
+    said = site.tick("catalogue").skip_message
+    assert "posted 2 pages up to 2; of 1 topics 1 were asked, 0 had moved" in said
+    assert states(site) == {0: "verified", 1: "open"}
+    assert CLUSTER.name in site.cursors["catalogue"]
+
+
+def test_a_tick_goes_on_where_the_last_one_had_no_time_left(site, monkeypatch):
+    for number in range(3):
+        add_topic(site.site, f"t/ns/persistent/n{number}")
+    monkeypatch.setattr(scanning, "_STATS", 1)
+    site.set(tick_budget_s=1e-9)
+    said = [site.tick("catalogue").skip_message for _ in range(4)]
+    assert ["goes on behind" in one for one in said] == [True, True, True, False]
+    assert len(states(site)) == 8
+    assert "goes on behind t/ns/persistent/n0" in site.tick("catalogue").skip_message
+
+
+def test_switched_off_it_posts_nothing(site, tmp_path):
+    settings = site.stack.settings
+    off = replace(settings, catalogue=replace(settings.catalogue, enabled=False))
+    site.stack = replace(site.stack, settings=off)
+    assert site.tick("catalogue").skip_message == OFF
+    assert not (tmp_path / "tables").exists()
+
+
+def test_tables_that_cannot_be_read_fail_this_sensor_and_no_other(site, tmp_path):
+    site.tick("catalogue")
+    for path in (tmp_path / "tables").glob("*/_delta_log/*.json"):
+        path.write_text("no log\n")
+    with pytest.raises(dg.DagsterInvariantViolationError, match="cannot be opened"):
+        site.tick("catalogue")
+    assert "no ledger closed" in site.tick("ledger_rollover").skip_message

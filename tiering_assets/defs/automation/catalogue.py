@@ -1,0 +1,61 @@
+"""`catalogue`: keeps the catalogue's tables behind the runs and the topics.
+
+Owns: pages of the day book first, then as many topics as the tick's time allows, from where the
+last tick stopped. Nothing waits for it: when it fails, views are late and the tick is red.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from tiering_assets.defs.automation.tick import Result, Tick
+
+OFF = "catalogue.enabled is false: nothing is posted"
+
+
+def catalogue(tick: Tick) -> Result:
+    """Post what runs wrote, then look at topics."""
+    if not tick.settings.catalogue.enabled:
+        return dg.SkipReason(OFF)
+    from tiering_assets.catalogue.post import post
+    from tiering_assets.catalogue.scan.scan import scan
+    from tiering_assets.catalogue.view import Catalogue
+
+    until = tick.stack.monotonic() + tick.auto.tick_budget_s
+    tables = Catalogue.of(tick.stack)
+    pages = 0
+    while (done := post(tick.stack, tables)).pages:
+        pages += done.pages
+        if tick.stack.monotonic() >= until:
+            break
+    unmoved = tick.memory.unmoved
+    try:
+        seen = scan(
+            tick.stack,
+            tables,
+            after=tick.cursor.text("after"),
+            began=_time(tick.cursor.number("began_ms")),
+            seconds=max(0.0, until - tick.stack.monotonic()),
+            may_have_moved=unmoved.may_have_moved,
+        )
+        unmoved.settle()
+    finally:
+        unmoved.forget()
+    whole = seen.resume is None
+    return dg.SensorResult(
+        skip_reason=dg.SkipReason(
+            f"posted {pages} pages up to {done.mark}; of {seen.topics} topics {seen.asked} were asked, "
+            f"{seen.moved} had moved, {seen.ledgers} ledgers are new or others"
+            + ("" if whole else f"; goes on behind {seen.resume}")
+        ),
+        cursor=tick.write_cursor(
+            after=seen.resume,
+            began_ms=None if whole else int(seen.began.timestamp() * 1000),
+        ),
+    )
+
+
+def _time(ms: float) -> datetime | None:
+    return datetime.fromtimestamp(ms / 1000, UTC) if ms else None
