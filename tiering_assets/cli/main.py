@@ -44,6 +44,8 @@ from tiering_assets.cli.explain import ledger_cmd
 from tiering_assets.cli.batch import ledger_copy_cmd  # noqa: F401
 from tiering_assets.cli.scrub import ledger_give_up_cmd  # noqa: F401
 from tiering_assets.cli.batch import ledger_release_cmd  # noqa: F401
+from tiering_assets.cli.lineage import lineage_cmd
+from tiering_assets.cli.lineage import lineage_coverage_cmd  # noqa: F401
 from tiering_assets.cli.explain import metrics_cmd
 from tiering_assets.cli.audit import object_cmd
 from tiering_assets.cli.audit import object_scan_cmd  # noqa: F401
@@ -97,6 +99,7 @@ for group in (
     object_cmd,
     audit_cmd,
     catalogue_cmd,
+    lineage_cmd,
     hold_cmd,
     broker_cmd,
     orphan_cmd,

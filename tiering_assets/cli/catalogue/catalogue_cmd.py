@@ -73,7 +73,7 @@ def post_pages(session: Session) -> None:
             "topics": seen.topics,
             "topics_moved": seen.moved,
             "ledgers_seen": seen.ledgers,
-            "as_of": _document(as_of),
+            "as_of": as_of_document(as_of),
         }
         print_document("catalogue-post", told)
         return
@@ -101,7 +101,9 @@ def show_status(session: Session) -> None:
     with _opened(session) as (stack, catalogue):
         status = catalogue_status(stack, catalogue)
     if session.as_json:
-        print_document("catalogue-status", {**_fields(status), "as_of": _document(status.as_of)})
+        print_document(
+            "catalogue-status", {**_fields(status), "as_of": as_of_document(status.as_of)}
+        )
     else:
         proven, scanned = status.as_of.proven_at, status.scanned_at
         print_facts(
@@ -137,7 +139,7 @@ def prove_all(session: Session) -> None:
     with _opened(session) as (stack, catalogue):
         proof = prove(stack, catalogue)
     if session.as_json:
-        print_document("catalogue-prove", {**_fields(proof), "as_of": _document(proof.as_of)})
+        print_document("catalogue-prove", {**_fields(proof), "as_of": as_of_document(proof.as_of)})
     else:
         for key in proof.first:
             print_line(f"missing: {key}")
@@ -180,7 +182,7 @@ def ask_sql(
         as_of = least(catalogue, tables)
     rows = found.to_pylist()
     if session.as_json:
-        print_document("catalogue-sql", {"rows": rows, "as_of": _document(as_of)})
+        print_document("catalogue-sql", {"rows": rows, "as_of": as_of_document(as_of)})
         return
     names = found.schema.names
     columns = [Column(name.upper(), _kind_of(name, rows)) for name in names]
@@ -199,7 +201,7 @@ def _fields(found: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(found).items() if name != "as_of"}
 
 
-def _document(as_of: AsOf) -> dict[str, Any]:
+def as_of_document(as_of: AsOf) -> dict[str, Any]:
     return {
         "page": as_of.page,
         "written_at": as_of.written_at,

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Tier": ("ledger", "topic", "policy"),
-    "Prove": ("audit", "object", "scrub", "catalogue"),
+    "Prove": ("audit", "object", "scrub", "catalogue", "lineage"),
     "Brake": ("hold", "tiering", "auto", "budget"),
     "Clean up": ("orphan", "expired-copy", "gone-record"),
     "Operate": ("doctor", "metrics", "broker", "dagster", "config", "key", "completion"),
@@ -43,11 +43,11 @@ def start_page(root: Any) -> list[str]:
 
 
 def _nouns(root: Any) -> Iterator[str]:
-    """Those that have no verbs share the first line of their section."""
+    """Those that have one verb or none share the first line of their section."""
     for section, nouns in SECTIONS.items():
         verbs = {noun: [*getattr(root.commands[noun], "commands", ())] for noun in nouns}
-        alone = ", ".join(noun for noun in nouns if not verbs[noun])
-        lines = [alone] if alone else []
-        lines += [f"{noun:<13} {' '.join(said)}" for noun, said in verbs.items() if said]
+        short = [" ".join((noun, *said)) for noun, said in verbs.items() if len(said) < 2]
+        lines = [", ".join(short)] if short else []
+        lines += [f"{noun:<13} {' '.join(said)}" for noun, said in verbs.items() if len(said) > 1]
         for place, line in enumerate(lines):
             yield f"{'' if place else section:<9} {line}".rstrip()

@@ -1,0 +1,152 @@
+"""Questions to the catalogue's tables: which block has a message, a time, a byte?
+
+Owns: each answer is rows of one look at the tables. What is not in them is a CatalogueError that
+says how far they go and what to do next. Nothing else is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tiering_assets.catalogue.view import AsOf, answer, rows_of
+from tiering_assets.lineage.asked import MessagePlace, Span, is_of, sql_text, sql_time
+from tiering_assets.lineage.placed_block import (
+    COLUMNS,
+    PlacedBlock,
+    attempt_that_counts,
+    placed_block,
+)
+from tiering_assets.offload_format.keys import parse_key
+from tiering_assets.resources.errors import CatalogueError, IntegrityError
+from tiering_assets.resources.metastore.topic_names import TopicName
+from tiering_assets.resources.tables import Table
+
+Tables = Mapping[str, Table]
+BLOCKS_MAX: Final = 100_000  # that one answer about a time has
+_IDS_AT_ONCE: Final = 10_000
+_NAMES: Final = ", ".join(f'"{name}"' for name in COLUMNS)
+_SELECT: Final = f"select {_NAMES} from blocks where "  # noqa: S608 - our columns
+
+
+def block_of_message(tables: Tables, place: MessagePlace, as_of: AsOf) -> PlacedBlock:
+    """The block that has the entry, of the attempt that counts."""
+    ledger = next(iter(rows_of(tables, [place.ledger_id])), None)
+    if ledger is None:
+        raise CatalogueError(
+            f"ledger {place.ledger_id} is not in the catalogue, which goes {as_of}: "
+            f"`tierkeeper catalogue post` brings what was written since, `tierkeeper ledger show "
+            f"{place.ledger_id}` asks the servers"
+        )
+    uid = attempt_that_counts(ledger)
+    if uid is None:
+        raise CatalogueError(
+            f"ledger {place.ledger_id} ({ledger['state']}) has no certified attempt in the "
+            f"catalogue, which goes {as_of}: `tierkeeper ledger show {place.ledger_id}` asks the "
+            "servers"
+        )
+    return _one(
+        tables,
+        f"ledger_id = {place.ledger_id} and uid = {sql_text(uid)} "
+        f"and first_entry_id <= {place.entry_id} and last_entry_id >= {place.entry_id}",
+        ledger,
+        f"ledger {place.ledger_id} has entries 0 to {(ledger['entries'] or 0) - 1}, and no block "
+        f"in the catalogue, which goes {as_of}, has entry {place.entry_id}: `tierkeeper lineage "
+        f"coverage {ledger['topic']}` tells gaps",
+    )
+
+
+def block_of_byte(tables: Tables, key: str, offset: int, as_of: AsOf) -> PlacedBlock:
+    """The block that has this byte, of the attempt that the key names. ValueError for others."""
+    parsed = parse_key(key)
+    if parsed is None or parsed.is_index:
+        raise ValueError(f"{key!r} is not the key of a data object: expected <uuid>-ledger-<id>")
+    ledger = next(iter(rows_of(tables, [parsed.ledger_id])), None)
+    return _one(
+        tables,
+        f"ledger_id = {parsed.ledger_id} and uid = {sql_text(str(parsed.uid))} "
+        f'and "offset" <= {offset} and "offset" + length > {offset}',
+        ledger,
+        f"no block of {key} in the catalogue, which goes {as_of}, has byte {offset}: "
+        f"`tierkeeper object show {key}` reads its index, whoever wrote it",
+    )
+
+
+def blocks_of_span(tables: Tables, topic: TopicName, span: Span) -> list[PlacedBlock]:
+    """Blocks whose publish range meets the span, and those that have none, in the topic's order."""
+    name = topic.managed_ledger_name
+    rows = answer(
+        tables,
+        f"{_SELECT}{_of_topic(name)} and (publish_min is null or publish_max is null or "
+        f"(publish_max >= {sql_time(span.first)} and publish_min <= {sql_time(span.last)})) "
+        f"limit {BLOCKS_MAX + 1}",
+    )
+    if rows.num_rows > BLOCKS_MAX:
+        raise CatalogueError(
+            f"more than {BLOCKS_MAX} blocks of {topic} may have messages of that time: ask for a "
+            "shorter one, or with `tierkeeper catalogue sql`"
+        )
+    found = [row for row in rows.to_pylist() if is_of(row["topic"], topic)]
+    ledgers = _ledgers(tables, {row["ledger_id"] for row in found})
+    blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in found)
+    return sorted((one for one in blocks if one.counts), key=_in_order)
+
+
+def blocks_of_ledgers(tables: Tables, ledger_ids: Sequence[int]) -> list[PlacedBlock]:
+    """Blocks of the attempts that count, in order."""
+    ledgers = _ledgers(tables, ledger_ids)
+    rows = [
+        row
+        for lot in lots_of(ledger_ids, _IDS_AT_ONCE)
+        for row in answer(tables, f"{_SELECT}ledger_id in ({', '.join(map(str, lot))})").to_pylist()
+    ]
+    blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in rows)
+    return sorted((one for one in blocks if one.counts), key=_in_order)
+
+
+def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:
+    """CatalogueError where no ledger of the topic is in the catalogue."""
+    where = _of_topic(topic.managed_ledger_name)
+    found = answer(tables, f"select distinct topic from ledger_changes where {where}")  # noqa: S608 - quoted
+    if not any(is_of(row["topic"], topic) for row in found.to_pylist()):
+        raise CatalogueError(
+            f"{topic} is not in the catalogue, which goes {as_of}: `tierkeeper catalogue post` "
+            "brings what was written since, `tierkeeper topic list` prints names"
+        )
+
+
+def _of_topic(ml_name: str) -> str:
+    """It, or what may be a partition of it."""
+    partitions = sql_text(f"{ml_name}-partition-")
+    return f"(topic = {sql_text(ml_name)} or starts_with(topic, {partitions}))"
+
+
+def lots_of(items: Sequence[int], at_once: int) -> Iterator[Sequence[int]]:
+    return (items[at : at + at_once] for at in range(0, len(items), at_once))
+
+
+def _in_order(block: PlacedBlock) -> tuple[str, int, int]:
+    return block.topic, block.ledger_id, block.part
+
+
+def _ledgers(tables: Tables, ledger_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    return {
+        row["ledger_id"]: row
+        for lot in lots_of(sorted(ledger_ids), _IDS_AT_ONCE)
+        for row in rows_of(tables, lot)
+    }
+
+
+def _one(
+    tables: Tables, where: str, ledger: Mapping[str, Any] | None, otherwise: str
+) -> PlacedBlock:
+    found = answer(tables, _SELECT + where).to_pylist()
+    if not found:
+        raise CatalogueError(otherwise)
+    if len(found) > 1:
+        parts = ", ".join(str(row["part"]) for row in found)
+        raise IntegrityError(
+            f"ledger {found[0]['ledger_id']}: blocks {parts} overlap in the catalogue: `tierkeeper "
+            f"lineage coverage {found[0]['topic']}` tells more"
+        )
+    return placed_block(found[0], ledger)
