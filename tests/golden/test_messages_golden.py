@@ -1,10 +1,14 @@
 """Messages of a block as its entries tell them, against what a consumer of the topic received."""
 
+import gzip
 import json
+from hashlib import sha256
 
 import pytest
 
 from tests.support.golden_objects import GOLDEN, golden_ledger, golden_ledgers
+from tests.support.tiered_cluster import BrokerObjects, object_entries
+from tiering_assets.offload_format.message_decoder import decode_entry
 from tiering_assets.offload_format.message_facts import MessageCount, MessageFacts
 from tiering_assets.offload_format.walker import iter_block_entries
 from tiering_assets.resources.native.loader import this_loop
@@ -56,3 +60,48 @@ def test_the_library_counts_what_a_consumer_received(case, ledger_id, part, cons
     walked = core.walk(block, first_entry_id=first, count=count)
     assert walked is not None
     assert tuple(walked[1:]) == consumed
+
+
+MESSAGES = json.loads((GOLDEN / "messages.json").read_text())
+
+
+def decoded(ledger):
+    """What a consumer's log has of each message of a ledger, by its id: by our decoder."""
+    last = len(ledger.entries()) - 1
+    for entry_id, payload in object_entries(BrokerObjects(ledger.data(), ledger.index()), last):
+        entry = decode_entry(payload)
+        assert entry.checksum is True
+        for one in entry.messages:
+            yield {
+                "id": [ledger.ledger_id, entry_id, one.batch_index],
+                "size": len(one.payload),
+                "sha256": sha256(one.payload).hexdigest(),
+                "key": one.key or "",
+                "okey": (one.ordering_key or b"").decode(),
+                "props": dict(one.properties),
+                "event_ts": one.event_time_ms or 0,
+                "publish_ts": entry.publish_time_ms,
+                "producer": entry.producer,
+            }
+
+
+@pytest.mark.parametrize(("case", "ledger_id", "count", "digest"), MESSAGES)
+def test_messages_are_those_that_a_consumer_received(case, ledger_id, count, digest):
+    found, seen = sha256(), 0
+    for row in decoded(golden_ledger(case, ledger_id)):
+        found.update(json.dumps(row, sort_keys=True).encode() + b"\n")
+        seen += 1
+    assert (seen, found.hexdigest()) == (count, digest)
+
+
+def test_each_message_of_five_codecs_is_as_a_consumer_received_it():
+    """Keys, ordering keys, event times and properties; batched and not."""
+    ledger = golden_ledger("keys-props", 29)
+    lines = gzip.decompress((ledger.folder / "messages.jsonl.gz").read_bytes()).splitlines()
+    received = {tuple(row["id"]): row for row in map(json.loads, lines)}
+    assert {tuple(row["id"]): row for row in decoded(ledger)} == received
+    assert len(received) == 400
+
+
+def test_all_messages_of_all_golden_ledgers_are_compared():
+    assert sum(count for _case, _ledger, count, _digest in MESSAGES) == 37_113

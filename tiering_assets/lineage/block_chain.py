@@ -122,21 +122,21 @@ def _entries(begin: int, end: int) -> str:
 def _mixed(part: str, entry: str, byte: str) -> str:
     """A number below 2^31 for three of them, which no step of it lets overflow."""
     one = f"((({part}) % {_PRIME} * 48271 + ({entry}) % {_PRIME}) % {_PRIME} * 69621"
-    one = f"({one} + ({byte}) % {_PRIME}) % {_PRIME}"
+    one = f"{one} + ({byte}) % {_PRIME}) % {_PRIME}"
     return f"({one}) * ({one}) % {_PRIME} * ({one}) % {_PRIME}"
 
 
 _BEGIN: Final = _mixed("part", "first_entry_id", '"offset"')
 _END: Final = _mixed("part + 1", "last_entry_id + 1", '"offset" + length')
 _CHAIN_BEGIN: Final = _mixed("1", "0", "0")
-_CHAIN_END: Final = _mixed("parts + 1", "last_entry_id + 1", "bytes")
+_CHAIN_END: Final = _mixed("parts + 1", "last_entry_id + 1", "end_byte")
 ODD_SQL: Final = (
     "select topic, ledger_id, uid, last_entry_id, "  # noqa: S608 - no input
-    f"begins + {_CHAIN_END} <> ends + {_CHAIN_BEGIN} or least < 0 as odd from "
+    f"begins + {_CHAIN_END} <> ends + {_CHAIN_BEGIN} or smallest < 0 as odd from "
     "(select min(topic) as topic, ledger_id, uid, max(last_entry_id) as last_entry_id, "
     "max(part) as parts, "
-    'max("offset" + length) as bytes, '
-    "least(min(last_entry_id - first_entry_id), min(length) - 1) as least, "
+    'max("offset" + length) as end_byte, '
+    "least(min(last_entry_id - first_entry_id), min(length) - 1) as smallest, "
     f"sum({_BEGIN}) as begins, sum({_END}) as ends "
     "from blocks where {where} group by ledger_id, uid)"
 )

@@ -102,14 +102,16 @@ def _decoded(
     code, encrypted = numbers.get(varint_key(8), 0), bytes_key(13) in strings
     chunks = signed(numbers.get(varint_key(27), 1), 32)
     is_chunk = chunks > 1
-    batch = numbers.get(varint_key(11))
+    batch = _signed32(numbers.get(varint_key(11)))
     if not encrypted and not is_chunk:
         payload = inflate(payload, code=code, size=numbers.get(varint_key(9), 0))
     whole = _message(numbers, strings, properties, payload)
     return DecodedEntry(
         publish_time_ms=signed(numbers[varint_key(3)]),
         producer=_text(strings[bytes_key(1)]),
-        messages=(whole,) if batch is None or encrypted else tuple(_singles(payload, batch, whole)),
+        messages=(whole,)
+        if batch is None or encrypted or is_chunk
+        else tuple(_singles(payload, batch, whole)),
         batch_size=batch,
         codec=codec_name(code),
         encrypted=encrypted,

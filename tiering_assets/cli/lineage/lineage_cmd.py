@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tiering_assets.catalogue.view import AsOf
     from tiering_assets.ground.stack import Stack
-    from tiering_assets.lineage.asked import MessagePlace
-    from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage
     from tiering_assets.resources.tables import Table
 
 app = typer.Typer(
@@ -89,19 +87,17 @@ def show_message(
     from tiering_assets.lineage.find import block_of_message
     from tiering_assets.lineage.proof import prove_blocks
     from tiering_assets.lineage.read_entry import read_entry
-    from tiering_assets.offload_format.message_decoder import decode_entry
+    from tiering_assets.lineage.shown_entry import show_entry
 
     with understood():
         wanted = parse_place(place)
-    stored, decoded = None, None
-    messages: tuple[EntryMessage, ...] = ()
+    entry = None
     with asked(session) as (stack, tables, as_of):
         block = block_of_message(tables, wanted, as_of)
         if show:
             stored = read_entry(stack, block, wanted.entry_id)
-            decoded = decode_entry(stored.payload)
             with understood():
-                messages = _chosen(decoded, wanted)
+                entry = show_entry(stored, wanted)
         proof = prove_blocks(stack, [block]) if prove else []
     if session.as_json:
         print_document(
@@ -109,33 +105,18 @@ def show_message(
             {
                 "message": str(wanted),
                 "block": output.block_document(block),
-                "entry": output.entry_document(stored, decoded, messages)
-                if stored and decoded
-                else None,
+                "entry": None if entry is None else output.entry_document(entry),
                 "proof": proof,
                 "as_of": as_of_document(as_of),
             },
         )
     else:
         output.print_block(block)
-        if stored and decoded:
-            output.print_entry(stored, decoded, messages)
+        if entry is not None:
+            output.print_entry(entry)
         output.print_proof(proof)
         print_line(str(as_of))
-    output.end_by(proof)
-
-
-def _chosen(decoded: DecodedEntry, wanted: MessagePlace) -> tuple[EntryMessage, ...]:
-    """Those of the entry that are meant."""
-    if wanted.batch_index is None:
-        return decoded.messages
-    found = tuple(one for one in decoded.messages if one.batch_index == wanted.batch_index)
-    if not found:
-        entry = f"entry {wanted.ledger_id}:{wanted.entry_id}"
-        if decoded.messages and decoded.messages[0].batch_index < 0:
-            raise ValueError(f"{entry} is not a batch that can be opened: leave the index out")
-        raise ValueError(f"{entry} is a batch of {decoded.batch_size}, counted from 0")
-    return found
+    output.end_by(proof, entry)
 
 
 @command(
@@ -228,24 +209,22 @@ def show_object(
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import as_of_document
     from tiering_assets.cli.lineage import lineage_output as output
+    from tiering_assets.lineage.asked import MessagePlace
     from tiering_assets.lineage.find import block_of_byte
     from tiering_assets.lineage.proof import prove_blocks
     from tiering_assets.lineage.read_entry import read_at
-    from tiering_assets.offload_format.message_decoder import decode_entry
+    from tiering_assets.lineage.shown_entry import show_entry
 
-    decoded = None
+    entry = None
     with asked(session) as (stack, tables, as_of):
         with understood():
             block = block_of_byte(tables, key, offset, as_of)
         stored = read_at(stack, block, offset)
         if not isinstance(stored, str):
-            decoded = decode_entry(stored.payload)
+            entry = show_entry(stored, MessagePlace(block.ledger_id, stored.entry_id))
         proof = prove_blocks(stack, [block]) if prove else []
     belongs = stored if isinstance(stored, str) else "entry"
     if session.as_json:
-        entry = None
-        if decoded is not None and not isinstance(stored, str):
-            entry = output.entry_document(stored, decoded, decoded.messages)
         print_document(
             "lineage-object",
             {
@@ -253,17 +232,17 @@ def show_object(
                 "offset": offset,
                 "belongs_to": belongs,
                 "block": output.block_document(block),
-                "entry": entry,
+                "entry": None if entry is None else output.entry_document(entry),
                 "proof": proof,
                 "as_of": as_of_document(as_of),
             },
         )
     else:
         output.print_block(block)
-        if decoded is not None and not isinstance(stored, str):
-            output.print_entry(stored, decoded, decoded.messages)
-        else:
+        if entry is None:
             print_line(f"byte {offset} is of the block's {belongs}, and of no entry")
+        else:
+            output.print_entry(entry)
         output.print_proof(proof)
         print_line(str(as_of))
-    output.end_by(proof)
+    output.end_by(proof, entry)

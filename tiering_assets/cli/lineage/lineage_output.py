@@ -23,7 +23,7 @@ from tiering_assets.cli.terminal.columns import Column, ValueKind
 if TYPE_CHECKING:
     from tiering_assets.lineage.placed_block import PlacedBlock
     from tiering_assets.lineage.proof_rules import Compared
-    from tiering_assets.lineage.read_entry import StoredEntry
+    from tiering_assets.lineage.shown_entry import ShownEntry
     from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage
 
 PAYLOAD_SHOWN_MAX: Final = 1000  # characters of text, or bytes as hex; --json has all
@@ -94,14 +94,20 @@ def block_document(block: PlacedBlock) -> dict[str, Any]:
     return asdict(block)
 
 
-def print_entry(
-    stored: StoredEntry, decoded: DecodedEntry, messages: Sequence[EntryMessage]
-) -> None:
+def print_entry(entry: ShownEntry) -> None:
     """The entry, then its messages: one with all its facts, more as a table."""
+    stored, decoded, messages = entry.stored, entry.decoded, entry.messages
+    place = (
+        f"{stored.entry_id}, {len(stored.payload)} bytes in a frame at byte {stored.offset}; "
+        f"{stored.requests} requests for {stored.bytes_read} bytes"
+    )
+    if decoded is None:
+        print_facts({"entry": place})
+        print_line(f"finding: {entry.problem}", lead="finding")
+        return
     print_facts(
         {
-            "entry": f"{stored.entry_id}, {len(stored.payload)} bytes in a frame at byte "
-            f"{stored.offset}; {stored.requests} requests for {stored.bytes_read} bytes",
+            "entry": place,
             "published at": _time(decoded.publish_time_ms),
             "producer": decoded.producer,
             "holds": holds(decoded),
@@ -180,17 +186,22 @@ def shown(message: EntryMessage, limit: int) -> str:
     return f"0x{message.payload[:limit].hex()}" + (f"... ({rest} more bytes)" if rest > 0 else "")
 
 
-def entry_document(
-    stored: StoredEntry, decoded: DecodedEntry, messages: Sequence[EntryMessage]
-) -> dict[str, Any]:
+def entry_document(entry: ShownEntry) -> dict[str, Any]:
     """Payloads, ordering keys and schema versions are base64."""
-    told = {k: v for k, v in asdict(decoded).items() if k != "messages"}
-    return {
+    stored, decoded = entry.stored, entry.decoded
+    found: dict[str, Any] = {
         "entry_id": stored.entry_id,
         "offset": stored.offset,
         "bytes": len(stored.payload),
         "requests": stored.requests,
         "bytes_read": stored.bytes_read,
+        "problem": entry.problem,
+    }
+    if decoded is None:
+        return found | {"messages": [], "payload": _base64(stored.payload)}
+    told = {name: value for name, value in asdict(decoded).items() if name != "messages"}
+    return {
+        **found,
         **told,
         "schema_version": _base64(decoded.schema_version),
         "messages": [
@@ -199,7 +210,7 @@ def entry_document(
                 "payload": _base64(one.payload),
                 "ordering_key": _base64(one.ordering_key),
             }
-            for one in messages
+            for one in entry.messages
         ],
     }
 
@@ -210,9 +221,9 @@ def print_proof(proof: Sequence[Compared]) -> None:
         print_line(f"{'proven' if one.agrees else 'finding'}: {one.what}", lead=lead)
 
 
-def end_by(proof: Sequence[Compared]) -> None:
-    """Exit code 1 where the truth says something else."""
-    if not all(one.agrees for one in proof):
+def end_by(proof: Sequence[Compared], entry: ShownEntry | None = None) -> None:
+    """Exit code 1 where the truth says something else, or an entry shows no message."""
+    if not all(one.agrees for one in proof) or (entry is not None and entry.problem):
         raise typer.Exit(FINDINGS)
 
 

@@ -1,0 +1,46 @@
+"""An entry that was read, with the messages that are meant of it, or why it shows none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tiering_assets.lineage.asked import MessagePlace
+from tiering_assets.lineage.read_entry import StoredEntry
+from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage, decode_entry
+from tiering_assets.resources.errors import FormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownEntry:
+    """`decoded` is None where the entry is no message of Pulsar's, or damaged: `problem` says."""
+
+    stored: StoredEntry
+    decoded: DecodedEntry | None
+    messages: tuple[EntryMessage, ...] = ()
+    problem: str | None = None
+
+
+def show_entry(stored: StoredEntry, place: MessagePlace) -> ShownEntry:
+    """All of its messages, or the one with the index of the place.
+
+    Raises:
+        ValueError: the entry has no message of that index.
+    """
+    try:
+        decoded = decode_entry(stored.payload)
+    except FormatError as error:
+        problem = f"entry {place.ledger_id}:{stored.entry_id} shows no message: {error}"
+        return ShownEntry(stored=stored, decoded=None, problem=problem)
+    return ShownEntry(stored=stored, decoded=decoded, messages=_chosen(decoded, place))
+
+
+def _chosen(decoded: DecodedEntry, place: MessagePlace) -> tuple[EntryMessage, ...]:
+    if place.batch_index is None:
+        return decoded.messages
+    found = tuple(one for one in decoded.messages if one.batch_index == place.batch_index)
+    if not found:
+        entry = f"entry {place.ledger_id}:{place.entry_id}"
+        if any(one.batch_index < 0 for one in decoded.messages):
+            raise ValueError(f"{entry} is no batch that can be opened: leave the index out")
+        raise ValueError(f"{entry} is a batch of {decoded.batch_size}, counted from 0")
+    return found
