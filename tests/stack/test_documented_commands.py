@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from tests.support.documented import ROOT, documented, mentioned
-from tests.support.tiered_cluster import tiered_cluster
+from tests.support.tiered_cluster import post_all, tiered_cluster
 from tiering_assets.batch.release_plan import make_plan, write_plan
 from tiering_assets.cli.main import app, run
 from tiering_assets.offload_format.keys import data_key
@@ -81,6 +81,7 @@ def scene(tmp_path_factory):
             cluster.fill(*(replace(spec, seed=seed) for spec in specs))
         first, second, *_rest = cluster.ledger_ids(specs[0], "sealed")
         cluster.offload([first, second])
+        post_all(cluster.steps)
         uid = cluster.context_uid(specs[0], first)
         (folder / "tiering.toml").write_text("[default]\noffloadTimeInMinutes = 60\n")
         (folder / "settings.toml").write_text("[metrics]\ntopics_max = 1\n")

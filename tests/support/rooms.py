@@ -32,6 +32,7 @@ FEATURES = tuple(
         "explain",
         "automation",
         "catalogue",
+        "lineage",
         "batch",
         "doctor",
     )

@@ -19,6 +19,8 @@ from uuid import UUID
 from tests.support.bookie_admin import CollectingBookie
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import LedgerOutcome, offload_batch
+from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.ground.reasons import NotNow
 from tiering_assets.ground.stack import Stack, open_stack
@@ -249,6 +251,14 @@ def tiered_cluster(running: DevStack) -> Iterator[TieredCluster]:
     with open_stack(settings, runner=LocalRunner(settings)) as steps:
         require_proven(steps)
         yield TieredCluster(running, steps)
+
+
+def post_all(steps: Stack) -> None:
+    """What runs wrote up to now is in the catalogue."""
+    steps.book.close_page()
+    catalogue = Catalogue.of(steps)
+    while post(steps, catalogue).pages:
+        pass
 
 
 def ml_names(spec: TopicSpec) -> list[str]:

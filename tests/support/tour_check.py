@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from tests.support.cli_shell import Shell
 from tests.support.reading_commands import reading_commands, tour_of
-from tests.support.tiered_cluster import TieredCluster, tiered_cluster, wait_until
+from tests.support.tiered_cluster import TieredCluster, post_all, tiered_cluster, wait_until
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
@@ -135,6 +135,7 @@ def _prepare(cluster: TieredCluster, namespace: str) -> dict[str, str]:
     first, second, third = cluster.ledger_ids(spec)
     copied = cluster.offload([first, second])
     cluster.release(spec, [first])
+    post_all(cluster.steps)
     names = [f"/persistent/{namespace}/t-{number:03d}" for number in range(1, IDLE)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: cluster.admin("PUT", name), names))

@@ -93,6 +93,7 @@ PURE = {
     "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
     "lag_figures next_steps objectives topic_counts",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
+    "tiering_assets.lineage": "asked block_chain coverage_rules placed_block proof_rules shown_entry",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",
@@ -272,9 +273,13 @@ def test_nothing_is_decided_by_the_day_book():
 
 def test_nothing_is_decided_by_the_catalogue():
     """People ask it. No gate, step, task or sensor does."""
-    asking = {i.importer for i in IMPORTS if inside(i.module, "tiering_assets.catalogue")}
-    assert {name for name in asking if not inside(name, "tiering_assets.catalogue")} == {
+    rooms = ("tiering_assets.catalogue", "tiering_assets.lineage")
+    asking = {i.importer for i in IMPORTS if inside(i.module, *rooms)}
+    assert {name for name in asking if not inside(name, *rooms)} == {
         "tiering_assets.cli.catalogue.catalogue_cmd",
+        "tiering_assets.cli.lineage.lineage_cmd",
+        "tiering_assets.cli.lineage.lineage_coverage_cmd",
+        "tiering_assets.cli.lineage.lineage_output",
         "tiering_assets.defs.automation.catalogue",
     }
 

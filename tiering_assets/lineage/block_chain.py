@@ -68,8 +68,8 @@ def _entry_findings(blocks: Sequence[BlockSpan], entries: int | None) -> Iterato
     end = 0
     for one in blocks:
         if one.first_entry_id > end:
-            which = "the first block is missing: " if end == 0 else ""
-            yield Gap.GAP, f"{which}no block has {_entries(end, one.first_entry_id)}"
+            lost = f"no block has {_entries(end, one.first_entry_id)}"
+            yield Gap.GAP, f"the first block is missing: {lost}" if end == 0 else lost
         elif one.first_entry_id < end:
             upto = min(end, one.last_entry_id + 1)
             yield (
@@ -130,15 +130,16 @@ _BEGIN: Final = _mixed("part", "first_entry_id", '"offset"')
 _END: Final = _mixed("part + 1", "last_entry_id + 1", '"offset" + length')
 _CHAIN_BEGIN: Final = _mixed("1", "0", "0")
 _CHAIN_END: Final = _mixed("parts + 1", "last_entry_id + 1", "end_byte")
-ODD_SQL: Final = (
-    "select topic, ledger_id, uid, last_entry_id, "  # noqa: S608 - no input
-    f"begins + {_CHAIN_END} <> ends + {_CHAIN_BEGIN} or smallest < 0 as odd from "
-    "(select min(topic) as topic, ledger_id, uid, max(last_entry_id) as last_entry_id, "
-    "max(part) as parts, "
-    'max("offset" + length) as end_byte, '
+_ENDS: Final = 'max(last_entry_id) as last_entry_id, max(part) as parts, max("offset" + length) as '
+_ENDS_AND_SUMS: Final = (
+    f"min(topic) as topic, ledger_id, uid, {_ENDS}end_byte, "
     "least(min(last_entry_id - first_entry_id), min(length) - 1) as smallest, "
-    f"sum({_BEGIN}) as begins, sum({_END}) as ends "
-    "from blocks where {where} group by ledger_id, uid)"
+    f"sum({_BEGIN}) as begins, sum({_END}) as ends"
+)
+_IS_ODD: Final = f"begins + {_CHAIN_END} <> ends + {_CHAIN_BEGIN} or smallest < 0"
+ODD_SQL: Final = (
+    f"select topic, ledger_id, uid, last_entry_id, {_IS_ODD} as odd "  # noqa: S608 - no input
+    f"from (select {_ENDS_AND_SUMS} from blocks where {{where}} group by ledger_id, uid)"
 )
 """SQL: a row for each attempt of a ledger, and whether its blocks do not follow.
 

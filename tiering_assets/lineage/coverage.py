@@ -20,20 +20,20 @@ from tiering_assets.lineage.coverage_rules import (
     Attempt,
     CoverageFacts,
     CoverageFinding,
-    ListedLedger,
+    LedgerInList,
     TopicCoverage,
     judge_topic,
 )
 from tiering_assets.lineage.find import Tables, blocks_of_ledgers, lots_of
 from tiering_assets.lineage.proof import prove_blocks
-from tiering_assets.lineage.proof_rules import Compared
+from tiering_assets.lineage.proof_rules import TruthCompared
 from tiering_assets.records import keys
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.store import Node
 from tiering_assets.resources.metastore.topics import decode_topic
 
-LEDGERS_AT_ONCE: Final = 100_000
+LEDGERS_AT_ONCE: Final = 250_000
 TOPICS_AT_ONCE: Final = 2_000
 _ODD_AT_ONCE: Final = 1_000
 _GONE: Final = frozenset({"expired"})
@@ -54,7 +54,7 @@ def coverage_of(
     read: ReadLists,
 ) -> Iterator[TopicCoverage]:
     """Each topic in its order; a node that is not there is a topic that went meanwhile."""
-    lot, ledgers = dict[str, list[ListedLedger]](), 0
+    lot, ledgers = dict[str, list[LedgerInList]](), 0
     for ml_name, node in nodes:
         if node is None:
             continue
@@ -74,25 +74,27 @@ def coverage_of(
 
 def prove_coverage(
     stack: Stack, tables: Tables, read: ReadLists, found: Iterable[TopicCoverage]
-) -> list[Compared]:
+) -> list[TruthCompared]:
     """The lists once more, and certificate and object of each block of ledgers with findings."""
     changed = [
         name
         for name, node in stack.topics.read_many(read.mzxids)
         if node is None or node.stat.mzxid != read.mzxids[name]
     ]
-    told = [Compared(agrees=False, what=f"{one}: its list has changed, repeat") for one in changed]
+    told = [
+        TruthCompared(agrees=False, what=f"{one}: its list has changed, repeat") for one in changed
+    ]
     same = len(read.mzxids) - len(changed)
-    told += [Compared(agrees=True, what=f"{same} lists of topics are as they were read")] * (
+    told += [TruthCompared(agrees=True, what=f"{same} lists of topics are as they were read")] * (
         same > 0
     )
     ids = {f.ledger_id for one in found for f in one.findings if f.ledger_id is not None}
     return told + prove_blocks(stack, blocks_of_ledgers(tables, sorted(ids)))
 
 
-def _listed(ml: ManagedLedger) -> list[ListedLedger]:
+def _listed(ml: ManagedLedger) -> list[LedgerInList]:
     return [
-        ListedLedger(
+        LedgerInList(
             ledger_id=one.ledger_id,
             entries=one.entries,
             uid=str(one.offload.uid) if one.offload and one.offload.complete else None,
@@ -103,7 +105,7 @@ def _listed(ml: ManagedLedger) -> list[ListedLedger]:
 
 
 def _judged(
-    stack: Stack, tables: Tables, as_of: AsOf, listed: Mapping[str, list[ListedLedger]]
+    stack: Stack, tables: Tables, as_of: AsOf, listed: Mapping[str, list[LedgerInList]]
 ) -> Iterator[TopicCoverage]:
     if not listed:
         return

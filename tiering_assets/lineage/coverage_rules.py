@@ -18,7 +18,7 @@ Attempt = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedLedger:
+class LedgerInList:
     """A ledger of a topic's list. `uid` is of its complete offload context, None without one."""
 
     ledger_id: int
@@ -64,7 +64,7 @@ class TopicCoverage:
     findings: tuple[CoverageFinding, ...] = ()
 
 
-def judge_topic(topic: str, listed: Sequence[ListedLedger], facts: CoverageFacts) -> TopicCoverage:
+def judge_topic(topic: str, listed: Sequence[LedgerInList], facts: CoverageFacts) -> TopicCoverage:
     """Ledgers in any order."""
     sealed = sorted(
         (one for one in listed if not one.is_open and one.entries), key=lambda one: one.ledger_id
@@ -86,19 +86,19 @@ def judge_topic(topic: str, listed: Sequence[ListedLedger], facts: CoverageFacts
     )
 
 
-def _attempt(ledger: ListedLedger) -> Attempt:
+def _attempt(ledger: LedgerInList) -> Attempt:
     return ledger.ledger_id, ledger.uid or ""
 
 
-def _has_blocks(ledger: ListedLedger, facts: CoverageFacts) -> bool:
+def _has_blocks(ledger: LedgerInList, facts: CoverageFacts) -> bool:
     return _attempt(ledger) in facts.last_entry_ids
 
 
-def _is_ours(ledger: ListedLedger, facts: CoverageFacts) -> bool:
+def _is_ours(ledger: LedgerInList, facts: CoverageFacts) -> bool:
     return _has_blocks(ledger, facts) or _attempt(ledger) in facts.certified
 
 
-def _of_ledger(ledger: ListedLedger, facts: CoverageFacts) -> Iterator[CoverageFinding]:
+def _of_ledger(ledger: LedgerInList, facts: CoverageFacts) -> Iterator[CoverageFinding]:
     attempt = _attempt(ledger)
     if not _has_blocks(ledger, facts):
         if ledger.ledger_id not in facts.in_work:
@@ -125,7 +125,7 @@ def _end_findings(end: int, entries: int) -> Iterator[tuple[Gap, str]]:
         yield from chain_findings([BlockSpan(1, 0, end - 1, 0, 1)], entries)
 
 
-def _unlisted(listed: Sequence[ListedLedger], facts: CoverageFacts) -> Iterator[CoverageFinding]:
+def _unlisted(listed: Sequence[LedgerInList], facts: CoverageFacts) -> Iterator[CoverageFinding]:
     """A topic loses ledgers from its beginning. One between those that it lists is lost."""
     ids = {one.ledger_id for one in listed}
     for ledger_id in sorted(facts.known - ids):

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.placed_block import PlacedBlock
-from tiering_assets.lineage.proof_rules import Compared, certificate_compared, object_compared
+from tiering_assets.lineage.proof_rules import TruthCompared, certificate_compared, object_compared
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
 from tiering_assets.records.stored import Stored
@@ -21,12 +21,12 @@ from tiering_assets.resources.object_store.store import ObjectHead
 Attempt = tuple[int, str]
 
 
-def prove_blocks(stack: Stack, blocks: Sequence[PlacedBlock]) -> list[Compared]:
+def prove_blocks(stack: Stack, blocks: Sequence[PlacedBlock]) -> list[TruthCompared]:
     """Each block with its certificate and its object, in their order."""
     firsts = {(one.ledger_id, one.uid): one for one in reversed(blocks)}
     read = stack.in_parallel(lambda one: _truth(stack, one), [*firsts.values()])
     truth = dict(zip(firsts, read, strict=True))
-    found: list[Compared] = []
+    found: list[TruthCompared] = []
     for block in blocks:
         certificate, why, head = truth[block.ledger_id, block.uid]
         found.append(certificate_compared(block, certificate, why))
@@ -34,7 +34,7 @@ def prove_blocks(stack: Stack, blocks: Sequence[PlacedBlock]) -> list[Compared]:
             what = (
                 f"ledger {block.ledger_id}, part {block.part}: object is in bucket {block.bucket}"
             )
-            found.append(Compared(agrees=False, what=f"{what}, store.bucket is another"))
+            found.append(TruthCompared(agrees=False, what=f"{what}, store.bucket is another"))
             continue
         record = None if certificate is None else certificate.record
         found.append(object_compared(block, head, record))

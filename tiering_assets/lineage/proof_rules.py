@@ -15,7 +15,7 @@ from tiering_assets.resources.object_store.store import ObjectHead, kept_version
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class TruthCompared:
     """One comparison with the truth."""
 
     agrees: bool
@@ -24,13 +24,13 @@ class Compared:
 
 def certificate_compared(
     block: PlacedBlock, stored: Stored[Certificate] | None, why: str | None = None
-) -> Compared:
+) -> TruthCompared:
     """`why` says why there is no certificate to read."""
     name = f"ledger {block.ledger_id}, part {block.part}: certificate"
     if stored is None:
-        return Compared(agrees=False, what=f"{name}: {why or 'it is not there'}")
+        return TruthCompared(agrees=False, what=f"{name}: {why or 'it is not there'}")
     if stored.sha256 != block.certificate_sha256:
-        return Compared(
+        return TruthCompared(
             agrees=False,
             what=f"{name}: has digest {stored.sha256}, the row names {block.certificate_sha256}",
         )
@@ -38,19 +38,19 @@ def certificate_compared(
     said = _facts_of(stored.record, facts)
     row = _facts_of_row(block)
     if facts is None or said != row:
-        return Compared(agrees=False, what=f"{name}: says {said}, the row {row}")
-    return Compared(agrees=True, what=f"{name}: agrees, digest {stored.sha256}")
+        return TruthCompared(agrees=False, what=f"{name}: says {said}, the row {row}")
+    return TruthCompared(agrees=True, what=f"{name}: agrees, digest {stored.sha256}")
 
 
 def object_compared(
     block: PlacedBlock, head: ObjectHead | None, certificate: Certificate | None
-) -> Compared:
+) -> TruthCompared:
     """Without a certificate the object can still be too short for the block."""
     name = f"ledger {block.ledger_id}, part {block.part}: object"
     if head is None:
-        return Compared(agrees=False, what=f"{name}: {block.data_key} is not there")
+        return TruthCompared(agrees=False, what=f"{name}: {block.data_key} is not there")
     if kept_version(head.version_id) != kept_version(block.version_id):
-        return Compared(
+        return TruthCompared(
             agrees=False,
             what=f"{name}: is version {head.version_id}, the row names {block.version_id}",
         )
@@ -58,16 +58,16 @@ def object_compared(
         certificate.data.size,
         certificate.data.etag,
     ):
-        return Compared(
+        return TruthCompared(
             agrees=False,
             what=f"{name}: has {head.size} bytes and ETag {head.etag}, its certificate says "
             f"{certificate.data.size} and {certificate.data.etag}",
         )
     if head.size < block.end:
-        return Compared(
+        return TruthCompared(
             agrees=False, what=f"{name}: has {head.size} bytes, the block ends at {block.end}"
         )
-    return Compared(agrees=True, what=f"{name}: agrees, {head.size} bytes, ETag {head.etag}")
+    return TruthCompared(agrees=True, what=f"{name}: agrees, {head.size} bytes, ETag {head.etag}")
 
 
 def _facts_of(record: Certificate, facts: BlockFacts | None) -> tuple[object, ...]:

@@ -11,11 +11,11 @@ checked one by one, and an entry of Pulsar's has a checksum of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.placed_block import PlacedBlock
+from tiering_assets.lineage.shown_entry import EntryInObject
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.walker import BlockWalker
 from tiering_assets.resources.errors import FormatError, ObjectNotFoundError
@@ -25,18 +25,7 @@ _NEXT: Final = 4 * 1024 * 1024
 PIECE_MAX: Final = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEntry:
-    """`offset` is that of its frame in the object; `requests` and `bytes_read` are the cost."""
-
-    entry_id: int
-    offset: int
-    payload: bytes = field(repr=False)
-    requests: int
-    bytes_read: int
-
-
-def read_entry(stack: Stack, block: PlacedBlock, entry_id: int) -> StoredEntry:
+def read_entry(stack: Stack, block: PlacedBlock, entry_id: int) -> EntryInObject:
     """That entry, which the block has. FormatError for a block whose frames say otherwise."""
     before = entry_id - block.first_entry_id + 1
     expected = HEADER_BYTES + _frame_bytes(block) * before // block.entries
@@ -46,7 +35,7 @@ def read_entry(stack: Stack, block: PlacedBlock, entry_id: int) -> StoredEntry:
     raise FormatError(f"{block.data_key}: part {block.part} does not have entry {entry_id}")
 
 
-def read_at(stack: Stack, block: PlacedBlock, offset: int) -> StoredEntry | str:
+def read_at(stack: Stack, block: PlacedBlock, offset: int) -> EntryInObject | str:
     """The entry that has this byte of the object, or what else the byte belongs to."""
     if offset < block.offset + HEADER_BYTES:
         return "header"
@@ -66,8 +55,8 @@ class _Frame(NamedTuple):
     requests: int
     bytes_read: int
 
-    def kept(self) -> StoredEntry:
-        return StoredEntry(
+    def kept(self) -> EntryInObject:
+        return EntryInObject(
             entry_id=self.entry_id,
             offset=self.offset,
             payload=bytes(self.payload),

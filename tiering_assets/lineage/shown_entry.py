@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tiering_assets.lineage.asked import MessagePlace
-from tiering_assets.lineage.read_entry import StoredEntry
 from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage, decode_entry
 from tiering_assets.resources.errors import FormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryInObject:
+    """`offset` is that of its frame in the object; `requests` and `bytes_read` are the cost."""
+
+    entry_id: int
+    offset: int
+    payload: bytes = field(repr=False)
+    requests: int
+    bytes_read: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownEntry:
     """`decoded` is None where the entry is no message of Pulsar's, or damaged: `problem` says."""
 
-    stored: StoredEntry
+    stored: EntryInObject
     decoded: DecodedEntry | None
     messages: tuple[EntryMessage, ...] = ()
     problem: str | None = None
 
 
-def show_entry(stored: StoredEntry, place: MessagePlace) -> ShownEntry:
+def show_entry(stored: EntryInObject, place: MessagePlace) -> ShownEntry:
     """All of its messages, or the one with the index of the place.
 
     Raises:

@@ -45,17 +45,21 @@ def test_the_nouns_and_verbs_are_those_promised():
 
 
 VERBS = {
-    "backlog", "check", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
-    "load-overdue", "make", "off", "offload", "offload-status", "on", "pause", "plan", "post", "print", "prove",
+    "backlog", "check", "coverage", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
+    "load-overdue", "make", "message", "object", "off", "offload", "offload-status", "on", "pause", "plan", "post", "print", "prove",
     "prune",
-    "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "sql", "status", "sweep", "up",
+    "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "sql", "status", "sweep", "topic", "up",
     "verify", "why",
 }  # fmt: skip
 # What is no verb, and why it stays.
 NO_VERBS = {
     "backlog": "a question: what is left",
+    "coverage": "a question: what is missing",
     "expiry": "a question: what expires when",
     "gone": "a person's word about a broker",
+    "message": "what is followed",
+    "object": "what is followed",
+    "topic": "what is followed",
     "offload-status": "Pulsar's own name",
     "sql": "the language of a question",
     "status": "a question: how it is",

@@ -19,8 +19,8 @@ NAME, OTHER = "t/ns/orders", "t/else/payments"
 LEDGERS = {"--ids", "--topic", "--namespace"}
 # Commands about one thing, about the whole bucket, or about no ledger and no topic at all.
 ONE_THING = {
-    "broker gone", "ledger give-up", "ledger show", "ledger why", "object scan", "object show",
-    "object verify", "topic offload", "topic offload-status",
+    "broker gone", "ledger give-up", "ledger show", "ledger why", "lineage coverage", "lineage message",
+    "lineage object", "lineage topic", "object scan", "object show", "object verify", "topic offload", "topic offload-status",
 }  # fmt: skip
 WHOLE = {
     "auto off", "auto on", "auto status", "broker list", "budget set", "budget show", "catalogue post",

@@ -4,7 +4,7 @@ import random
 from uuid import UUID
 
 from tiering_assets.lineage.block_chain import BlockSpan, Gap
-from tiering_assets.lineage.coverage_rules import CoverageFacts, ListedLedger
+from tiering_assets.lineage.coverage_rules import CoverageFacts, LedgerInList
 
 
 def sound_blocks(source, *, blocks=None):
@@ -173,13 +173,13 @@ def sound_fleet(source):
             in_work.add(ledger_id)
         offloaded = kind in ("ours", "broker", "in work")
         listed.append(
-            ListedLedger(
+            LedgerInList(
                 ledger_id=ledger_id,
                 entries=0 if kind == "empty" else entries,
                 uid=uid if offloaded else None,
             )
         )
-    listed.append(ListedLedger(ledger_id=ledger_id + 1, entries=None, uid=None, is_open=True))
+    listed.append(LedgerInList(ledger_id=ledger_id + 1, entries=None, uid=None, is_open=True))
     source.shuffle(listed)  # a list has another order after an offload
     return listed, blocks, known, certified, in_work
 

@@ -4,13 +4,13 @@ import pytest
 
 from tests.unit.lineage.fleets import SPOILED, drawn, facts_of, sound_blocks, sound_fleet
 from tiering_assets.lineage.block_chain import BlockSpan, Gap
-from tiering_assets.lineage.coverage_rules import CoverageFacts, ListedLedger, judge_topic
+from tiering_assets.lineage.coverage_rules import CoverageFacts, LedgerInList, judge_topic
 
 UID = "00000000-0000-0000-0000-000000000001"
 
 
 def listed(ledger_id, entries=10, uid=UID, **more):
-    return ListedLedger(ledger_id=ledger_id, entries=entries, uid=uid, **more)
+    return LedgerInList(ledger_id=ledger_id, entries=entries, uid=uid, **more)
 
 
 def judged(ledgers, facts):

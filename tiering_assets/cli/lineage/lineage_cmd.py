@@ -76,7 +76,7 @@ def show_message(
     ] = False,
     prove: Prove = False,
 ) -> None:
-    """Show which bytes of which object hold a message, and who proved them.
+    """Show which bytes hold a message, and who proved them.
 
     Ledger, object, version, byte range, block, SHA-256, attempt, run, certificate and bookie copy,
     as the catalogue has them. With --prove it ends with 1 if anything does not agree.
@@ -199,7 +199,7 @@ def show_object(
     *,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Key of a data object.")],
     offset: Annotated[
-        int, typer.Option("--offset", metavar="N", min=0, help="A byte of it, counted from 0.")
+        int, typer.Option("--offset", metavar="BYTE", min=0, help="A byte of it, counted from 0.")
     ],
     prove: Prove = False,
 ) -> None:

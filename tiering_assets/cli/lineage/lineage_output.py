@@ -22,7 +22,7 @@ from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
     from tiering_assets.lineage.placed_block import PlacedBlock
-    from tiering_assets.lineage.proof_rules import Compared
+    from tiering_assets.lineage.proof_rules import TruthCompared
     from tiering_assets.lineage.shown_entry import ShownEntry
     from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage
 
@@ -215,13 +215,13 @@ def entry_document(entry: ShownEntry) -> dict[str, Any]:
     }
 
 
-def print_proof(proof: Sequence[Compared]) -> None:
+def print_proof(proof: Sequence[TruthCompared]) -> None:
     for one in proof:
         lead = "" if one.agrees else "finding"
         print_line(f"{'proven' if one.agrees else 'finding'}: {one.what}", lead=lead)
 
 
-def end_by(proof: Sequence[Compared], entry: ShownEntry | None = None) -> None:
+def end_by(proof: Sequence[TruthCompared], entry: ShownEntry | None = None) -> None:
     """Exit code 1 where the truth says something else, or an entry shows no message."""
     if not all(one.agrees for one in proof) or (entry is not None and entry.problem):
         raise typer.Exit(FINDINGS)

@@ -1,0 +1,201 @@
+"""Lineage on real servers: bytes of the bucket are the messages that a Pulsar consumer gets."""
+
+import base64
+from datetime import UTC, datetime
+
+import pulsar
+import pytest
+
+from tests.support.cli_shell import Shell
+from tests.support.tiered_cluster import tiered_cluster
+from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
+
+pytestmark = pytest.mark.stack
+SINGLE = TopicSpec(
+    topic="public/default/followed", messages=25, payload_bytes=700, keys=5, properties=True
+)
+BATCHED = TopicSpec(
+    topic="public/default/followed-batched",
+    messages=120,
+    payload_bytes=90,
+    batched=True,
+    compression="ZSTD",
+    keys=5,
+)
+SPECS = (SINGLE, BATCHED)
+per_topic = pytest.mark.parametrize("spec", SPECS, ids=["single", "batched"])
+
+
+@pytest.fixture(scope="module")
+def cluster(stack):
+    with tiered_cluster(stack) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def shell(stack, tmp_path_factory):
+    return Shell(stack, tmp_path_factory.mktemp("lineage"))
+
+
+@pytest.fixture(scope="module")
+def received(cluster, shell):
+    """What a consumer got of each topic, by message id; both are offloaded and posted."""
+    for spec in SPECS:
+        cluster.fill(spec)
+    found = {spec.topic: consumed(cluster.endpoints.service_url, spec) for spec in SPECS}
+    for spec in SPECS:
+        assert len(found[spec.topic]) == spec.messages == sum(1 for _ in iter_messages(spec))
+        shell("ledger", "offload", "--topic", spec.topic, "--execute")
+    shell.document("catalogue", "prove", code=(0, 1))  # other tests have deleted records
+    return found
+
+
+def consumed(service_url, spec):
+    found = {}
+    client = pulsar.Client(service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    try:
+        reader = client.create_reader(f"persistent://{spec.topic}", pulsar.MessageId.earliest)
+        while reader.has_message_available():
+            one = reader.read_next(timeout_millis=10_000)
+            place = one.message_id()
+            index = -1 if place.batch_index() is None else place.batch_index()
+            found[place.ledger_id(), place.entry_id(), index] = {
+                "payload": one.data(),
+                "key": one.partition_key() or None,
+                "properties": dict(one.properties()),
+                "publish_time_ms": one.publish_timestamp(),
+                "producer": one.producer_name(),
+            }
+    finally:
+        client.close()
+    return found
+
+
+def told(entry):
+    """The messages of an answer, as `consumed` has them."""
+    for one in entry["messages"]:
+        yield (
+            one["batch_index"],
+            {
+                "payload": base64.b64decode(one["payload"]),
+                "key": one["key"],
+                "properties": one["properties"],
+                "publish_time_ms": entry["publish_time_ms"],
+                "producer": entry["producer"],
+            },
+        )
+
+
+def at(*place):
+    return ":".join(map(str, place))
+
+
+@per_topic
+def test_each_entry_shows_the_messages_that_a_consumer_received(shell, received, spec):
+    messages = received[spec.topic]
+    for ledger_id, entry_id in sorted({place[:2] for place in messages})[:12]:
+        found = shell.document("lineage", "message", at(ledger_id, entry_id), "--show")
+        assert found["entry"]["checksum"] is True
+        assert dict(told(found["entry"])) == {
+            place[2]: said for place, said in messages.items() if place[:2] == (ledger_id, entry_id)
+        }
+
+
+def test_one_message_of_a_batch_is_shown_by_its_index(shell, received):
+    messages = received[BATCHED.topic]
+    place = max(messages)
+    assert place[2] > 0
+    found = shell.document("lineage", "message", at(*place), "--show")
+    assert dict(told(found["entry"])) == {place[2]: messages[place]}
+    lines = shell("lineage", "message", at(*place), "--show").stdout.splitlines()
+    assert any(line.startswith("holds ") and "codec ZSTD" in line for line in lines)
+    assert lines[-1].startswith("as of page ")
+
+
+@per_topic
+def test_the_bytes_are_those_of_the_object_and_are_proven(cluster, shell, received, spec):
+    ledger_id, entry_id, _index = min(received[spec.topic])
+    found = shell.document("lineage", "message", at(ledger_id, entry_id), "--prove")
+    block = found["block"]
+    assert block["uid"] == str(cluster.context_uid(spec, ledger_id))
+    assert [one["agrees"] for one in found["proof"]] == [True, True]
+    assert block["state"] == "published"
+    head = cluster.steps.objects.head(block["data_key"])
+    assert 0 == block["offset"] < block["length"] <= head.size
+    assert block["bookie_copy"] == "there"
+
+
+@per_topic
+def test_a_byte_belongs_to_the_message_that_is_there(cluster, shell, received, spec):
+    ledger_id, entry_id, _index = sorted(received[spec.topic])[-1]
+    entry = shell.document("lineage", "message", at(ledger_id, entry_id), "--show")["entry"]
+    key = f"{cluster.context_uid(spec, ledger_id)}-ledger-{ledger_id}"
+    for offset in (entry["offset"], entry["offset"] + 11 + entry["bytes"]):
+        found = shell.document("lineage", "object", key, "--offset", offset)
+        assert found["belongs_to"] == "entry"
+        assert (found["entry"]["entry_id"], found["entry"]["requests"]) == (entry_id, 1)
+        assert found["entry"]["messages"] == entry["messages"]
+    body = cluster.steps.objects.get(key).body
+    frame = body[entry["offset"] : entry["offset"] + 12]
+    assert int.from_bytes(frame[:4], "big") == entry["bytes"]
+    assert int.from_bytes(frame[4:], "big") == entry_id
+
+
+@per_topic
+def test_the_time_of_a_message_finds_its_block(shell, received, spec):
+    place, said = sorted(received[spec.topic].items())[len(received[spec.topic]) // 2]
+    moment = datetime.fromtimestamp(said["publish_time_ms"] / 1000, UTC)
+    found = shell.document(
+        "lineage", "topic", spec.topic, "--at", moment.isoformat(timespec="milliseconds")
+    )
+    blocks = [
+        one
+        for one in found["blocks"]
+        if one["ledger_id"] == place[0]
+        and one["first_entry_id"] <= place[1] <= one["last_entry_id"]
+    ]
+    assert len(blocks) == 1, moment
+    assert found["without_time"] == 0
+    early = shell.document("lineage", "topic", spec.topic, "--at", "2001-01-01")
+    assert early["blocks"] == []
+
+
+@per_topic
+def test_coverage_of_a_topic_is_whole(cluster, shell, received, spec):
+    found = shell.document("lineage", "coverage", spec.topic, "--prove")
+    [topic] = found["covered_topics"]
+    ids = sorted({place[0] for place in received[spec.topic]})
+    assert (found["findings"], topic["covered"], topic["on_bookies"]) == (0, len(ids), 0)
+    last = max(received[spec.topic])
+    assert (topic["first"], topic["last"]) == ([ids[0], 0], [last[0], last[1]])
+    assert all(one["agrees"] for one in found["proof"])
+
+
+def test_coverage_misses_a_ledger_until_it_is_posted(cluster, shell, received):
+    spec = TopicSpec(topic="public/default/followed-late", messages=5, payload_bytes=100)
+    cluster.fill(spec)
+    found = shell.document("lineage", "coverage", spec.topic)
+    assert (found["findings"], found["ledgers"]["on_bookies"]) == (0, 1)
+    shell("ledger", "offload", "--topic", spec.topic, "--execute")
+    found = shell.document("lineage", "coverage", spec.topic, code=1)
+    [finding] = found["covered_topics"][0]["findings"]
+    assert finding["kind"] == "uncovered"
+    shell.document("catalogue", "post")
+    found = shell.document("lineage", "coverage", spec.topic)
+    assert (found["findings"], found["ledgers"]["covered"]) == (0, 1)
+
+
+def test_a_copy_of_a_broker_is_told_and_no_finding(cluster, shell, received):
+    spec = TopicSpec(topic="public/default/followed-by-broker", messages=5, payload_bytes=100)
+    cluster.fill(spec)
+    cluster.broker_offloads(spec)
+    found = shell.document("lineage", "coverage", spec.topic)
+    assert (found["findings"], found["ledgers"]["by_brokers"]) == (0, 1)
+
+
+def test_all_topics_are_judged(shell, received):
+    """Other tests have damaged some, on purpose."""
+    found = shell.document("lineage", "coverage", "--all", code=(0, 1))
+    assert found["topics"] >= len(SPECS)
+    named = {one["topic"] for one in found["covered_topics"]}
+    assert not any("followed" in one for one in named)
