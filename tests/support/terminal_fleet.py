@@ -16,6 +16,14 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.support.pulsar_entries import (
+    MESSAGES_IN_BATCH,
+    PRODUCER_NAME,
+    PUBLISH_TIME,
+    SEQUENCE_ID,
+    encoded,
+    entry,
+)
 from tests.support.same_record import NOWHERE, repeatable
 from tests.support.trimmed_cluster import DAY_S, HOUR_S, TOPIC, TrimmedCluster
 from tiering_assets.batch.pipeline import offload_batch
@@ -32,6 +40,14 @@ from tiering_assets.resources.pulsar.retention import Retention
 LONG = "shop/payments/persistent/settled-by-the-bank-of-the-customer-partition-3"
 QUIET = "shop/returns/persistent/parcels"
 BUSY = "t/ns/persistent/clicks"
+# Two messages in one entry.
+BATCH = entry(
+    encoded(
+        [(PRODUCER_NAME, b"p"), (SEQUENCE_ID, 0), (PUBLISH_TIME, 2**40), (MESSAGES_IN_BATCH, 2)]
+    ),
+    b"\0\0\0\2\x18\x0ctwelve bytes\0\0\0\2\x18\x0cand as many.",
+    checksum=False,
+)
 NAMES = {"topic": "persistent://t/ns/orders", "long": LONG.replace("/persistent/", "/")}
 
 
@@ -49,6 +65,7 @@ class TerminalFleet(TrimmedCluster):
         for ml_name in (LONG, QUIET, BUSY):
             self.broker.create_topic(ml_name)
         first = self.fill(LONG, 3)
+        self.batched = first[0]
         self.fill(QUIET, 2)
         self.fill(BUSY, 1)
         assert offload_batch(self.stack, first[:2])
@@ -75,7 +92,7 @@ class TerminalFleet(TrimmedCluster):
         """Ledgers that are closed, an hour after each other."""
         ids = []
         for _ in range(ledgers):
-            self.broker.produce(ml_name, [b"first", b"middle" * 9, b"last"])
+            self.broker.produce(ml_name, [b"first", BATCH, b"last"])
             ids.append(int(self.broker.load(ml_name).open_id))
             self.broker.roll_over(ml_name)
             self.later(HOUR_S)
@@ -104,6 +121,7 @@ class TerminalFleet(TrimmedCluster):
             "open": self.open,
             "away": self.away,
             "paused": self.clicks,
+            "batched": self.batched,
             "key": data_key(self.uid(2), 2),
         }
 

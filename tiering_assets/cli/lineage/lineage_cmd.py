@@ -143,9 +143,10 @@ def show_topic(
     ] = None,
     prove: Prove = False,
 ) -> None:
-    """Show the blocks that may hold messages of a time, in the order of the topic.
+    """Show the blocks that may hold messages of a time.
 
-    By the publish times that producers wrote. A block of which they are not known is always shown.
+    In the order of the topic, by the publish times that producers wrote. A block of which they are
+    not known is always shown.
     With --prove it ends with 1 if anything does not agree.
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import as_of_document
@@ -203,7 +204,7 @@ def show_object(
     ],
     prove: Prove = False,
 ) -> None:
-    """Show which block, entry and messages a byte of an object belongs to.
+    """Show which block, entry and messages a byte belongs to.
 
     Reads the entry from the object. With --prove it ends with 1 if anything does not agree.
     """

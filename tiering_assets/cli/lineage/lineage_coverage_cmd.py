@@ -45,9 +45,9 @@ def show_coverage(
         ),
     ] = False,
 ) -> None:
-    """Find gaps, overlaps, swaps and duplicates in what a topic has offloaded.
+    """Find gaps, overlaps, swaps and duplicates of a topic.
 
-    From its first retained position to its last sealed one, ledger by ledger and block by block.
+    In what it has offloaded, from its first retained position to its last sealed one.
     Compares the topic's list in the metadata store with the catalogue's blocks. Ledgers that are on
     bookies alone, or that a broker copied, are counted and are no finding. Ends with 1 on findings.
     """
