@@ -34,7 +34,7 @@ def block_of_message(tables: Tables, place: MessagePlace, as_of: AsOf) -> Placed
     ledger = next(iter(rows_of(tables, [place.ledger_id])), None)
     if ledger is None:
         raise CatalogueError(
-            f"ledger {place.ledger_id} is not in the catalogue, which goes {as_of}: "
+            f"ledger {place.ledger_id} is not in the catalogue ({as_of}): "
             f"`tierkeeper catalogue post` brings what was written since, `tierkeeper ledger show "
             f"{place.ledger_id}` asks the servers"
         )
@@ -42,7 +42,7 @@ def block_of_message(tables: Tables, place: MessagePlace, as_of: AsOf) -> Placed
     if uid is None:
         raise CatalogueError(
             f"ledger {place.ledger_id} ({ledger['state']}) has no certified attempt in the "
-            f"catalogue, which goes {as_of}: `tierkeeper ledger show {place.ledger_id}` asks the "
+            f"catalogue ({as_of}): `tierkeeper ledger show {place.ledger_id}` asks the "
             "servers"
         )
     return _one(
@@ -51,7 +51,7 @@ def block_of_message(tables: Tables, place: MessagePlace, as_of: AsOf) -> Placed
         f"and first_entry_id <= {place.entry_id} and last_entry_id >= {place.entry_id}",
         ledger,
         f"ledger {place.ledger_id} has entries 0 to {(ledger['entries'] or 0) - 1}, and no block "
-        f"in the catalogue, which goes {as_of}, has entry {place.entry_id}: `tierkeeper lineage "
+        f"in the catalogue ({as_of}), has entry {place.entry_id}: `tierkeeper lineage "
         f"coverage {ledger['topic']}` tells gaps",
     )
 
@@ -67,7 +67,7 @@ def block_of_byte(tables: Tables, key: str, offset: int, as_of: AsOf) -> PlacedB
         f"ledger_id = {parsed.ledger_id} and uid = {sql_text(str(parsed.uid))} "
         f'and "offset" <= {offset} and "offset" + length > {offset}',
         ledger,
-        f"no block of {key} in the catalogue, which goes {as_of}, has byte {offset}: "
+        f"no block of {key} in the catalogue ({as_of}), has byte {offset}: "
         f"`tierkeeper object show {key}` reads its index, whoever wrote it",
     )
 
@@ -110,7 +110,7 @@ def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:
     found = answer(tables, f"select distinct topic from ledger_changes where {where}")  # noqa: S608 - quoted
     if not any(is_of(row["topic"], topic) for row in found.to_pylist()):
         raise CatalogueError(
-            f"{topic} is not in the catalogue, which goes {as_of}: `tierkeeper catalogue post` "
+            f"{topic} is not in the catalogue ({as_of}): `tierkeeper catalogue post` "
             "brings what was written since, `tierkeeper topic list` prints names"
         )
 
