@@ -73,10 +73,10 @@ def test_what_is_no_data_key_is_refused(tables, as_of, chain, key):
 
 def test_what_is_not_in_the_catalogue_is_an_error_that_says_what_to_do(tables, as_of):
     with pytest.raises(
-        CatalogueError, match=r"ledger 7 is not in .* as of page \d+.* catalogue post`"
+        CatalogueError, match=r"ledger 7 is not in .*as of page \d+.* catalogue post`"
     ):
         block_of_message(tables, MessagePlace(7, 0), as_of)
-    with pytest.raises(CatalogueError, match=r"has entries 0 to 7, and no block .* entry 8"):
+    with pytest.raises(CatalogueError, match=r"has entries 0 to 7, and no block .*has entry 8"):
         block_of_message(tables, MessagePlace(42, 8), as_of)
     with pytest.raises(CatalogueError, match=r"other is not in the catalogue"):
         require_topic(tables, parse_topic("public/default/other"), as_of)
