@@ -43,8 +43,9 @@ simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=1
 	$(BIN)/python -m tests.support.simulate $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
 	$(if $(SEED),,$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs simulation))
 
-prove-book: setup ## the catalogue after SEEDS=1000 simulated schedules, compared with the records
+prove-book: setup ## the catalogue after SEEDS=1000 simulated schedules, and as many that lie; build/book.json
 	$(BIN)/python -m tests.support.book_histories --seeds $(or $(SEEDS),1000)
+	$(BIN)/python -m tests.support.lying_catalogues --seeds $(or $(SEEDS),1000)
 
 proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
 	@$(BIN)/python -m tests.support.proofs

@@ -45,6 +45,7 @@ ENDS = {
     "gone-record delete --approved": {MISSING},
     "broker gone HOST:PORT": {RefusedError.exit_code},  # no such broker was ever seen here
     "broker gone broker-2:8080": {RefusedError.exit_code},
+    "lineage coverage": {0, 1},  # 1: other commands publish, and nobody posts meanwhile
     "ledger give-up": {0, 10, 20, 21, 22, 27},
 }
 LIMITS = ("upload", "bookie-read", "requests", "topic-upload")
@@ -96,6 +97,8 @@ def scene(tmp_path_factory):
                 (r"3f1c9a52-[0-9a-f-]+-ledger-12345", data_key(uid, first)),
                 (r"\bKEY\b", data_key(uid, first)),
                 (r"0d1c0a7e-[0-9a-f-]+", cluster.steps.instance),
+                (r"\b12345:250(:7)?", f"{first}:25"),  # 30 entries, none of them a batch
+                (r"\b1048576\b", "1000"),
                 (r"\b(12345|1234)\b", str(first)),
                 (r"\b12346\b", str(second)),
                 (r"\bPLAN\b", "0" * 64),

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from tests.support.book_result import keep
 from tests.support.sim_clients import Process, Site
 from tests.support.sim_run import run_world
 from tests.support.sim_schedule import lay_out, schedule
@@ -187,6 +188,7 @@ def main() -> int:
     sys.stdout.write(
         f"{asked.seeds} histories, {bad} with differences, {time.monotonic() - began:.0f} s\n"
     )
+    keep("histories", seeds=asked.seeds, differences=bad)
     return 1 if bad else 0
 
 

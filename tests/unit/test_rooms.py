@@ -81,7 +81,7 @@ PURE = {
     "object_audit object_damage record_audit topic_figures",
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
     "markdown_page page page_parts report_file seal",
-    "tiering_assets.automation": "stuck_rules",
+    "tiering_assets.automation": "resting stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",
     "tiering_assets.catalogue": "changes columns known_ledger read_pages record_facts rows seen_ledger",
@@ -281,6 +281,8 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.cli.lineage.lineage_coverage_cmd",
         "tiering_assets.cli.lineage.lineage_output",
         "tiering_assets.defs.automation.catalogue",
+        "tiering_assets.defs.automation.nominated",
+        "tiering_assets.defs.automation.threshold",
     }
 
 

@@ -7,10 +7,12 @@ again from fresh evidence: a ledger that is admitted twice costs time, never saf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
+from tiering_assets.automation.resting import Rest
 from tiering_assets.automation.tick_memory import CertifiedAttempts, TickMemory
 from tiering_assets.change.disturb import pending_due
 from tiering_assets.explain.backlog_topic import facts_by_policy
@@ -20,11 +22,17 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.look.topic.user_topics import Topic
 from tiering_assets.policy.admission_rules import Ready
 from tiering_assets.policy.policies import Policies, TopicPolicy, select_from_node
+from tiering_assets.policy.selection import NotSelected, due_at_ms
 from tiering_assets.resources.errors import BrokerError, MetadataError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.resources.pulsar.admin import TopicLoad
 
 MayTry = Callable[[int], bool]
+_LASTING = frozenset(
+    {NotSelected.OFFLOADED, NotSelected.OPEN, NotSelected.ZERO_LENGTH, NotSelected.NO_THRESHOLD}
+    | {NotSelected.BELOW}
+)
+"""Verdicts that stay until the node, a policy or the time changes."""
 IDLE_ASKED_MAX = 100  # topics a look, two requests each
 AWAKE_S = 600.0
 
@@ -52,10 +60,16 @@ class Offloads:
         memory.catch_up_publications(stack)
         self._now_ms = int(stack.now().timestamp() * 1000)
         self._idle_left = IDLE_ASKED_MAX
+        self._rests: dict[str, Rest] = {}
         self._certified = CertifiedAttempts(stack)
         self._quarantined: dict[int, set[UUID]] = {}
         for ledger_id, uid in stack.book.pairs("quarantines/"):
             self._quarantined.setdefault(ledger_id, set()).add(uid)
+
+    def awake(self, topics: Mapping[str, int]) -> list[str]:
+        """Of topics with the mzxid of their nodes, those in which something may be due."""
+        self._memory.resting.begin(self._policies.of_all)
+        return self._memory.resting.awake(topics, now=self._stack.now())
 
     def look(self, topic: Topic) -> list[ToOffload]:
         """BrokerError where the policy cannot be read: unknown is not permission."""
@@ -70,6 +84,10 @@ class Offloads:
             elif not bad:
                 to_copy.append(listed)
         to_publish = self._unconfirmed(topic)
+        if not wanted and not to_publish and topic.ml_name in self._rests:
+            self._memory.resting.rest(topic.ml_name, self._rests[topic.ml_name])
+        else:
+            self._memory.resting.wake(topic.ml_name)
         sizes = {one.ledger_id: one.size or 0 for one in verified}
         if verified and pending_due(self._stack, topic.info, sizes):
             to_publish += verified
@@ -103,27 +121,35 @@ class Offloads:
         if all(_settled(listed) for listed in topic.info.ledgers) and (
             topic.info.terminated_at is None
         ):
+            self._may_rest(topic)
             return []
         name = topic_of(topic.ml_name)
         if self._policies.switched_off(name) is not None:
+            self._may_rest(topic)
             return []
         found = self._policies.check(name)
         _require_known(found)
         if found.policy is None or facts_by_policy(self._stack, found).forbidden is not None:
             return []
-        selected = {
-            verdict.ledger_id
-            for verdict in select_from_node(
-                self._stack,
-                topic.info,
-                topic.node,
-                found.policy,
-                now_ms=self._now_ms,
-                loaded=self._loaded(name),
+        verdicts = select_from_node(
+            self._stack,
+            topic.info,
+            topic.node,
+            found.policy,
+            now_ms=self._now_ms,
+            loaded=self._loaded(name),
+        )
+        if all(one.why_not in _LASTING for one in verdicts):
+            self._may_rest(
+                topic, until_ms=due_at_ms(verdicts, found.policy.thresholds, self._now_ms)
             )
-            if verdict.selected
-        }
+        selected = {verdict.ledger_id for verdict in verdicts if verdict.selected}
         return [one for one in topic.info.ledgers if one.ledger_id in selected]
+
+    def _may_rest(self, topic: Topic, *, until_ms: int | None = None) -> None:
+        """Nothing of it is due before its node moves, or before then by its time threshold."""
+        until = None if until_ms is None else datetime.fromtimestamp(until_ms / 1000, UTC)
+        self._rests[topic.ml_name] = Rest(mzxid=topic.node.stat.mzxid, until=until)
 
     def _is_idle(self, ml_name: str) -> bool:
         """Whether nobody has the topic loaded; of some topics a tick, and not again for a while."""
@@ -148,24 +174,44 @@ class Offloads:
 
 
 class Releases:
-    """What one look finds to release: past the lag, held by nobody, and with a copy of ours."""
+    """What one look finds to release: past the lag, held by nobody, and with a copy of ours.
 
-    def __init__(self, stack: Stack, may_try: MayTry, memory: TickMemory) -> None:
+    `nominated` are the ledgers to look at, by topic; all without. `wrong` are those of which the
+    topic's node and the records say that they are not due at all.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        may_try: MayTry,
+        memory: TickMemory,
+        nominated: Mapping[str, Collection[int]] | None = None,
+    ) -> None:
         self._stack = stack
         self._may_try = may_try
         self._memory = memory
-        memory.catch_up(stack)
+        self._nominated = nominated
+        self.wrong: dict[str, Topic] = {}
+        self.wrong_ledgers = 0
+        if nominated is None:
+            memory.catch_up(stack)
+            self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
+        else:
+            asked = sorted(i for some in nominated.values() for i in some)
+            self._in_bookkeeper = stack.ledgers.existing(asked)
         self._certified = CertifiedAttempts(stack)
         self._holds = read_brakes(stack, HOLD)
-        self._in_bookkeeper = set(stack.ledgers.list_ledger_ids())
         lag_ms = stack.deletion_lag.total_seconds() * 1000
         self._due_before_ms = stack.now().timestamp() * 1000 - lag_ms
 
     def look(self, topic: Topic) -> list[Ready]:
+        wanted = None if self._nominated is None else self._nominated.get(topic.ml_name, ())
         named = {
             (listed.ledger_id, listed.offload.uid): listed
             for listed in topic.info.ledgers
-            if listed.offload is not None and listed.offload.complete
+            if listed.offload is not None
+            and listed.offload.complete
+            and (wanted is None or listed.ledger_id in wanted)
         }
         due = {pair for pair, listed in named.items() if self._due(listed)}
         # A run may have died between the delete and its record.
@@ -178,14 +224,23 @@ class Releases:
                 and listed.offload.bookkeeper_deleted
                 and pair[0] not in self._in_bookkeeper
             ),
+            nominated=wanted is not None,
         )
         self._certified.ask([pair[0] for pair in sorted(due) if pair not in self._memory.foreign])
+        ours = [pair for pair in sorted(due) if self._ours(pair)]
+        marked = {
+            one.ledger_id
+            for one in named.values()
+            if one.offload is not None and one.offload.bookkeeper_deleted
+        }
+        wrong = set(wanted or ()) - {pair[0] for pair in ours} - marked
+        if wrong:
+            self.wrong[topic.ml_name] = topic
+            self.wrong_ledgers += len(wrong)
         return [
             _ready(topic, named[pair])
-            for pair in sorted(due)
-            if self._may_try(pair[0])
-            and self._holds.why(pair[0], topic.ml_name) is None
-            and self._ours(pair)
+            for pair in ours
+            if self._may_try(pair[0]) and self._holds.why(pair[0], topic.ml_name) is None
         ]
 
     def _due(self, listed: LedgerInfo) -> bool:

@@ -7,7 +7,7 @@ look starts after the last one that was *tried*. A look in which every topic fai
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -50,14 +50,17 @@ def walk(
     seconds: float,
     room: int,
     weigh: Callable[[T], int] = lambda _one: 1,
+    names: Sequence[str] | None = None,
 ) -> Round[T]:
     """Look at user topics in name order, from the one after `after`, for at most so many seconds.
+
+    `names` are the topics to look at, in name order; all of users' without.
 
     It also stops when what was found weighs `room`: by default, so many things. One topic is looked
     at whatever the time.
     """
     deadline = stack.monotonic() + seconds
-    names = user_topic_names(stack)
+    names = user_topic_names(stack) if names is None else names
     start = 0 if after is None else bisect_right(names, after)
     found: list[T] = []
     failed: dict[str, str] = {}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
 
+from tiering_assets.automation.resting import Resting
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.models import Publication
@@ -60,6 +61,7 @@ class TickMemory:
     confirmed: set[Pair] = field(default_factory=set)
     released: set[Pair] = field(default_factory=set)
     publications: set[str] = field(default_factory=set)
+    resting: Resting = field(default_factory=Resting)
     _releases: _Listing = field(default_factory=lambda: _Listing(keys.RELEASES))
     _publications: _Listing = field(default_factory=lambda: _Listing(keys.PUBLICATIONS))
 
@@ -67,6 +69,7 @@ class TickMemory:
         for known in (self.foreign, self.confirmed, self.released, self.publications):
             known.clear()
         self.awake.clear()
+        self.resting = Resting()
         self._releases = _Listing(keys.RELEASES)
         self._publications = _Listing(keys.PUBLICATIONS)
 
@@ -108,14 +111,16 @@ class TickMemory:
                 self._remember(key, stack.book.require(Publication, key).record)
         return left - self.confirmed
 
-    def unreleased(self, stack: Stack, pairs: Iterable[Pair]) -> set[Pair]:
+    def unreleased(
+        self, stack: Stack, pairs: Iterable[Pair], *, nominated: bool = False
+    ) -> set[Pair]:
         """Of these, marked and gone from BookKeeper, those without a release record.
 
-        None of them before catch_up has listed all: they wait for a later tick. Beyond SINGLES_MAX
-        the others wait, too.
+        None of them before catch_up has listed all: they wait for a later tick. Not so those that
+        are nominated, which are few. Beyond SINGLES_MAX the others wait, too.
         """
         left = set(pairs) - self.released - self.foreign
-        if not self._releases.whole:
+        if not nominated and not self._releases.whole:
             return set()
         asked = sorted(left)[:SINGLES_MAX]
         found = stack.in_parallel(lambda pair: stack.book.exists(keys.release(*pair)), asked)

@@ -9,7 +9,14 @@ from datetime import datetime
 import pyarrow as pa
 
 from tiering_assets.catalogue.pages import newest_page
-from tiering_assets.catalogue.view import AsOf, Catalogue, answer, least, scanned_at
+from tiering_assets.catalogue.view import (
+    AsOf,
+    Catalogue,
+    answer,
+    least,
+    scanned_at,
+    wrong_nominations,
+)
 from tiering_assets.ground.stack import Stack
 
 
@@ -17,7 +24,8 @@ from tiering_assets.ground.stack import Stack
 class Status:
     """`lag_s` is since the last posted page was written, 0 where it is the newest one.
 
-    `scanned_at` is when the last whole scan of topics began, to some minutes.
+    `scanned_at` is when the last whole scan of topics began, to some minutes. Of so many ledgers a
+    row said that they were due, and they were not (`wrong_nominations`).
     `doubts` counts names on pages by what was found instead: other bytes, nothing, an unreadable
     page. `ledgers` counts by state.
     """
@@ -27,6 +35,7 @@ class Status:
     newest_page: int
     lag_s: float
     scanned_at: datetime | None
+    wrong_nominations: int
     rows: Mapping[str, int]
     ledgers: Mapping[str, int]
     doubts: Mapping[str, int]
@@ -50,6 +59,7 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
         newest_page=newest,
         lag_s=lag_s,
         scanned_at=scanned_at(tables["topic_changes"]),
+        wrong_nominations=wrong_nominations(tables["topic_changes"]),
         rows=counted,
         ledgers=_counts(
             answer(tables, "select state as what, count(*) as n from ledgers group by state")

@@ -21,7 +21,7 @@ from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at
 
-TOLD: Final = ("page", "written_at", "proven_at", "in_work", "scanned_at")
+TOLD: Final = ("page", "written_at", "proven_at", "in_work", "scanned_at", "wrong")
 """What each commit of a table repeats: of the last page that was posted, of the last whole scan."""
 FOLDER: Final = f"{key_kinds.TABLES}1/"
 CURRENT: Final = (
@@ -98,6 +98,11 @@ def _time(text: str | None) -> datetime | None:
 def scanned_at(topic_changes: Table) -> datetime | None:
     """When the last whole scan began, to some minutes; None before the first."""
     return _time(topic_changes.told().get("scanned_at"))
+
+
+def wrong_nominations(topic_changes: Table) -> int:
+    """Ledgers that rows said were due and were not, ever since the tables were made."""
+    return int(topic_changes.told().get("wrong", 0))
 
 
 def least(catalogue: Catalogue, tables: Mapping[str, Table]) -> AsOf:

@@ -79,6 +79,11 @@ class Policies:
             pauses=self._pauses_on(topic),
         )
 
+    @property
+    def of_all(self) -> object:
+        """What people set here for any topic, to be compared with what they set later."""
+        return self._own, self._pauses().keys
+
     def owned(self, topic: str) -> bool:
         """Whether a broker is known to own the topic's bundle, so that asking it loads nothing."""
         return self._reader.owned(topic)

@@ -136,6 +136,21 @@ def select_ledgers(
     return tuple(reversed(verdicts))
 
 
+def due_at_ms(verdicts: Iterable[Selection], thresholds: Thresholds, now_ms: int) -> int | None:
+    """When the first ledger that is below its thresholds is old enough; None where age does not
+    count.
+    """
+    seconds = thresholds.seconds
+    if seconds is None or seconds < 0:
+        return None
+    waits = [
+        seconds * MS_PER_SECOND - one.age_ms
+        for one in verdicts
+        if one.why_not is NotSelected.BELOW and one.age_ms is not None
+    ]
+    return now_ms + min(waits) if waits else None
+
+
 def describe(verdict: Selection, thresholds: Thresholds) -> str:
     """The decision with its numbers, for people."""
     if verdict.why_not not in (None, NotSelected.BELOW):

@@ -21,9 +21,17 @@ import pyarrow as pa
 from tiering_assets.catalogue.changes import changed_rows
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.scan.topic_rows import ReadTopic, sightings, topic_row
-from tiering_assets.catalogue.view import TOLD, Catalogue, answer, rows_of, scanned_at, text
+from tiering_assets.catalogue.view import (
+    TOLD,
+    Catalogue,
+    answer,
+    rows_of,
+    scanned_at,
+    text,
+    wrong_nominations,
+)
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.topic.user_topics import user_topic_names
+from tiering_assets.look.topic.user_topics import Topic, user_topic_names
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
@@ -93,6 +101,15 @@ def scan(
     return Scanned(
         topics=len(names), asked=asked, moved=moved, ledgers=ledgers, began=began, resume=resume
     )
+
+
+def scan_again(stack: Stack, catalogue: Catalogue, topics: Sequence[Topic], *, wrong: int) -> int:
+    """Rows of these topics as they were just read, and how many ledgers rows were wrong about."""
+    looked = [ReadTopic(topic=one.ml_name, stat=one.node.stat, info=one.info) for one in topics]
+    written = _write(stack, catalogue, looked)
+    table = catalogue.opened(make=True)["topic_changes"]
+    _append(table, [], wrong=str(wrong_nominations(table) + wrong))
+    return written
 
 
 def _tell_of_pass(catalogue: Catalogue, began: datetime) -> None:

@@ -114,6 +114,7 @@ def show_status(session: Session) -> None:
                 "newest page": status.newest_page,
                 "lag": f"{status.lag_s:.0f} s",
                 "scanned": "never" if scanned is None else human_time(scanned),
+                "wrong nominations": status.wrong_nominations,
                 "proven": "never" if proven is None else human_time(proven),
                 "doubts": ", ".join(f"{what} {n}" for what, n in status.doubts.items()) or "none",
             }

@@ -1,18 +1,19 @@
 """`offload_threshold` and `release_due`: ledgers that a policy or the lag has made due, in batches.
 
 Owns: a tick asks for as many runs as it may and goes on with the next topic in the next tick; what
-unfinished runs have is left to them. Runs get ids in their config. Which ledgers:
-automation/admission.py.
+unfinished runs have is left to them. Runs get ids in their config. Which topics: nominated.py;
+which of their ledgers: automation/admission.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from tiering_assets.defs.automation.nominated import nominating, post_again
 from tiering_assets.defs.automation.tick import RUN_REQUESTS_MAX, Result, Tick
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.run_history import request_of
@@ -38,16 +39,20 @@ def offload_threshold(tick: Tick) -> Result:
     """Admit what is above a threshold to be copied, and what waits long enough to be published."""
     from tiering_assets.automation.admission import Offloads
     from tiering_assets.automation.rounds import walk
+    from tiering_assets.catalogue.nominate import topics_to_offload
     from tiering_assets.policy.policies import open_policies
 
     history = tick.history("offload")
     runs = _runs_free(tick, history)
     if runs == 0:
         return dg.SkipReason(f"{history.unfinished_runs} offload runs are unfinished")
+    tables = nominating(tick)
     with open_policies(tick.stack) as policies:
+        offloads = Offloads(tick.stack, policies, _may_try(tick, history), tick.memory.ticks)
         looked = walk(
             tick.stack,
-            Offloads(tick.stack, policies, _may_try(tick, history), tick.memory.ticks).look,
+            offloads.look,
+            names=None if tables is None else offloads.awake(topics_to_offload(tables)),
             after=tick.cursor.text("after"),
             seconds=tick.auto.tick_budget_s,
             room=runs * tick.auto.batch_ledgers_max,
@@ -86,20 +91,32 @@ def release_due(tick: Tick) -> Result:
     """Ask for releases of bookie copies whose lag has passed. The gate is the run's."""
     from tiering_assets.automation.admission import Releases
     from tiering_assets.automation.rounds import walk
+    from tiering_assets.catalogue.nominate import ledgers_to_release
 
     history = tick.history("release")
     runs = _runs_free(tick, history)
     if runs == 0:
         return dg.SkipReason(f"{history.unfinished_runs} release runs are unfinished")
     tick.memory.ticks.trim()
+    tables, due = nominating(tick), None
+    if tables is not None:
+        before = tick.now - tick.stack.deletion_lag
+        due = ledgers_to_release(tables, published_before=before, after=tick.cursor.text("after"))
+    nominated = None if due is None else due.ledgers
+    releases = Releases(tick.stack, _may_try(tick, history), tick.memory.ticks, nominated)
     looked = walk(
         tick.stack,
-        Releases(tick.stack, _may_try(tick, history), tick.memory.ticks).look,
+        releases.look,
+        names=None if due is None else [*due.ledgers],
         after=tick.cursor.text("after"),
         seconds=tick.auto.tick_budget_s,
         room=runs * tick.auto.batch_ledgers_max,
     )
     looked.require_any()
+    if due is not None and due.cut and looked.resume is None:
+        looked = replace(looked, resume=looked.names[-1])
+    if releases.wrong:
+        post_again(tick, releases.wrong.values(), ledgers=releases.wrong_ledgers)
     ask = Ask(job="release", op="release_ledgers", ready=looked.found, config={})
     return _asked(
         tick,

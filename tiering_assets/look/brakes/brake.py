@@ -97,6 +97,10 @@ class Brakes:
         self._keys = frozenset(book.keys(kind.folder))
         self._met: dict[str, Met | None] = {}
 
+    @property
+    def keys(self) -> frozenset[str]:
+        return self._keys
+
     def on(self, ml_name: str, ledger_id: int | None = None) -> Iterator[Met]:
         """Those that cover a managed ledger, or one ledger of it, the widest first."""
         if not self._keys:

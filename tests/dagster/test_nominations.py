@@ -1,0 +1,273 @@
+"""Sensors look where the catalogue says that something is due, and judge that by what is there."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from tests.dagster.test_sensors import (  # noqa: F401 - a fixture
+    MEMORY,
+    TOPIC,
+    UNFINISHED,
+    add_topic,
+    ids_of,
+    site,
+)
+from tests.support.sim_clients import Process
+from tests.support.topic_halves import release_topic
+from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.prove import prove
+from tiering_assets.catalogue.scan.scan import scan
+from tiering_assets.catalogue.view import Catalogue, rows_of, wrong_nominations
+from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
+from tiering_assets.look.brakes.holds import hold
+from tiering_assets.look.brakes.pauses import pause, resume
+from tiering_assets.look.brakes.scopes import ledger_scope, topic_scope
+from tiering_assets.release.work import Released
+
+OTHER = "t/ns/persistent/other"
+
+
+@pytest.fixture
+def proven(site):  # noqa: F811
+    """A site whose catalogue is proven, before anything was offloaded."""
+    catch_up(site)
+    prove(site.stack, Catalogue.of(site.stack))
+    return site
+
+
+def catch_up(site):  # noqa: F811
+    while post(site.stack, Catalogue.of(site.stack)).pages:
+        pass
+    scan(site.stack, Catalogue.of(site.stack))
+
+
+def run(site, act):  # noqa: F811
+    """As a run does it: with pages."""
+    stack = Process(site.world, "run", site.site).stack()
+    done = act(stack)
+    stack.book.close_page()
+    catch_up(site)
+    return done
+
+
+def read_nodes(site, monkeypatch):  # noqa: F811
+    """Names of topics whose nodes are read from now on."""
+    read = []
+    really = type(site.stack.topics).read_many
+
+    def read_many(topics, names):
+        names = [*names]
+        read.extend(names)
+        return really(topics, names)
+
+    monkeypatch.setattr(type(site.stack.topics), "read_many", read_many)
+    return read
+
+
+def plant(site, ledger_id, **lie):  # noqa: F811
+    """A row that says something else of a ledger."""
+    catalogue = Catalogue.of(site.stack)
+    tables = catalogue.opened()
+    [row] = rows_of(tables, [ledger_id])
+    table = tables["ledger_changes"]
+    told = {name: value for name, value in table.told().items() if isinstance(value, str)}
+    lying = {**row, **lie, "turn": table.turn + 1}
+    made = pa.Table.from_pylist([lying], schema=TABLES["ledger_changes"])
+    told = {
+        name: told[name] for name in ("page", "written_at", "proven_at", "in_work") if name in told
+    }
+    assert table.append(made, told=told)
+
+
+# ----- what is due is found
+
+
+def test_a_ledger_that_is_above_a_threshold_is_asked_for(proven):
+    assert proven.asked("offload_threshold") == [[0]]
+
+
+def test_one_that_was_closed_since_is_found_after_the_next_scan(proven):
+    run(proven, lambda stack: offload_batch(stack, [0]))
+    assert proven.asked("offload_threshold") == []
+    add_topic(proven.site, OTHER)
+    assert proven.asked("offload_threshold") == []
+    catch_up(proven)
+    [asked] = proven.asked("offload_threshold")
+    assert len(asked) == 1
+
+
+def test_a_release_is_asked_for_once_the_lag_is_over(proven):
+    run(proven, lambda stack: offload_batch(stack, [0]))
+    assert proven.asked("release_due") == []
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    assert proven.asked("release_due") == [[0]]
+    [done] = run(proven, lambda stack: release_topic(stack, TOPIC, [0])).values()
+    assert isinstance(done, Released)
+    assert proven.asked("release_due") == []
+    assert wrong(proven) == 0
+
+
+def test_a_release_whose_run_died_behind_the_delete_is_asked_for_again(proven, monkeypatch):
+    run(proven, lambda stack: offload_batch(stack, [0]))
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    really = Process(proven.world, "run", proven.site).stack()
+
+    monkeypatch.setattr(type(really.book), "create", guarded(type(really.book).create))
+    with pytest.raises(KeyboardInterrupt):
+        release_topic(really, TOPIC, [0])
+    monkeypatch.undo()
+    really.book.close_page()
+    catch_up(proven)
+    MEMORY.ticks.clear()
+    assert proven.asked("release_due") == [[0]]
+    assert wrong(proven) == 0
+
+
+def guarded(create):
+    def create_or_die(book, key, record):
+        if key.startswith("releases/") and not key.endswith(".intent.json"):
+            raise KeyboardInterrupt
+        return create(book, key, record)
+
+    return create_or_die
+
+
+@pytest.mark.parametrize("scope", [ledger_scope(0), topic_scope("t/ns/orders")])
+def test_what_is_held_is_no_wrong_nomination(proven, scope):
+    run(proven, lambda stack: offload_batch(stack, [0]))
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    run(proven, lambda stack: hold(stack, scope, reason="audit", author="kim"))
+    assert proven.asked("release_due") == []
+    assert wrong(proven) == 0
+
+
+def test_more_than_one_nomination_takes_is_found_in_the_next_ticks(proven, monkeypatch):
+    names = [f"t/ns/persistent/n{number}" for number in range(3)]
+    for name in names:
+        add_topic(proven.site, name)
+    catch_up(proven)
+    ids = sorted(i for name in [TOPIC, *names] for i in closed(proven, name))
+    run(proven, lambda stack: offload_batch(stack, ids))
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    monkeypatch.setattr(
+        "tiering_assets.catalogue.nominate.ledgers_to_release.__kwdefaults__",
+        {"after": None, "most": 2},
+    )
+    asked = [i for _ in range(3) for ids in proven.asked("release_due") for i in ids]
+    assert sorted(asked) == ids
+
+
+def closed(site, name):  # noqa: F811
+    info, _node = site.stack.topics.read(name)
+    return [one.ledger_id for one in info.ledgers if not one.is_open]
+
+
+# ----- nothing else is looked at
+
+
+def test_topics_in_which_nothing_can_become_due_are_not_read(proven, monkeypatch):
+    proven.stack = replace(
+        proven.stack, own_policies=OwnPolicies(default=OwnPolicy(threshold_seconds=3600))
+    )
+    assert proven.asked("offload_threshold") == []
+    monkeypatch.setattr("tiering_assets.automation.resting.ROTATED", 0)
+    read = read_nodes(proven, monkeypatch)
+    assert proven.asked("offload_threshold") == []
+    assert read == []
+    proven.later(3600)
+    catch_up(proven)
+    assert proven.asked("offload_threshold") == [[0]]
+
+
+def test_a_pause_that_is_lifted_wakes_every_topic(proven, monkeypatch):
+    monkeypatch.setattr("tiering_assets.automation.resting.ROTATED", 0)
+    scope = topic_scope("t/ns/orders")
+    pause(proven.stack, scope, TieringMode.PAUSED, reason="a test", author="kim")
+    assert proven.asked("offload_threshold") == []
+    resume(proven.stack, scope, reason="a test", author="kim")
+    assert proven.asked("offload_threshold") == [[0]]
+
+
+def test_a_policy_of_ours_that_changes_wakes_every_topic(proven, monkeypatch):
+    monkeypatch.setattr("tiering_assets.automation.resting.ROTATED", 0)
+    below = OwnPolicies(default=OwnPolicy(threshold_bytes=10**9))
+    above, proven.stack = proven.stack, replace(proven.stack, own_policies=below)
+    assert proven.asked("offload_threshold") == []
+    proven.stack = above
+    assert proven.asked("offload_threshold") == [[0]]
+
+
+def test_nothing_due_reads_no_node_for_releases(proven, monkeypatch):
+    run(proven, lambda stack: offload_batch(stack, [0]))
+    read = read_nodes(proven, monkeypatch)
+    assert proven.asked("release_due") == []
+    assert read == []
+
+
+# ----- a catalogue that is wrong, late, or not there
+
+
+def wrong(site):  # noqa: F811
+    return wrong_nominations(Catalogue.of(site.stack).opened()["topic_changes"])
+
+
+def state(site, ledger_id=0):  # noqa: F811
+    [row] = rows_of(Catalogue.of(site.stack).opened(), [ledger_id])
+    return row["state"]
+
+
+def test_a_ledger_that_rows_call_due_and_is_not_is_counted_and_its_row_made_anew(proven):
+    run(proven, lambda stack: offload_batch(stack, [0], publish=False))
+    then = proven.stack.now() - timedelta(days=365)
+    plant(
+        proven,
+        0,
+        state="published",
+        listed_as="offloaded",
+        offloaded_by="tierkeeper",
+        published_at=then,
+    )
+    assert proven.asked("release_due") == []
+    assert wrong(proven) == 1
+    assert state(proven) == "verified"
+    assert proven.asked("release_due") == []
+    assert wrong(proven) == 1
+
+
+def test_a_ledger_that_rows_call_released_is_found_by_the_next_scan_that_sees_its_topic_move(
+    proven,
+):
+    run(proven, lambda stack: offload_batch(stack, [0]))
+    plant(proven, 0, state="released", released_at=proven.stack.now())
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    assert proven.asked("release_due") == []
+
+
+def test_before_it_is_proven_every_topic_is_looked_at(site):  # noqa: F811
+    catch_up(site)
+    add_topic(site.site, OTHER)
+    assert sorted(i for ids in site.asked("offload_threshold") for i in ids) == [0, 2]
+
+
+def test_one_that_is_behind_fails_the_tick_by_name(proven):
+    proven.later(31 * 60)
+    for name in ("offload_threshold", "release_due"):
+        with pytest.raises(
+            dg.DagsterInvariantViolationError, match="the last whole scan of topics"
+        ):
+            proven.tick(name)
+    catch_up(proven)
+    assert proven.asked("offload_threshold") == [[0]]
+
+
+def test_switched_off_every_topic_is_looked_at(proven):
+    settings = proven.stack.settings
+    off = replace(settings, catalogue=replace(settings.catalogue, enabled=False))
+    add_topic(proven.site, OTHER)
+    proven.stack = replace(proven.stack, settings=off)
+    assert sorted(i for ids in proven.asked("offload_threshold") for i in ids) == [0, 2]
