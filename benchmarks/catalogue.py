@@ -29,7 +29,7 @@ from benchmarks.agents import ROOT
 from benchmarks.day_book import Counted
 from tests.support.audited_bucket import put_chain
 from tiering_assets.catalogue.columns import TABLES
-from tiering_assets.catalogue.known_ledger import KnownAttempt, KnownLedger, row_of_ledger
+from tiering_assets.catalogue.facts.known_ledger import KnownAttempt, KnownLedger, row_of_ledger
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.ground.day_book import Scribe
@@ -92,7 +92,7 @@ def plant(table: Table, ledgers: int) -> None:
             bytes=1_000_000,
             attempts={uid: known},
         )
-        rows.append(row_of_ledger(facts, page=table.mark + 1))
+        rows.append({**row_of_ledger(facts, page=table.mark + 1), "turn": table.turn + 1})
     schema = TABLES["ledger_changes"]
     table.append(
         pa.Table.from_pylist(rows, schema=schema), mark=table.mark + 1, told={"in_work": "{}"}

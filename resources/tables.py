@@ -3,7 +3,7 @@
 Owns: rows and the mark that says how far they go are one commit, so that nothing is in a table
 twice or not at all. Commits take turns: one is made only on the table as its writer saw it. A
 commit is never judged by its error: its answer may be lost, or another writer may have been faster.
-Mark and turn are read again and tell which.
+Marks and version are read again and tell which.
 
 delta-rs must not be used in a process that was forked after its import: it is imported when a table
 is opened.
@@ -12,7 +12,7 @@ is opened.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -21,17 +21,19 @@ from weakref import finalize
 
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
 from tiering_assets.resources.object_store.s3_client import credentials_of
+from tiering_assets.resources.table_files import FILE_BYTES, TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
+    from deltalake import CommitProperties, DeltaTable, WriterProperties
 
     from tiering_assets.resources.settings import StoreSettings
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SAID_MAX = 400
 _PACKAGE = "deltalake"
-_FILE_BYTES = 64 * 1024 * 1024
+_ROWS_OF_GROUP = 131_072
+_BACK = (1, 20, 500)  # commits that are looked through for one that says something
 _KEPT = {  # a reader that opened a version can finish
     "delta.logRetentionDuration": "interval 30 days",
     "delta.deletedFileRetentionDuration": "interval 7 days",
@@ -67,6 +69,13 @@ def place_at(root: str, settings: StoreSettings) -> TablePlace:
     return TablePlace(root=root.rstrip("/"), options=options)
 
 
+def written_as() -> WriterProperties:
+    """How files are written."""
+    from deltalake import WriterProperties
+
+    return WriterProperties(compression="ZSTD", max_row_group_size=_ROWS_OF_GROUP)
+
+
 class Table:
     """A table as it was when it was opened; `mark` is the page that its rows go to, 0 if none.
 
@@ -78,34 +87,80 @@ class Table:
 
     def __init__(self, place: TablePlace, name: str, delta: DeltaTable) -> None:
         self._place, self.name, self._delta = place, name, delta
-        self._read: dict[str, Any] = {}  # what is asked of the log more than once
+        self._read: dict[str, int] = {}  # marks
 
     @property
     def mark(self) -> int:
-        return self._of_log(self.MARK)
+        return self.marked(self.MARK)
 
     @property
     def turn(self) -> int:
-        return self._of_log(self.TURN)
+        return self.marked(self.TURN)
 
     @property
     def version(self) -> int:
         return self._delta.version()
 
+    def marked(self, name: str) -> int:
+        """The newest number that a commit gave this mark, 0 if none did.
+
+        It is read from the log: CatalogueError of who slept until its version was cleaned up.
+        """
+        if name in self._read:  # each time it would be a request
+            return self._read[name]
+        try:
+            self._read[name] = self._delta.transaction_version(name) or 0
+        except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
+            raise CatalogueError(
+                f"table {self.name} in {self._place.root}: its log cannot be read: {_said(error)}; "
+                "nothing else waits for it, repeat"
+            ) from None
+        return self._read[name]
+
     def told(self) -> Mapping[str, Any]:
-        """What the newest commit says of itself; nothing before the first rows."""
+        """What the commit of the newest page says of itself; nothing before the first rows.
+
+        Other commits may be newer, and carry what they saw, or nothing.
+        """
         if not self.turn:
             return {}
-        if "told" not in self._read:
-            self._read["told"] = next(iter(self._delta.history(1)), {})
-        newest: Mapping[str, Any] = self._read["told"]
-        return newest
+        return self.newest_with("page", str(self.mark)) or self.newest_with("in_work")
 
-    def _of_log(self, name: str) -> int:
-        if name not in self._read:  # each time a request
-            self._read[name] = self._delta.transaction_version(name) or 0
-        found: int = self._read[name]
-        return found
+    def newest_with(self, key: str, value: str | None = None) -> Mapping[str, Any]:
+        """What the newest commit says that has this key, with this value; nothing if none has."""
+        for limit in _BACK:
+            found = self._delta.history(limit)
+            for one in found:
+                if key in one and value in (None, one[key]):
+                    return one
+            if len(found) < limit:
+                break
+        return {}
+
+    def files(self, column: str) -> list[TableFile]:
+        """Its files in the order of a column. A file without rows is left out."""
+        import pyarrow as pa
+
+        rows = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+        found = [
+            TableFile(
+                first=row[f"min.{column}"],
+                last=row[f"max.{column}"],
+                rows=row["num_records"],
+                bytes=row["size_bytes"],
+            )
+            for row in rows
+            if row["num_records"]
+        ]
+        return sorted(found, key=lambda file: (file.first, file.last))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of each of its files."""
+        import pyarrow as pa
+
+        found = pa.table(self._delta.get_add_actions())["size_bytes"].to_pylist()
+        return [size or 0 for size in found]
 
     def append(self, rows: pa.Table, *, told: Mapping[str, str], mark: int | None = None) -> bool:
         """Add rows that go to `mark`, or to that of before; True also if a commit with this mark is
@@ -114,38 +169,70 @@ class Table:
         False where another writer was faster: nothing was added. Open the table again then.
         CatalogueError where it cannot be said or done.
         """
-        from deltalake import CommitProperties, Transaction, write_deltalake
+        from deltalake import write_deltalake
 
-        before, turn = self.mark, self.turn
+        before = self.mark
         if mark is not None and mark <= before:
             raise ValueError(f"table {self.name}: mark {mark} is not behind {before}")
-        marks = [] if mark is None else [Transaction(self.MARK, mark)]
-        self._read.clear()
-        try:
+        marks = {self.TURN: self.turn + 1} | ({} if mark is None else {self.MARK: mark})
+
+        def add(delta: DeltaTable, properties: CommitProperties) -> None:
             write_deltalake(
-                self._delta,
+                delta,
                 rows,
                 mode="append",
-                target_file_size=_FILE_BYTES,
-                commit_properties=CommitProperties(
-                    custom_metadata=dict(told),
-                    app_transactions=[Transaction(self.TURN, turn + 1), *marks],
-                ),
+                target_file_size=FILE_BYTES,
+                writer_properties=written_as(),
+                commit_properties=properties,
             )
-        except Exception as error:  # noqa: BLE001 - whatever it says, mark and turn tell what is so
-            now = open_table(self._place, self.name, rows.schema)
-            if now.turn == turn:
-                upto = "of a scan" if mark is None else f"up to page {mark}"
+
+        upto = "of a scan" if mark is None else f"up to page {mark}"
+        if self.commit(add, f"rows {upto} could not be added", marks=marks, told=told):
+            return True
+        return mark is not None and self.again().mark >= mark
+
+    def commit(
+        self,
+        act: Callable[[DeltaTable, CommitProperties], object],
+        otherwise: str,
+        *,
+        marks: Mapping[str, int],
+        told: Mapping[str, str],
+    ) -> bool:
+        """Do something that commits these marks on the table as it was opened.
+
+        False where it failed and the table is another one by now: another writer was faster, or
+        the answer was lost. Marks of the table, opened again, tell. CatalogueError where nothing
+        changed: it begins with `otherwise`.
+        """
+        from deltalake import CommitProperties, Transaction
+
+        before = self.version
+        self._read.clear()
+        properties = CommitProperties(
+            custom_metadata=dict(told),
+            app_transactions=[Transaction(name, number) for name, number in marks.items()],
+        )
+        try:
+            act(self._delta, properties)
+        except Exception as error:  # noqa: BLE001 - whatever it says, the table tells what is so
+            if self.again().version == before:
                 raise CatalogueError(
-                    f"table {self.name} in {self._place.root}: rows {upto} could not be "
-                    f"added: {_said(error)}; nothing else waits for it, repeat"
+                    f"table {self.name} in {self._place.root}: {otherwise}: {_said(error)}; "
+                    "nothing else waits for it, repeat"
                 ) from None
-            return mark is not None and now.mark >= mark
+            return False
         return True
 
+    def again(self) -> Table:
+        """As it is now. It was there, so nothing is made."""
+        return open_table(self._place, self.name, None)
 
-def open_table(place: TablePlace, name: str, schema: pa.Schema, *, make: bool = False) -> Table:
-    """The newest version. One that is not there is empty, or is made.
+
+def open_table(
+    place: TablePlace, name: str, schema: pa.Schema | None, *, make: bool = False
+) -> Table:
+    """The newest version. One that is not there is empty, or is made, if it has a schema.
 
     CatalogueError if it cannot be read.
     """
@@ -161,6 +248,8 @@ def open_table(place: TablePlace, name: str, schema: pa.Schema, *, make: bool = 
         try:
             return Table(place, name, DeltaTable(uri, storage_options=options))
         except TableNotFoundError:
+            if schema is None:
+                raise
             if not make:
                 return _empty(place, name, schema)
             DeltaTable.create(
@@ -184,8 +273,13 @@ def _empty(place: TablePlace, name: str, schema: pa.Schema) -> Table:
     return table
 
 
-def ask(sql: str, tables: Mapping[str, Table]) -> pa.Table:
-    """Rows of one SQL question over tables by these names, each as it was when it was opened."""
+def ask(
+    sql: str, tables: Mapping[str, Table], *, views: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Rows of one SQL question over tables by these names, each as it was when it was opened.
+
+    `views` are questions that have a name in it. What is no question is refused.
+    """
     import pyarrow as pa
     from deltalake import QueryBuilder
 
@@ -193,6 +287,10 @@ def ask(sql: str, tables: Mapping[str, Table]) -> pa.Table:
     try:
         for name, table in tables.items():
             builder = builder.register(name, table._delta)
+        for name, view in (views or {}).items():
+            builder.execute(f"create view {name} as {view}").read_all()
+        # Only a question can be part of another one, which would not keep its order.
+        builder.execute(f"explain select * from ({sql}\n)").read_all()  # noqa: S608
         return pa.table(builder.execute(sql).read_all())
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
         raise CatalogueError(f"the catalogue cannot answer: {_said(error)}") from None

@@ -22,7 +22,8 @@ from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
-from tiering_assets.catalogue.view import Catalogue, rows_of, wrong_nominations
+from tiering_assets.catalogue.scans_told import ScansTold
+from tiering_assets.catalogue.view import Catalogue, rows_of
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.pauses import pause, resume
@@ -213,7 +214,7 @@ def test_nothing_due_reads_no_node_for_releases(proven, monkeypatch):
 
 
 def wrong(site):  # noqa: F811
-    return wrong_nominations(Catalogue.of(site.stack).opened()["topic_changes"])
+    return ScansTold.by(Catalogue.of(site.stack).opened()["topic_changes"]).wrong
 
 
 def state(site, ledger_id=0):  # noqa: F811

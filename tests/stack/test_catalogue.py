@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import tiered_cluster
 from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.upkeep.upkeep import keep_up
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.look.ledger.survey import survey
@@ -156,6 +157,52 @@ def test_a_scan_reads_what_moved_alone(cluster, shell, published):
     info, node = cluster.steps.topics.read(row["topic"])
     assert (row["czxid"], row["mzxid"]) == (node.stat.czxid, node.stat.mzxid)
     assert row["ledgers"] == len(info.ledgers)
+
+
+def test_settled_tables_answer_as_before(shell, published):
+    question = "select * from ledgers order by ledger_id"
+    shell.document("catalogue", "post")
+    before = rows(shell, question)
+    done = shell.document("catalogue", "settle", "--all")
+    assert done["settled"]["ledgers"]["rows"] >= len(before) > 0
+    assert rows(shell, question) == before
+    assert shell.document("catalogue", "settle")["settled"]["ledgers"]["tail"] == 0
+
+
+def test_settlers_and_posters_of_several_processes_agree(cluster, shell, published):
+    question = "select * from ledgers order by ledger_id"
+    before = rows(shell, question)
+    with get_context("spawn").Pool(3) as pool:
+        settings = cluster.steps.settings
+        under_way = [pool.apply_async(_settle, (settings,)) for _ in range(2)]
+        under_way.append(pool.apply_async(_post, (settings,)))
+        for one in under_way:
+            one.get(timeout=120)
+    assert rows(shell, question) == before
+
+
+def _settle(settings):
+    with open_stack(settings, run_id="settler") as stack:
+        keep_up(stack, Catalogue.of(stack), all_rows=True, tell=lambda _line: None)
+
+
+def test_a_rebuild_is_asked_and_equal_and_heals_a_damaged_table(cluster, shell, published):
+    question = "select * exclude (turn, page) from ledgers order by ledger_id"
+    shell.document("catalogue", "post")
+    before = rows(shell, question)
+    objects, prefix = cluster.steps.objects, f"{cluster.steps.book.prefix}catalogue/"
+    for one in objects.list_objects(f"{prefix}1/ledger_changes/_delta_log/"):
+        objects.put(one.key, b"no log")
+    shell("catalogue", "sql", question, "--json", code=35)
+    # Other tests have deleted records that pages name, which it then tells.
+    done = shell.document("catalogue", "rebuild", code=(0, 1))
+    assert done["moved"]
+    assert done["folder"].startswith("2-")
+    known = {row["ledger_id"]: row for row in before}
+    found = {row["ledger_id"]: row for row in rows(shell, question)}
+    for ledger_id in {one for some in published[0].values() for one in some}:
+        assert found[ledger_id] == known[ledger_id]
+    assert Catalogue.of(cluster.steps).place.root.endswith(done["folder"])
 
 
 def test_deleted_tables_are_made_again_and_are_equal(cluster, shell, published):

@@ -16,6 +16,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,12 +29,15 @@ from tests.support.sim_run import run_world
 from tests.support.sim_schedule import lay_out, schedule
 from tests.support.sim_world import World
 from tiering_assets.catalogue import post as posting
-from tiering_assets.catalogue.changes import changed_rows, changes_of
+from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
+from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.named import read_record, to_read
 from tiering_assets.catalogue.pages import read_pages
 from tiering_assets.catalogue.prove import prove
-from tiering_assets.catalogue.read_pages import FoundRecord, ReadPage, ReadPages
-from tiering_assets.catalogue.view import Catalogue, answer
+from tiering_assets.catalogue.upkeep import rebuild as rebuilding
+from tiering_assets.catalogue.upkeep.rebuild import rebuild
+from tiering_assets.catalogue.upkeep.settle import cut, settle
+from tiering_assets.catalogue.view import Catalogue, Tables, answer
 from tiering_assets.ground.named_records import is_named
 from tiering_assets.ground.record_book import utc_now, writer_of
 from tiering_assets.ground.stack import Stack
@@ -40,7 +45,19 @@ from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
 from tiering_assets.records.key_kinds import FOLDERS
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.settings import CatalogueSettings
 from tiering_assets.resources.tables import Table, TablePlace
+
+REBUILT = {
+    "ledgers": "select * exclude (turn, page) from ledgers order by ledger_id",
+    "blocks": "select * from blocks where page <= {page} order by ledger_id, uid, part, page",
+    # One that a later page says went may have been missing already when it was posted.
+    "events": "select e.* exclude (what, why), g.went > e.page as left, "
+    "case when g.went > e.page then null else what end as what, "
+    "case when g.went > e.page then null else why end as why from events e left join "
+    "(select key, max(page) as went from events where what = 'gone' group by key) g "
+    "on e.key = g.key where page <= {page} order by page, key",
+}
 
 
 def rows_of_bucket(stack: Stack) -> dict[int, dict[str, Any]]:
@@ -62,7 +79,7 @@ def rows_of_bucket(stack: Stack) -> dict[int, dict[str, Any]]:
     )
     found: dict[str, FoundRecord] = {}
     for key in to_read(one.key for one in named):
-        found[key] = read_record(stack, NamedRecord(key=key))
+        found[key] = read_record(stack.book, NamedRecord(key=key))
     stored = Stored(key="", record=page, sha256="", stored_at=page.written_at, etag="")
     batch = ReadPages([ReadPage(number=1, stored=stored)], found)
     return {row["ledger_id"]: row for row in changed_rows(changes_of(batch), [])}
@@ -95,7 +112,7 @@ class _Stale(Catalogue):
         super().__init__(place)
         self._chance, self._before = chance, super().opened(make=True)
 
-    def opened(self, *, make: bool = False) -> dict[str, Table]:
+    def opened(self, *, make: bool = False) -> Tables:
         now = super().opened(make=make)
         if self._chance.random() < 0.3:
             return self._before
@@ -127,12 +144,22 @@ def _of_site(seed: int, world: World, site: Site, folder: Path) -> Iterator[str]
     with patch.object(posting, "read_pages", some), patch.object(Table, "append", append):
         for _ in range(10):
             with suppress(_KilledError, CatalogueError):
-                prove(Process(world, "poster", site).stack(), _Stale(place, chance))
+                poster = Process(world, "poster", site).stack()
+                stale = _Stale(place, chance)
+                prove(poster, stale)
+                at = poster.objects.server_time()
+                settle(stale, "ledgers", at=at, tail_max=chance.choice((0, 3)))
+                if chance.random() < 0.3:
+                    cut(stale, "ledgers", now=at + timedelta(days=2))
     stack = Process(world, "last poster", site).stack()
+    stack = replace(
+        stack, settings=replace(stack.settings, catalogue=CatalogueSettings(root=str(folder)))
+    )
     proof = prove(stack, catalogue)
     if proof.missing:
         yield f"missing: {proof.first}"
     yield from _differences(stack, catalogue)
+    yield from _rebuilt(stack, catalogue)
     again = prove(stack, catalogue)
     if again.late or again.died:
         yield f"a second proof found {again.late} late records and {again.died}"
@@ -162,6 +189,25 @@ def _differences(stack: Stack, catalogue: Catalogue) -> Iterator[str]:
         ).to_pylist()
         if twice:
             yield f"{table}: twice {twice}"
+
+
+def _rebuilt(stack: Stack, catalogue: Catalogue) -> Iterator[str]:
+    """What differs in tables that are made anew from the records."""
+    with patch.object(rebuilding, "SHARD", 3):
+        done = rebuild(stack)
+    new = Catalogue.of(stack)
+    if not done.moved or new.place.root == catalogue.place.root:
+        yield "the new tables are not asked"
+    for table, question in REBUILT.items():
+        ours, theirs = (
+            answer(one.opened(), question.format(page=done.pages)).to_pylist()
+            for one in (catalogue, new)
+        )
+        for row in (*ours, *theirs):
+            if (row in ours) != (row in theirs):
+                yield f"{table}: {'posted' if row in ours else 'made anew'} alone is {row}"
+        if len(ours) != len(theirs):
+            yield f"{table}: {len(ours)} rows posted, {len(theirs)} made anew"
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:

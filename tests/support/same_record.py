@@ -21,6 +21,7 @@ import json
 import os
 import random
 import re
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -138,7 +139,12 @@ STORIES: Mapping[str, tuple[str, ...]] = {
         "catalogue post",
         "catalogue status",
         "catalogue post --json",
-        'catalogue sql select*from"ledgers"',
+        "catalogue sql 'select * from ledgers order by ledger_id'",
+        "catalogue settle --all",
+        "catalogue settle --json",
+        "catalogue rebuild",
+        "catalogue rebuild --json",
+        "catalogue sql 'select * from ledgers order by ledger_id'",
         "lineage message 1:0",
         "lineage message 1:0 --show --prove",
         "lineage message 99:0",
@@ -328,7 +334,7 @@ def told_by(lines: tuple[str, ...], form: tuple[str, ...]) -> Lines:
     ):
         Path("tierkeeper.toml").write_text(NOWHERE)
         for line in lines:
-            words = line.format(**given).split()
+            words = shlex.split(line.format(**given))
             told += [f"$ {line}", *said_by([*words, *form], folder)]
     return told
 

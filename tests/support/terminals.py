@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -85,8 +86,10 @@ STORY: Final = (
     "catalogue status",
     "catalogue prove",
     "catalogue post",
+    "catalogue settle --all",
+    "catalogue rebuild",
     "catalogue status",
-    'catalogue sql select*from"ledgers"',
+    "catalogue sql 'select * from ledgers order by ledger_id'",
     "lineage message 1:0",
     "lineage message 1:0 --show",
     "lineage message {batched}:1 --show --prove",
@@ -139,7 +142,7 @@ class Rendering:
 
     @property
     def words(self) -> list[str]:
-        return self.line.split()
+        return shlex.split(self.line)
 
 
 def tell_story(screen: Screen, lines: Iterable[str] = STORY) -> Iterator[Rendering]:
@@ -157,7 +160,7 @@ def tell_story(screen: Screen, lines: Iterable[str] = STORY) -> Iterator[Renderi
                     redirect_stderr(err),
                     printing_on(replace(screen, now=now)),
                 ):
-                    code = run(given.split())
+                    code = run(shlex.split(given))
                 texts = (_without_machine(one.getvalue(), folder) for one in (out, err))
                 yield Rendering(given, code, *texts)
 

@@ -42,6 +42,8 @@ ALLOWED = {
     "budget show": CLUSTER,
     "catalogue post": CLUSTER | TABLES,
     "catalogue prove": CLUSTER | TABLES,
+    "catalogue rebuild": CLUSTER | TABLES,
+    "catalogue settle": CLUSTER | TABLES,
     "catalogue sql": CLUSTER | TABLES,
     "catalogue status": CLUSTER | TABLES,
     "completion": NOTHING,

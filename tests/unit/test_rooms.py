@@ -32,7 +32,7 @@ MODULES_MAX = 15  # of a folder
 
 # Who may import a framework, by prefix of the module's name.
 FRAMEWORKS = {
-    "deltalake": ("tiering_assets.resources.tables",),
+    "deltalake": ("tiering_assets.resources.tables", "tiering_assets.resources.table_upkeep"),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
         "tiering_assets.resources.devstack.bucket",
@@ -68,7 +68,7 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     RESOURCES: "errors plain_text proto_text quantity settings settings_engines settings_kinds "
-    "settings_protocol",
+    "settings_protocol table_files",
     "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
     "ledger_metadata placement runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
@@ -84,8 +84,10 @@ PURE = {
     "tiering_assets.automation": "resting stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",
-    "tiering_assets.catalogue": "changes columns known_ledger read_pages record_facts rows seen_ledger",
+    "tiering_assets.catalogue": "columns settled",
+    "tiering_assets.catalogue.facts": "changes known_ledger read_pages record_facts rows seen_ledger",
     "tiering_assets.catalogue.scan": "topic_rows",
+    "tiering_assets.catalogue.upkeep": "settlements spans",
     "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",
@@ -153,6 +155,7 @@ LAZY = {
     "tiering_assets.tasks.worker": "the actions import the worker that they run in",
     "tiering_assets.doctor.doctor": "each probe is imported when it runs",
     "tiering_assets.resources.tables": "a process that forks later must not have imported delta-rs",
+    "tiering_assets.resources.table_upkeep": "the same",
     "tiering_assets.resources.spark_session": "importing pyspark takes seconds",
     "tiering_assets.resources.devstack.bucket": "boto3 is needed by one function of a development tool",
     "tiering_assets.resources.devstack.traffic": "the Pulsar client is a development dependency",
@@ -277,6 +280,7 @@ def test_nothing_is_decided_by_the_catalogue():
     asking = {i.importer for i in IMPORTS if inside(i.module, *rooms)}
     assert {name for name in asking if not inside(name, *rooms)} == {
         "tiering_assets.cli.catalogue.catalogue_cmd",
+        "tiering_assets.cli.catalogue.upkeep_cmd",
         "tiering_assets.cli.lineage.lineage_cmd",
         "tiering_assets.cli.lineage.lineage_coverage_cmd",
         "tiering_assets.cli.lineage.lineage_output",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tiering_assets.catalogue.read_pages import FoundRecord, ReadPage, written_on
-from tiering_assets.catalogue.record_facts import TYPES, folder_of, type_of
+from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, written_on
+from tiering_assets.catalogue.facts.record_facts import TYPES, folder_of, type_of
 from tiering_assets.ground.named_records import is_lasting
+from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.codec import decode_record
@@ -44,14 +45,14 @@ def read_named(stack: Stack, pages: Sequence[ReadPage]) -> Mapping[str, FoundRec
     """The records by key."""
     named = named_in(pages)
     wanted = to_read(named)
-    found = stack.in_parallel(lambda key: read_record(stack, named[key]), wanted)
+    found = stack.in_parallel(lambda key: read_record(stack.book, named[key]), wanted)
     return dict(zip(wanted, found, strict=True))
 
 
-def read_record(stack: Stack, named: NamedRecord) -> FoundRecord:
+def read_record(book: RecordBook, named: NamedRecord) -> FoundRecord:
     """What lies there, if it is what the page names: one request."""
     try:
-        stored = stack.book.read_any(named.key)
+        stored = book.read_any(named.key)
         if stored is None:
             return FoundRecord(missing=True, why="nothing lies there")
         if is_lasting(named.key) and named.sha256 not in (None, stored.sha256):

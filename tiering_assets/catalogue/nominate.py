@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from tiering_assets.catalogue.view import Catalogue, answer, least, scanned_at, text
+from tiering_assets.catalogue.scans_told import ScansTold
+from tiering_assets.catalogue.view import Catalogue, Tables, answer, least, text
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
-from tiering_assets.resources.tables import Table
 
 STALE: Final = timedelta(minutes=30)
 LEDGERS_MAX: Final = 5000  # of one nomination
@@ -25,13 +25,13 @@ _MAY_BE_DUE: Final = "why is not null or on_bookies > 0 or terminated"
 _SOUND: Final = "quarantined_at is null and damaged_at is null and held is null"
 
 
-def nominating(catalogue: Catalogue, *, now: datetime) -> Mapping[str, Table] | None:
+def nominating(catalogue: Catalogue, *, now: datetime) -> Tables | None:
     """Its tables, or None where nobody has proven yet that everything is in them.
 
     CatalogueError where the last whole scan is too long ago: what is due may not be in them.
     """
     tables = catalogue.opened()
-    scanned = scanned_at(tables["topic_changes"])
+    scanned = ScansTold.by(tables["topic_changes"]).scanned_at
     if scanned is None or least(catalogue, tables).proven_at is None:
         return None
     if now - scanned > STALE:
@@ -42,7 +42,7 @@ def nominating(catalogue: Catalogue, *, now: datetime) -> Mapping[str, Table] | 
     return tables
 
 
-def topics_to_offload(tables: Mapping[str, Table]) -> dict[str, int]:
+def topics_to_offload(tables: Tables) -> dict[str, int]:
     """Topics with ledgers on bookies alone, or with publications of ours that are not confirmed.
 
     By name the mzxid of the node that rows tell of.
@@ -62,7 +62,7 @@ class DueForRelease:
 
 
 def ledgers_to_release(
-    tables: Mapping[str, Table],
+    tables: Tables,
     *,
     published_before: datetime,
     after: str | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from tiering_assets.catalogue.read_pages import ReadPage
+from tiering_assets.catalogue.facts.read_pages import ReadPage
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import DayBookPage

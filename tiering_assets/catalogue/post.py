@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from tiering_assets.catalogue.changes import changed_rows, changes_of
-from tiering_assets.catalogue.columns import POSTED, TABLES
+from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
+from tiering_assets.catalogue.facts.read_pages import ReadPages
+from tiering_assets.catalogue.facts.rows import block_rows, event_rows
 from tiering_assets.catalogue.named import read_named
 from tiering_assets.catalogue.pages import read_pages
-from tiering_assets.catalogue.read_pages import ReadPages
-from tiering_assets.catalogue.rows import block_rows, event_rows
-from tiering_assets.catalogue.view import Catalogue, rows_of
+from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.tables import Table
 
@@ -41,7 +41,7 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
     """Post the pages that no table has yet, so many at a time; nothing if there are none."""
     for _ in range(_TRIES):
         every = catalogue.opened(make=True)
-        tables = {name: every[name] for name in POSTED}
+        tables = every.posted
         since = min(table.mark for table in tables.values())
         pages = read_pages(stack, since)
         if not pages:
@@ -53,7 +53,7 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
         for name, table in tables.items():
             if table.mark >= mark:
                 continue
-            made = _rows(name, batch.behind(table.mark), tables)
+            made = _rows(name, batch.behind(table.mark), every)
             if not table.append(
                 pa.Table.from_pylist(made, schema=TABLES[name]), mark=mark, told=told
             ):
@@ -73,9 +73,12 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
 def _told(
     catalogue: Catalogue, tables: Mapping[str, Table], batch: ReadPages, since: int
 ) -> dict[str, str]:
-    """What readers want to know of the last page: it is in each commit."""
     first = next(table for table in tables.values() if table.mark == since)
-    before = catalogue.as_of(first)
+    return told_behind(catalogue.as_of(first), batch)
+
+
+def told_behind(before: AsOf, batch: ReadPages) -> dict[str, str]:
+    """What readers want to know of the last page: it is in each commit."""
     written, proven = before.written_at, before.proven_at
     for page in batch.readable:
         written = page.written_at
@@ -89,7 +92,7 @@ def _told(
     }
 
 
-def _rows(name: str, batch: ReadPages, tables: Mapping[str, Table]) -> list[dict[str, Any]]:
+def _rows(name: str, batch: ReadPages, tables: Tables) -> list[dict[str, Any]]:
     if name == "blocks":
         return [*block_rows(batch)]
     if name == "events":

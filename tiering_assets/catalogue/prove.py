@@ -16,17 +16,16 @@ from datetime import timedelta
 from itertools import islice
 from typing import Final
 
+from tiering_assets.catalogue.facts.record_facts import ledger_and_attempt
 from tiering_assets.catalogue.named import to_read
 from tiering_assets.catalogue.post import post
-from tiering_assets.catalogue.record_facts import ledger_and_attempt
-from tiering_assets.catalogue.view import AsOf, Catalogue, answer, least
+from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
 from tiering_assets.ground.named_records import is_lasting, is_named
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import live_claims, longest_claim
 from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.key_kinds import FOLDERS
 from tiering_assets.resources.errors import FormatError
-from tiering_assets.resources.tables import Table
 
 _LOT: Final = 100_000
 _NAMED: Final = "max(page) filter (where what <> 'gone')"
@@ -117,9 +116,7 @@ def _lots(stack: Stack, folder: str) -> Iterator[tuple[str, list[str], str]]:
         after = upto
 
 
-def _events(
-    tables: dict[str, Table], folder: str, after: str, upto: str
-) -> tuple[set[str], set[str]]:
+def _events(tables: Tables, folder: str, after: str, upto: str) -> tuple[set[str], set[str]]:
     """Keys that pages named between two keys, and those of them that a later page says are gone."""
     rows = answer(
         tables,

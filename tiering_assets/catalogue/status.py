@@ -9,13 +9,12 @@ from datetime import datetime
 import pyarrow as pa
 
 from tiering_assets.catalogue.pages import newest_page
+from tiering_assets.catalogue.scans_told import ScansTold
 from tiering_assets.catalogue.view import (
     AsOf,
     Catalogue,
     answer,
     least,
-    scanned_at,
-    wrong_nominations,
 )
 from tiering_assets.ground.stack import Stack
 
@@ -46,7 +45,7 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
     newest = newest_page(stack)
     tables = catalogue.opened()
     as_of = least(catalogue, tables)
-    lag_s = 0.0
+    lag_s, scans = 0.0, ScansTold.by(tables["topic_changes"])
     if as_of.page < newest and as_of.written_at is not None:
         lag_s = max(0.0, (stack.objects.server_time() - as_of.written_at).total_seconds())
     counted = {
@@ -58,8 +57,8 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
         as_of=as_of,
         newest_page=newest,
         lag_s=lag_s,
-        scanned_at=scanned_at(tables["topic_changes"]),
-        wrong_nominations=wrong_nominations(tables["topic_changes"]),
+        scanned_at=scans.scanned_at,
+        wrong_nominations=scans.wrong,
         rows=counted,
         ledgers=_counts(
             answer(tables, "select state as what, count(*) as n from ledgers group by state")

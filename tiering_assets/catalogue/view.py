@@ -14,26 +14,18 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tiering_assets.catalogue.columns import POSTED, TABLES
+from tiering_assets.catalogue.generation import FIRST, current_folder
 from tiering_assets.catalogue.pages import InWork
+from tiering_assets.catalogue.settled import ABSORBED, CUT, SETTLED, beside, current
 from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at
 
-TOLD: Final = ("page", "written_at", "proven_at", "in_work", "scanned_at", "wrong")
-"""What each commit of a table repeats: of the last page that was posted, of the last whole scan."""
-FOLDER: Final = f"{key_kinds.TABLES}1/"
-CURRENT: Final = (
-    "select * exclude (nth) from (select *, row_number() over (partition by ledger_id "
-    "order by turn desc) as nth from ledger_changes) where nth = 1"
-)
-"""SQL for the newest row of each ledger."""
-TOPICS: Final = (
-    "select * exclude (nth) from (select *, row_number() over (partition by topic "
-    "order by turn desc) as nth from topic_changes) where nth = 1"
-)
-"""SQL for the newest row of each topic."""
+OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
+"""What each commit of a posted table repeats of the last page."""
+_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +46,36 @@ class AsOf:
         return f"as of page {self.page}{at}; {busy} ledgers in work"
 
 
+class Tables(dict[str, Table]):
+    """The tables that are written, by name. `settled` have the newest rows, as far as they go."""
+
+    def __init__(self, written: Mapping[str, Table], settled: Mapping[str, Table]) -> None:
+        super().__init__(written)
+        self.settled = settled
+
+    @property
+    def posted(self) -> dict[str, Table]:
+        """Those of pages alone, in the order in which that is done."""
+        return {name: self[name] for name in POSTED}
+
+    @property
+    def whole(self) -> bool:
+        """Whether settled tables, as they were opened, have all that was cut from their tails."""
+        return all(
+            self[SETTLED[name].changes].marked(CUT) <= table.marked(ABSORBED)
+            for name, table in self.settled.items()
+        )
+
+    def view(self, name: str) -> str:
+        """SQL for the rows as they are now."""
+        return current(name, self.settled[name].marked(ABSORBED))
+
+    @property
+    def registered(self) -> dict[str, Table]:
+        """All of them, by the names that SQL has for them."""
+        return {**self, **{beside(name): table for name, table in self.settled.items()}}
+
+
 class Catalogue:
     """The tables of one instance in its bucket."""
 
@@ -62,27 +84,42 @@ class Catalogue:
 
     @classmethod
     def of(cls, stack: Stack) -> Catalogue:
-        store = stack.settings.store
-        below = f"s3://{store.bucket}/{stack.book.prefix}{FOLDER}"
-        return cls(place_at(stack.settings.catalogue.root or below, store))
+        """The tables that are asked now: one request tells which."""
+        return cls.at(stack, current_folder(stack))
 
-    def opened(self, *, make: bool = False) -> dict[str, Table]:
+    @classmethod
+    def at(cls, stack: Stack, folder: str) -> Catalogue:
+        """Those of one generation."""
+        store, root = stack.settings.store, stack.settings.catalogue.root
+        place = f"s3://{store.bucket}/{stack.book.prefix}{key_kinds.TABLES}{folder}"
+        if root:
+            place = root if folder == FIRST else f"{root.rstrip('/')}/{folder}"
+        return cls(place_at(place, store))
+
+    def opened(self, *, make: bool = False) -> Tables:
         """Every table at its newest version, in the order in which they are posted.
 
-        Those that are not there are empty, or are made.
+        Those that are not there are empty, or are made. CatalogueError where rows are nowhere.
         """
-        return {
-            name: open_table(self.place, name, schema, make=make) for name, schema in TABLES.items()
-        }
+        for _ in range(_TRIES):
+            settled = {
+                name: open_table(self.place, name, TABLES[one.changes], make=make)
+                for name, one in SETTLED.items()
+            }
+            written = {
+                name: open_table(self.place, name, schema, make=make)
+                for name, schema in TABLES.items()
+            }
+            tables = Tables(written, settled)
+            if tables.whole:
+                return tables
+        raise CatalogueError(
+            f"{self.place.root}: rows were settled that are not there; nothing else waits for it: "
+            "`tierkeeper catalogue rebuild`"
+        )
 
     def as_of(self, table: Table) -> AsOf:
-        told = table.told()
-        return AsOf(
-            page=table.mark,
-            written_at=_time(told.get("written_at")),
-            in_work=InWork.from_text(told.get("in_work", "{}")),
-            proven_at=_time(told.get("proven_at")),
-        )
+        return as_of_told(table.mark, table.told())
 
     def busy(self, tries: int) -> CatalogueError:
         return CatalogueError(
@@ -91,30 +128,35 @@ class Catalogue:
         )
 
 
+def as_of_told(page: int, told: Mapping[str, Any]) -> AsOf:
+    """From what a commit tells of its page."""
+    return AsOf(
+        page=page,
+        written_at=_time(told.get("written_at")),
+        in_work=InWork.from_text(told.get("in_work", "{}")),
+        proven_at=_time(told.get("proven_at")),
+    )
+
+
 def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def scanned_at(topic_changes: Table) -> datetime | None:
-    """When the last whole scan began, to some minutes; None before the first."""
-    return _time(topic_changes.told().get("scanned_at"))
+def carried(table: Table) -> dict[str, str]:
+    """What a commit says of the newest page that posts none itself."""
+    told = table.told()
+    return {key: told[key] for key in OF_PAGES if key in told}
 
 
-def wrong_nominations(topic_changes: Table) -> int:
-    """Ledgers that rows said were due and were not, ever since the tables were made."""
-    return int(topic_changes.told().get("wrong", 0))
-
-
-def least(catalogue: Catalogue, tables: Mapping[str, Table]) -> AsOf:
+def least(catalogue: Catalogue, tables: Tables) -> AsOf:
     """How far an answer from these tables goes: as far as the one that is behind."""
-    return catalogue.as_of(min((tables[name] for name in POSTED), key=lambda table: table.mark))
+    return catalogue.as_of(min(tables.posted.values(), key=lambda table: table.mark))
 
 
-def answer(tables: Mapping[str, Table], sql: str) -> pa.Table:
+def answer(tables: Tables, sql: str) -> pa.Table:
     """Rows of a question over the tables, and `ledgers` and `topics` as they are now."""
-    question = sql.strip().rstrip(";")
-    views = f"ledgers as ({CURRENT}), topics as ({TOPICS})"
-    return ask(f"with {views} select * from ({question})", tables)  # noqa: S608 - a question
+    views = {name: tables.view(name) for name in tables.settled}
+    return ask(sql.strip().rstrip(";"), tables.registered, views=views)
 
 
 def text(value: str) -> str:
@@ -122,14 +164,14 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def rows_of(tables: Mapping[str, Table], ledger_ids: Sequence[int]) -> list[dict[str, Any]]:
+def rows_of(tables: Tables, ledger_ids: Sequence[int]) -> list[dict[str, Any]]:
     """The newest rows of these ledgers."""
     if not ledger_ids:
         return []
     wanted = ", ".join(map(str, ledger_ids))
-    found = ask(
-        f"select * from ({CURRENT}) where ledger_id in ({wanted})",  # noqa: S608 - numbers
-        {"ledger_changes": tables["ledger_changes"]},
-    )
-    rows: list[dict[str, Any]] = found.to_pylist()
+    rows: list[dict[str, Any]] = answer(
+        tables,
+        f"select * from ledgers where ledger_id in ({wanted}) "  # noqa: S608 - numbers
+        f"and ledger_id between {min(ledger_ids)} and {max(ledger_ids)}",  # prunes files
+    ).to_pylist()
     return rows

@@ -33,6 +33,7 @@ from tiering_assets.cli.audit import audit_cmd
 from tiering_assets.cli.automation import auto_cmd
 from tiering_assets.cli import broker_cmd
 from tiering_assets.cli.catalogue import catalogue_cmd
+from tiering_assets.cli.catalogue import upkeep_cmd  # noqa: F401
 from tiering_assets.cli import completion_cmd
 from tiering_assets.cli.brakes import budget_cmd
 from tiering_assets.cli.policy import config_cmd

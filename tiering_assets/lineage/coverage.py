@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from tiering_assets.catalogue.view import AsOf, answer, rows_of
+from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.asked import sql_text
 from tiering_assets.lineage.block_chain import ODD_SQL, BlockSpan, Gap
@@ -24,7 +24,7 @@ from tiering_assets.lineage.coverage_rules import (
     TopicCoverage,
     judge_topic,
 )
-from tiering_assets.lineage.find import Tables, blocks_of_ledgers, lots_of
+from tiering_assets.lineage.find import blocks_of_ledgers, lots_of
 from tiering_assets.lineage.proof import prove_blocks
 from tiering_assets.lineage.proof_rules import TruthCompared
 from tiering_assets.records import keys

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tiering_assets.catalogue.view import AsOf, answer, rows_of
+from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
 from tiering_assets.lineage.asked import MessagePlace, Span, is_of, sql_text, sql_time
 from tiering_assets.lineage.placed_block import (
     COLUMNS,
@@ -20,9 +20,7 @@ from tiering_assets.lineage.placed_block import (
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.resources.errors import CatalogueError, IntegrityError
 from tiering_assets.resources.metastore.topic_names import TopicName
-from tiering_assets.resources.tables import Table
 
-Tables = Mapping[str, Table]
 BLOCKS_MAX: Final = 100_000  # that one answer about a time has
 _IDS_AT_ONCE: Final = 10_000
 _NAMES: Final = ", ".join(f'"{name}"' for name in COLUMNS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from tiering_assets.catalogue.known_ledger import KnownAttempt, facts_of_row
+from tiering_assets.catalogue.facts.known_ledger import KnownAttempt, facts_of_row
 from tiering_assets.ground.moments import moment
 
 

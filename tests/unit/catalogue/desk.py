@@ -12,7 +12,7 @@ from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_clients import settings_of_simulation
 from tests.unit.records.examples import AT, EXAMPLES, UID
-from tiering_assets.catalogue.read_pages import FoundRecord, ReadPage, ReadPages
+from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.view import answer
 from tiering_assets.ground.day_book import Scribe
 from tiering_assets.ground.record_book import RecordBook

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.book_histories import problems_of
-from tiering_assets.catalogue import changes
-from tiering_assets.catalogue.read_pages import written_on
+from tiering_assets.catalogue.facts import changes
+from tiering_assets.catalogue.facts.read_pages import written_on
 
 
 @pytest.mark.parametrize("seed", range(15))

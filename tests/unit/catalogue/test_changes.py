@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.catalogue.desk import OTHER_UID, batch, example, page, stored, unreadable
 from tests.unit.records.examples import AT, ML_NAME, UID
-from tiering_assets.catalogue.changes import changed_rows, changes_of
-from tiering_assets.catalogue.read_pages import FoundRecord
+from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
+from tiering_assets.catalogue.facts.read_pages import FoundRecord
 from tiering_assets.records import keys, models
 from tiering_assets.records.sweep_models import Removal
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.unit.catalogue.desk import OTHER_UID, example, stored
 from tests.unit.records.examples import AT, ML_NAME, UID
-from tiering_assets.catalogue.changes import Change
-from tiering_assets.catalogue.known_ledger import (
+from tiering_assets.catalogue.facts.changes import Change
+from tiering_assets.catalogue.facts.known_ledger import (
     KnownAttempt,
     KnownLedger,
     facts_of_row,
@@ -18,7 +18,7 @@ from tiering_assets.catalogue.known_ledger import (
     state_of,
     without,
 )
-from tiering_assets.catalogue.record_facts import told_by
+from tiering_assets.catalogue.facts.record_facts import told_by
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo, WithdrawnContext
 from tiering_assets.records.models import (

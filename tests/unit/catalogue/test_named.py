@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.catalogue.desk import OTHER_UID, batch, example, page, stored, unreadable
 from tests.unit.records.examples import ML_NAME, UID
+from tiering_assets.catalogue.facts.read_pages import FoundRecord
+from tiering_assets.catalogue.facts.rows import block_rows, event_rows
 from tiering_assets.catalogue.named import named_in, read_named, read_record, to_read
-from tiering_assets.catalogue.read_pages import FoundRecord
-from tiering_assets.catalogue.rows import block_rows, event_rows
 from tiering_assets.records import keys, models
 from tiering_assets.records.bucket_models import NamedRecord
 
@@ -18,7 +18,7 @@ INTENT, RELEASE = keys.release_intent(42, UID), keys.release(42, UID)
 
 def record_at(desk, key, sha256=None):
     """The record that lies there as a page names it."""
-    found = read_record(desk.stack, NamedRecord(key=key, sha256=sha256))
+    found = read_record(desk.stack.book, NamedRecord(key=key, sha256=sha256))
     assert (found.missing, found.why) == (False, None)
     assert found.stored is not None
     return found.stored
@@ -70,18 +70,18 @@ def test_a_record_is_what_its_page_names(desk):
 def test_a_name_without_a_digest_is_good_for_any_bytes(desk):
     desk.chain(42)
     [key] = desk.book.keys("certificates/")
-    assert read_record(desk.stack, NamedRecord(key=key)).stored is not None
+    assert read_record(desk.stack.book, NamedRecord(key=key)).stored is not None
 
 
 def test_one_that_is_not_there_is_missing(desk):
-    found = read_record(desk.stack, NamedRecord(key=CERTIFICATE, sha256="a" * 64))
+    found = read_record(desk.stack.book, NamedRecord(key=CERTIFICATE, sha256="a" * 64))
     assert (found.stored, found.missing, found.why) == (None, True, "nothing lies there")
 
 
 def test_one_with_other_bytes_than_the_pages_is_damaged(desk):
     desk.chain(42)
     [key] = desk.book.keys("certificates/")
-    found = read_record(desk.stack, NamedRecord(key=key, sha256="a" * 64))
+    found = read_record(desk.stack.book, NamedRecord(key=key, sha256="a" * 64))
     assert (found.stored, found.missing) == (None, False)
     assert found.why == f"its SHA-256 is {desk.book.read_any(key).sha256}"
 
@@ -90,7 +90,7 @@ def test_one_that_nobody_can_read_is_damaged(desk):
     desk.chain(42)
     [key] = desk.book.keys("certificates/")
     desk.change(key, b'"sim-bucket"', b'"sim-basket"')
-    found = read_record(desk.stack, NamedRecord(key=key))
+    found = read_record(desk.stack.book, NamedRecord(key=key))
     assert (found.stored, found.missing) == (None, False)
     assert "it was changed after writing" in str(found.why)
 
@@ -102,7 +102,7 @@ def test_a_kind_that_changes_counts_with_any_bytes(desk):
 
 def test_a_record_of_another_kind_than_its_keys_is_damaged(desk):
     desk.book.create(CERTIFICATE, example(models.Outcome))
-    found = read_record(desk.stack, NamedRecord(key=CERTIFICATE))
+    found = read_record(desk.stack.book, NamedRecord(key=CERTIFICATE))
     assert found.stored is None
     assert found.why
 

@@ -31,8 +31,8 @@ def fill(catalogue, name, *rows):
 
 
 def due(catalogue, *rows, before=AT, **how):
-    rows = [{"ledger_id": n, **row} for n, row in enumerate(rows)]
-    tables = fill(catalogue, "ledger_changes", *rows)
+    numbered = [{"ledger_id": n, **row} for n, row in enumerate(rows)]
+    tables = fill(catalogue, "ledger_changes", *numbered)
     return ledgers_to_release(tables, published_before=before, **how)
 
 

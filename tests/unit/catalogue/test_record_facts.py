@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.catalogue.desk import example, stored
 from tests.unit.records.examples import AT, EXAMPLES, ML_NAME, UID
-from tiering_assets.catalogue.known_ledger import KnownAttempt
-from tiering_assets.catalogue.record_facts import (
+from tiering_assets.catalogue.facts.known_ledger import KnownAttempt
+from tiering_assets.catalogue.facts.record_facts import (
     LEAVES,
     SAYS,
     SILENT,
@@ -80,7 +80,16 @@ def test_each_record_says_what_it_stands_for(key, kind, changes, facts, of_ledge
 
 def test_every_kind_that_speaks_is_heard():
     tried = {folder_of(key) for key, *_ in SAID}
-    assert tried | {"holds"} == set(SAYS)
+    assert tried | {"forget-plans", "holds"} == set(SAYS)
+
+
+def test_a_forget_plan_says_whose_ledgers_they_were():
+    plan = example(sweep_models.ForgetPlan)
+    told = said_by(keys.forget_plan("5a" * 32), plan)
+    assert told == [
+        (one.ledger_id, "", KnownAttempt(), {"topic": one.ml_name}) for one in plan.ledgers
+    ]
+    assert told
 
 
 def test_a_hold_is_told_of_its_ledger_and_one_of_a_scope_of_none():

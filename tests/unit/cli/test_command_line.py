@@ -48,7 +48,7 @@ VERBS = {
     "backlog", "check", "coverage", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
     "load-overdue", "make", "message", "object", "off", "offload", "offload-status", "on", "pause", "plan", "post", "print", "prove",
     "prune",
-    "rebuild", "release", "resume", "run", "scan", "serve", "set", "show", "sql", "status", "sweep", "topic", "up",
+    "rebuild", "release", "resume", "run", "scan", "serve", "set", "settle", "show", "sql", "status", "sweep", "topic", "up",
     "verify", "why",
 }  # fmt: skip
 # What is no verb, and why it stays.

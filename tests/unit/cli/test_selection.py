@@ -24,7 +24,7 @@ ONE_THING = {
 }  # fmt: skip
 WHOLE = {
     "auto off", "auto on", "auto status", "broker list", "budget set", "budget show", "catalogue post",
-    "catalogue prove", "catalogue sql", "catalogue status", "completion",
+    "catalogue prove", "catalogue rebuild", "catalogue settle", "catalogue sql", "catalogue status", "completion",
     "config check", "config show", "dagster prune", "dagster rebuild", "demo", "doctor", "expired-copy delete",
     "expired-copy list", "gone-record delete", "gone-record list", "hold list", "key make",
     "metrics print", "metrics serve", "orphan list", "orphan sweep", "stack down", "stack status", "stack up",

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.unit.records.examples import AT
-from tiering_assets.catalogue.known_ledger import KnownAttempt, KnownLedger, row_of_ledger
+from tiering_assets.catalogue.facts.known_ledger import KnownAttempt, KnownLedger, row_of_ledger
 from tiering_assets.lineage.placed_block import COLUMNS, attempt_that_counts, placed_block
 
 LATER = AT + timedelta(hours=1)

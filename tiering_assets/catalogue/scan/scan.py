@@ -12,24 +12,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
 
-from tiering_assets.catalogue.changes import changed_rows
 from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.facts.changes import changed_rows
 from tiering_assets.catalogue.scan.topic_rows import ReadTopic, sightings, topic_row
-from tiering_assets.catalogue.view import (
-    TOLD,
-    Catalogue,
-    answer,
-    rows_of,
-    scanned_at,
-    text,
-    wrong_nominations,
-)
+from tiering_assets.catalogue.scans_told import ScansTold
+from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, rows_of, text
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import Topic, user_topic_names
 from tiering_assets.resources.errors import FormatError
@@ -108,19 +101,20 @@ def scan_again(stack: Stack, catalogue: Catalogue, topics: Sequence[Topic], *, w
     looked = [ReadTopic(topic=one.ml_name, stat=one.node.stat, info=one.info) for one in topics]
     written = _write(stack, catalogue, looked)
     table = catalogue.opened(make=True)["topic_changes"]
-    _append(table, [], wrong=str(wrong_nominations(table) + wrong))
+    told = ScansTold.by(table)
+    _append(table, [], replace(told, wrong=told.wrong + wrong).told())
     return written
 
 
 def _tell_of_pass(catalogue: Catalogue, began: datetime) -> None:
     """Not after each one: commits are counted, and a reader asks for the hour, not the second."""
     table = catalogue.opened(make=True)["topic_changes"]
-    before = scanned_at(table)
-    if before is None or began - before >= _TELL_EVERY:
-        _append(table, [], scanned_at=began.isoformat())  # or another scan has just told
+    told = ScansTold.by(table)
+    if told.scanned_at is None or began - told.scanned_at >= _TELL_EVERY:
+        _append(table, [], replace(told, scanned_at=began).told())  # or another has just told
 
 
-def _known(tables: Mapping[str, Table]) -> dict[str, Moved]:
+def _known(tables: Tables) -> dict[str, Moved]:
     """Topics that had a node when they were last looked at."""
     names = "topic", "czxid", "mzxid"
     rows = answer(tables, f"select {', '.join(names)} from topics where czxid is not null")  # noqa: S608
@@ -173,13 +167,15 @@ def _write(stack: Stack, catalogue: Catalogue, looked: Sequence[ReadTopic]) -> i
         if rows and not _append(tables["ledger_changes"], rows):
             continue  # a poster came first
         written += len(rows)
-        if _append(tables["topic_changes"], [topic_row(one, seen_at=seen_at) for one in looked]):
+        table = tables["topic_changes"]
+        topics = [topic_row(one, seen_at=seen_at) for one in looked]
+        if _append(table, topics, ScansTold.by(table).told()):
             return written
     raise catalogue.busy(_TRIES)
 
 
 def _ledger_rows(
-    tables: Mapping[str, Table], looked: Sequence[ReadTopic], seen_at: datetime
+    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime
 ) -> list[dict[str, Any]]:
     page = tables["ledger_changes"].mark
     known = _of_topics(tables, [one.topic for one in looked])
@@ -191,9 +187,7 @@ def _ledger_rows(
     return [*changed_rows(seen, rows_of(tables, [one.ledger_id for one in seen]))]
 
 
-def _of_topics(
-    tables: Mapping[str, Table], topics: Sequence[str]
-) -> dict[str, dict[int, str | None]]:
+def _of_topics(tables: Tables, topics: Sequence[str]) -> dict[str, dict[int, str | None]]:
     """How these topics listed their ledgers before, as rows have it."""
     named = ", ".join(map(text, topics))
     rows = answer(
@@ -206,9 +200,11 @@ def _of_topics(
     return found
 
 
-def _append(table: Table, rows: Sequence[Mapping[str, Any]], **more: str) -> bool:
+def _append(
+    table: Table, rows: Sequence[Mapping[str, Any]], told: Mapping[str, str] | None = None
+) -> bool:
     turn = table.turn + 1
     made = [{**row, "turn": turn} for row in rows]
-    before = table.told()
-    told = {name: before[name] for name in TOLD if name in before} | more
+    if told is None:
+        told = carried(table)
     return table.append(pa.Table.from_pylist(made, schema=TABLES[table.name]), told=told)

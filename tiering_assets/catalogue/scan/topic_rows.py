@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from tiering_assets.catalogue.changes import topic_columns
-from tiering_assets.catalogue.known_ledger import KnownLedger
-from tiering_assets.catalogue.seen_ledger import ListedAs, SightedLedger, seen_as, seen_gone
+from tiering_assets.catalogue.facts.changes import topic_columns
+from tiering_assets.catalogue.facts.known_ledger import KnownLedger
+from tiering_assets.catalogue.facts.seen_ledger import ListedAs, SightedLedger, seen_as, seen_gone
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import never_touched

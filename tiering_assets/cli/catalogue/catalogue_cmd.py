@@ -35,7 +35,7 @@ _KINDS = {int: ValueKind.NUMBER, float: ValueKind.NUMBER, datetime: ValueKind.TI
 
 
 @contextmanager
-def _opened(session: Session) -> Iterator[tuple[Stack, Catalogue]]:
+def opened(session: Session) -> Iterator[tuple[Stack, Catalogue]]:
     from tiering_assets.catalogue.view import Catalogue
 
     with session.stack() as stack:
@@ -58,7 +58,7 @@ def post_pages(session: Session) -> None:
     from tiering_assets.catalogue.view import least
 
     pages = records = doubts = 0
-    with _opened(session) as (stack, catalogue):
+    with opened(session) as (stack, catalogue):
         while (done := post(stack, catalogue)).pages:
             pages, records = pages + done.pages, records + done.records
             doubts += done.damaged
@@ -73,7 +73,7 @@ def post_pages(session: Session) -> None:
             "topics": seen.topics,
             "topics_moved": seen.moved,
             "ledgers_seen": seen.ledgers,
-            "as_of": as_of_document(as_of),
+            "as_of": document_of(as_of),
         }
         print_document("catalogue-post", told)
         return
@@ -98,12 +98,10 @@ def show_status(session: Session) -> None:
     """
     from tiering_assets.catalogue.status import catalogue_status
 
-    with _opened(session) as (stack, catalogue):
+    with opened(session) as (stack, catalogue):
         status = catalogue_status(stack, catalogue)
     if session.as_json:
-        print_document(
-            "catalogue-status", {**_fields(status), "as_of": as_of_document(status.as_of)}
-        )
+        print_document("catalogue-status", {**_fields(status), "as_of": document_of(status.as_of)})
     else:
         proven, scanned = status.as_of.proven_at, status.scanned_at
         print_facts(
@@ -137,10 +135,10 @@ def prove_all(session: Session) -> None:
     """
     from tiering_assets.catalogue.prove import prove
 
-    with _opened(session) as (stack, catalogue):
+    with opened(session) as (stack, catalogue):
         proof = prove(stack, catalogue)
     if session.as_json:
-        print_document("catalogue-prove", {**_fields(proof), "as_of": as_of_document(proof.as_of)})
+        print_document("catalogue-prove", {**_fields(proof), "as_of": document_of(proof.as_of)})
     else:
         for key in proof.first:
             print_line(f"missing: {key}")
@@ -177,13 +175,13 @@ def ask_sql(
     """
     from tiering_assets.catalogue.view import answer, least
 
-    with _opened(session) as (_stack, catalogue):
+    with opened(session) as (_stack, catalogue):
         tables = catalogue.opened()
         found = answer(tables, question)
         as_of = least(catalogue, tables)
     rows = found.to_pylist()
     if session.as_json:
-        print_document("catalogue-sql", {"rows": rows, "as_of": as_of_document(as_of)})
+        print_document("catalogue-sql", {"rows": rows, "as_of": document_of(as_of)})
         return
     names = found.schema.names
     columns = [Column(name.upper(), _kind_of(name, rows)) for name in names]
@@ -202,7 +200,7 @@ def _fields(found: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(found).items() if name != "as_of"}
 
 
-def as_of_document(as_of: AsOf) -> dict[str, Any]:
+def document_of(as_of: AsOf) -> dict[str, Any]:
     return {
         "page": as_of.page,
         "written_at": as_of.written_at,

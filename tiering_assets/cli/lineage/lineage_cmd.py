@@ -15,11 +15,8 @@ from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tiering_assets.catalogue.view import AsOf
+    from tiering_assets.catalogue.view import AsOf, Tables
     from tiering_assets.ground.stack import Stack
-    from tiering_assets.resources.tables import Table
 
 app = typer.Typer(
     name="lineage",
@@ -36,7 +33,7 @@ _KEY = "3f1c9a52-5d6e-4a7b-8c9d-0e1f2a3b4c5d-ledger-12345"
 
 
 @contextmanager
-def asked(session: Session) -> Iterator[tuple[Stack, Mapping[str, Table], AsOf]]:
+def asked(session: Session) -> Iterator[tuple[Stack, Tables, AsOf]]:
     """The stack, the tables at one version each, and how far they go."""
     from tiering_assets.catalogue.view import Catalogue, least
 
@@ -81,7 +78,7 @@ def show_message(
     Ledger, object, version, byte range, block, SHA-256, attempt, run, certificate and bookie copy,
     as the catalogue has them. With --prove it ends with 1 if anything does not agree.
     """
-    from tiering_assets.cli.catalogue.catalogue_cmd import as_of_document
+    from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cli.lineage import lineage_output as output
     from tiering_assets.lineage.asked import parse_place
     from tiering_assets.lineage.find import block_of_message
@@ -107,7 +104,7 @@ def show_message(
                 "block": output.block_document(block),
                 "entry": None if entry is None else output.entry_document(entry),
                 "proof": proof,
-                "as_of": as_of_document(as_of),
+                "as_of": document_of(as_of),
             },
         )
     else:
@@ -149,7 +146,7 @@ def show_topic(
     not known is always shown.
     With --prove it ends with 1 if anything does not agree.
     """
-    from tiering_assets.cli.catalogue.catalogue_cmd import as_of_document
+    from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cli.lineage import lineage_output as output
     from tiering_assets.lineage.asked import parse_span, parse_topic
     from tiering_assets.lineage.find import blocks_of_span, require_topic
@@ -174,7 +171,7 @@ def show_topic(
                 "blocks": [output.block_document(one) for one in blocks],
                 "without_time": unknown,
                 "proof": proof,
-                "as_of": as_of_document(as_of),
+                "as_of": document_of(as_of),
             },
         )
     else:
@@ -208,7 +205,7 @@ def show_object(
 
     Reads the entry from the object. With --prove it ends with 1 if anything does not agree.
     """
-    from tiering_assets.cli.catalogue.catalogue_cmd import as_of_document
+    from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cli.lineage import lineage_output as output
     from tiering_assets.lineage.asked import MessagePlace
     from tiering_assets.lineage.find import block_of_byte
@@ -235,7 +232,7 @@ def show_object(
                 "block": output.block_document(block),
                 "entry": None if entry is None else output.entry_document(entry),
                 "proof": proof,
-                "as_of": as_of_document(as_of),
+                "as_of": document_of(as_of),
             },
         )
     else:

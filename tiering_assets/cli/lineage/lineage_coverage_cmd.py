@@ -51,7 +51,7 @@ def show_coverage(
     Compares the topic's list in the metadata store with the catalogue's blocks. Ledgers that are on
     bookies alone, or that a broker copied, are counted and are no finding. Ends with 1 on findings.
     """
-    from tiering_assets.cli.catalogue.catalogue_cmd import as_of_document
+    from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cli.lineage import lineage_output as output
     from tiering_assets.lineage.coverage import ReadLists, coverage_of, prove_coverage
 
@@ -82,7 +82,7 @@ def show_coverage(
                 "findings": findings,
                 "covered_topics": found,
                 "proof": proof,
-                "as_of": as_of_document(as_of),
+                "as_of": document_of(as_of),
             },
         )
     else:

@@ -6,17 +6,17 @@ is behind, or that cannot be read, fails the tick by name: it never falls back t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tiering_assets.defs.automation.tick import Tick
 
 if TYPE_CHECKING:
+    from tiering_assets.catalogue.view import Tables
     from tiering_assets.look.topic.user_topics import Topic
-    from tiering_assets.resources.tables import Table
 
 
-def nominating(tick: Tick) -> Mapping[str, Table] | None:
+def nominating(tick: Tick) -> Tables | None:
     """The catalogue's tables, None where every topic is to be looked at."""
     if not tick.settings.catalogue.enabled:
         return None

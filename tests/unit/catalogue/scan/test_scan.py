@@ -8,8 +8,12 @@ from tests.support.sim_scene import TOPIC
 from tests.unit.catalogue.desk import asked
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.scan import scan as scanning
-from tiering_assets.catalogue.scan.scan import scan
-from tiering_assets.catalogue.view import scanned_at
+from tiering_assets.catalogue.scan.scan import scan, scan_again
+from tiering_assets.catalogue.scans_told import ScansTold
+from tiering_assets.catalogue.settled import SETTLED
+from tiering_assets.catalogue.upkeep.keep import keep
+from tiering_assets.catalogue.upkeep.settle import settle
+from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.tables import Table
@@ -157,12 +161,16 @@ def test_a_time_that_is_up_ends_a_scan_and_the_next_goes_on(scene, catalogue, mo
 
 
 def test_topics_that_are_known_not_to_have_changed_are_not_asked_for(scene, catalogue):
+    scan(scene.stack, catalogue)
     scene.broker.create_topic(OTHER)
+    done = scan(scene.stack, catalogue, may_have_moved=lambda _names: [])
+    assert (done.topics, done.asked, done.moved) == (2, 1, 1)  # of the new one there is no row
+    scene.fill(TOPIC)
     done = scan(
         scene.stack, catalogue, may_have_moved=lambda names: [n for n in names if n == OTHER]
     )
-    assert (done.topics, done.asked, done.moved) == (2, 1, 1)
-    assert [*topics(catalogue)] == [OTHER]
+    assert (done.topics, done.asked, done.moved) == (2, 1, 0)
+    assert scan(scene.stack, catalogue).moved == 1
 
 
 def test_large_lots_are_written_one_after_the_other(scene, catalogue, monkeypatch):
@@ -292,7 +300,7 @@ def test_what_commits_tell_of_pages_goes_on(scene, catalogue):
 
 
 def told(catalogue):
-    return scanned_at(catalogue.opened()["topic_changes"])
+    return ScansTold.by(catalogue.opened()["topic_changes"]).scanned_at
 
 
 def test_when_the_last_whole_pass_began_is_told_every_five_minutes(scene, catalogue):
@@ -320,3 +328,40 @@ def test_a_part_of_a_pass_tells_nothing_and_the_last_one_when_the_first_began(
     scene.wait(60)
     scan(scene.stack, catalogue, after=first.resume, began=first.began, seconds=0)
     assert told(catalogue) == first.began
+
+
+# ----- settled
+
+
+def test_topics_that_are_settled_are_asked_as_before(scene, catalogue):
+    scene.broker.create_topic(OTHER)
+    scan(scene.stack, catalogue)
+    before = topics(catalogue)
+    for name in SETTLED:
+        assert settle(catalogue, name, at=scene.stack.now(), tail_max=0).rows == len(
+            before if name == "topics" else ledgers(catalogue)
+        )
+    assert topics(catalogue) == before
+    scene.fill(TOPIC)
+    done = scan(scene.stack, catalogue)
+    assert (done.moved, done.ledgers) == (1, 2)
+    now = topics(catalogue)
+    assert now[OTHER] == before[OTHER]
+    assert now[TOPIC]["mzxid"] > before[TOPIC]["mzxid"]
+    assert told(catalogue) == ScansTold.by(catalogue.opened()["topic_changes"]).scanned_at
+    assert scan(scene.stack, catalogue).moved == 0
+
+
+def test_how_often_rows_were_wrong_and_when_a_scan_began_outlives_joined_files(
+    scene, catalogue, monkeypatch
+):
+    monkeypatch.setattr("tiering_assets.catalogue.upkeep.keep.SMALL_MAX", 1)
+    began = scan(scene.stack, catalogue).began
+    [topic] = readable_topics(scene.stack, [TOPIC])
+    scan_again(scene.stack, catalogue, [topic], wrong=3)
+    scan_again(scene.stack, catalogue, [topic], wrong=2)
+    before = ScansTold.by(catalogue.opened()["topic_changes"])
+    assert (before.wrong, before.scanned_at) == (5, began)
+    kept = keep(catalogue, store_now=scene.stack.now(), now=scene.stack.now())
+    assert "topic_changes" in kept.joined
+    assert ScansTold.by(catalogue.opened()["topic_changes"]) == before

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tiering_assets.catalogue.known_ledger import (
+from tiering_assets.catalogue.facts.known_ledger import (
     KnownAttempt,
     KnownLedger,
     bookie_copy,
@@ -15,8 +15,8 @@ from tiering_assets.catalogue.known_ledger import (
     row_of_ledger,
     state_of,
 )
+from tiering_assets.catalogue.facts.seen_ledger import ListedAs, SightedLedger, seen_as
 from tiering_assets.catalogue.scan.topic_rows import ReadTopic, Sighting, sightings
-from tiering_assets.catalogue.seen_ledger import ListedAs, SightedLedger, seen_as
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.resources.metastore.offload_context import OffloadContext
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from tiering_assets.catalogue.seen_ledger import UNSEEN, ListedAs, SightedLedger, seen_in
+from tiering_assets.catalogue.facts.seen_ledger import UNSEEN, ListedAs, SightedLedger, seen_in
 from tiering_assets.look.ledger.states import StateEvidence, decide_state
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from tiering_assets.catalogue.read_pages import FoundRecord, ReadPages, written_on
-from tiering_assets.catalogue.record_facts import folder_of, ledger_and_attempt
+from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPages, written_on
+from tiering_assets.catalogue.facts.record_facts import folder_of, ledger_and_attempt
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
 from tiering_assets.records.models import BlockFacts, Certificate

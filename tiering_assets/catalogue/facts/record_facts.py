@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from tiering_assets.catalogue.known_ledger import KnownAttempt
+from tiering_assets.catalogue.facts.known_ledger import KnownAttempt
 from tiering_assets.records import (
     broker_models,
     models,
@@ -99,6 +99,12 @@ def _release(stored: Stored[models.Release | models.ReleaseIntent]) -> Iterator[
         yield record.ledger.ledger_id, str(record.uid), said, topic
 
 
+def _forget(stored: Stored[sweep_models.ForgetPlan]) -> Iterator[Told]:
+    """All that stays of records that are to go: whose ledgers they were."""
+    for one in stored.record.ledgers:
+        yield one.ledger_id, "", KnownAttempt(), {"topic": one.ml_name}
+
+
 def _hold(stored: Stored[models.Hold | models.ScopeHold]) -> Iterator[Told]:
     """Of a scope holds are read where they count: they are of no ledger's row."""
     if isinstance(stored.record, models.Hold):
@@ -114,6 +120,7 @@ SAYS: Final[Mapping[str, Callable[[Stored[Any]], Iterator[Told]]]] = {
     "attempts": _attempt,
     "certificates": _certificate,
     "damage": _damage,
+    "forget-plans": _forget,
     "holds": _hold,
     "publications": _publication,
     "quarantines": _quarantine,
@@ -136,6 +143,7 @@ TYPES: Final[Mapping[str, tuple[type[Record], ...]]] = {
     "attempts": (models.Attempt,),
     "certificates": (models.Certificate,),
     "damage": (scrub_model.Damage,),
+    "forget-plans": (sweep_models.ForgetPlan,),
     "holds": (models.Hold, models.ScopeHold),
     "publications": (models.Publication,),
     "quarantines": (models.Quarantine,),
@@ -157,7 +165,6 @@ SILENT: Final = frozenset(
         "disturbances",
         "expired-plans",
         "failures",
-        "forget-plans",
         "hold-lifts",
         "leftovers",
         "loads",

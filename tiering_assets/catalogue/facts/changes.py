@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from tiering_assets.catalogue.known_ledger import (
+from tiering_assets.catalogue.facts.known_ledger import (
     KnownAttempt,
     KnownLedger,
     facts_of_row,
@@ -14,8 +14,13 @@ from tiering_assets.catalogue.known_ledger import (
     row_of_ledger,
     without,
 )
-from tiering_assets.catalogue.read_pages import ReadPages, written_on
-from tiering_assets.catalogue.record_facts import LEAVES, folder_of, ledger_and_attempt, told_by
+from tiering_assets.catalogue.facts.read_pages import ReadPages, written_on
+from tiering_assets.catalogue.facts.record_facts import (
+    LEAVES,
+    folder_of,
+    ledger_and_attempt,
+    told_by,
+)
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 

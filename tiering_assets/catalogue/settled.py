@@ -1,0 +1,54 @@
+"""Tables of newest rows: which table of changes each has absorbed, and SQL that adds the rest.
+
+Owns: what is asked is the settled rows without those that the tail has newer, and the newest rows
+of the tail. The tail is what came by later turns than were absorbed. A settled row that is newer
+than its mark says changes nothing: its row is in the tail as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+ABSORBED: Final = "absorbed"
+"""Mark of a settled table: the turn of its changes up to which it has all of them."""
+CUT: Final = "cut"
+"""Mark of a table of changes: the turn up to which rows were taken away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The table of newest rows of a table of changes, by a column of both."""
+
+    changes: str
+    key: str
+
+
+SETTLED: Final[Mapping[str, Settled]] = {
+    "ledgers": Settled(changes="ledger_changes", key="ledger_id"),
+    "topics": Settled(changes="topic_changes", key="topic"),
+}
+
+
+def beside(name: str) -> str:
+    """What a settled table is called in SQL: its own name is that of the view."""
+    return f"settled_{name}"
+
+
+def newest_of(one: Settled, *, behind: int) -> str:
+    """SQL for the newest row of each key that changed behind a turn."""
+    return (
+        f"select * exclude (nth) from (select *, row_number() over (partition by {one.key} "  # noqa: S608 - our names
+        f"order by turn desc) as nth from {one.changes} where turn > {behind}) where nth = 1"
+    )
+
+
+def current(name: str, absorbed: int) -> str:
+    """SQL for the newest row of each key, from the settled table and the tail."""
+    one = SETTLED[name]
+    return (
+        f"select s.* from {beside(name)} s left anti join (select distinct {one.key} "  # noqa: S608
+        f"from {one.changes} where turn > {absorbed}) t on s.{one.key} = t.{one.key} "
+        f"union all {newest_of(one, behind=absorbed)}"
+    )

@@ -1,0 +1,133 @@
+"""New tables from the records alone, in ledger order, beside the old ones, which serve until then.
+
+Contract: pages of the day book up to the newest one at the start are read, then the records that
+they name; a full listing finds what no page named; then all ask the new tables. Killed before, it
+has changed nothing, and what it left goes with old tables. Two at once do no harm.
+
+Three things cannot be read again: how many entries and bytes a ledger had whose records were
+forgotten, blocks of forgotten attempts, and how a record was found before it was put right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tiering_assets.catalogue.columns import POSTED, TABLES
+from tiering_assets.catalogue.facts.read_pages import ReadPages
+from tiering_assets.catalogue.facts.rows import event_rows
+from tiering_assets.catalogue.generation import Generation, move_to, read_generation
+from tiering_assets.catalogue.pages import read_pages
+from tiering_assets.catalogue.post import told_behind
+from tiering_assets.catalogue.prove import Proof, prove
+from tiering_assets.catalogue.settled import ABSORBED, SETTLED
+from tiering_assets.catalogue.upkeep.new_table import NewTable
+from tiering_assets.catalogue.upkeep.settlements import Settlements
+from tiering_assets.catalogue.upkeep.shard import doubts_of, ledgers_told_of, read_live
+from tiering_assets.catalogue.upkeep.shard_runs import Task, reading, run_shards
+from tiering_assets.catalogue.upkeep.spool import Shard, Spool
+from tiering_assets.catalogue.view import AsOf, Catalogue, as_of_told
+from tiering_assets.ground.record_book import utc_now
+from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.tables import Table
+
+SHARD: Final = 5_000
+"""Ledgers of a shard: some tens of megabytes in memory."""
+_WIDE_AT_ONCE: Final = 1_000
+_EVENTS_AT_ONCE: Final = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuiltTables:
+    """`folder` has the new tables. They are asked, if `moved`: else another rebuild was faster."""
+
+    folder: str
+    moved: bool
+    pages: int
+    ledgers: int
+    blocks: int
+    events: int
+    proof: Proof
+
+
+def rebuild(
+    stack: Stack,
+    *,
+    processes: int = 1,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> RebuiltTables:
+    """Make all tables anew, and have them asked."""
+    before = read_generation(stack)
+    folder = f"{before.number + 1}-{stack.run_id}"
+    catalogue = Catalogue.at(stack, folder)
+    tables = catalogue.opened(make=True)
+    with Spool() as spool:
+        mark, told = _spool_pages(stack, spool, tell)
+        _spool_wide(stack, spool)
+        new = {name: NewTable(tables[name], TABLES[name], told) for name in POSTED}
+        at = stack.objects.server_time()
+        ledgers = NewTable(
+            tables.settled["ledgers"],
+            TABLES[SETTLED["ledgers"].changes],
+            Settlements().having(1, at=at).told(),
+        )
+        shards = spool.shards(SHARD)
+        done = run_shards(stack, _tasks(spool, shards), processes=min(processes, len(shards)))
+        for n, (_shard, rows) in enumerate(done, 1):
+            ledgers.add(rows.ledgers)
+            new["blocks"].add(rows.blocks)
+            spool.add_doubts(rows.doubts)
+            tell(f"{n} of {len(shards)} lots of ledgers read")
+        for lot in spool.events(_EVENTS_AT_ONCE):
+            new["events"].add(lot)
+    for table in new.values():
+        table.end({Table.MARK: mark})
+    ledgers.end({ABSORBED: 1})
+    tell(f"tables made up to page {mark}; listing every record")
+    proof = prove(stack, catalogue)
+    return RebuiltTables(
+        folder=folder,
+        moved=_move(stack, folder, before, proof.as_of),
+        pages=mark,
+        ledgers=ledgers.rows,
+        blocks=new["blocks"].rows,
+        events=new["events"].rows,
+        proof=proof,
+    )
+
+
+def _move(stack: Stack, folder: str, before: Generation, as_of: AsOf) -> bool:
+    made = {"made_at": utc_now().isoformat(), "run_id": stack.run_id, "page": as_of.page}
+    return move_to(stack, folder, before=before, made=made)
+
+
+def _spool_pages(
+    stack: Stack, spool: Spool, tell: Callable[[str], None]
+) -> tuple[int, dict[str, str]]:
+    """Everything that pages name; the newest page, and what its commit tells of it."""
+    mark, told = 0, dict[str, str]()
+    before = as_of_told(0, told)
+    while pages := read_pages(stack, mark):
+        batch = ReadPages(pages, {})
+        spool.add_events([*event_rows(batch)])
+        mark = pages[-1].number
+        told = told_behind(before, batch)
+        before = as_of_told(mark, told)
+        tell(f"{mark} pages read")
+    return mark, told
+
+
+def _spool_wide(stack: Stack, spool: Spool) -> None:
+    """Which ledgers records tell of that name none by their key."""
+    read, names = reading(stack), spool.wide().to_pylist()
+    for n in range(0, len(names), _WIDE_AT_ONCE):
+        some = names[n : n + _WIDE_AT_ONCE]
+        found = read_live(some, read)
+        spool.add_wide([*ledgers_told_of(found)])
+        spool.add_doubts(doubts_of(found))
+
+
+def _tasks(spool: Spool, shards: Sequence[Shard]) -> Iterator[Task]:
+    for shard in shards:
+        yield shard, spool.of(shard), spool.wide_of(shard)
