@@ -27,7 +27,20 @@ ROOT = Path(__file__).parents[1]
 CELL = Path(__file__).with_name("fleet_cell.py")
 RESULT = Path(__file__).with_name("results") / "fleet.json"
 SENSORS = ("offload_threshold", "release_due", "ledger_rollover", "stuck")
-CELLS = ("survey", "show", "why", "figures", *(f"sensor:{name}" for name in SENSORS))
+ASKING = ("offload_threshold", "release_due")  # sensors that the catalogue nominates for
+CELLS = {
+    **{cell: cell for cell in ("survey", "show", "why", "figures")},
+    **{f"sensor:{name}": f"sensor:{name}" for name in SENSORS},
+    **{f"again:{name}": f"again:{name}" for name in ASKING},
+    "prove": "prove",
+    "sensor:catalogue": "sensor:catalogue",
+    "again:catalogue": "again:catalogue",
+    **{f"nominated:sensor:{name}": f"sensor:{name}" for name in ASKING},
+    **{f"nominated:again:{name}": f"again:{name}" for name in ASKING},
+}
+"""What is measured, in this order, by what the cell is told. After `prove` sensors are nominated
+for.
+"""
 _GIVE_UP_S = 1800
 
 
@@ -50,8 +63,8 @@ def main() -> int:
                 fill_fleet(stack, asked.ledgers, narrate=_tell)
             sides = {"after": ROOT} | ({"before": asked.before} if asked.before else {})
             found: dict[str, Any] = {
-                cell: {side: _run(cell, code, environment) for side, code in sides.items()}
-                for cell in CELLS
+                name: {side: _run(cell, code, environment) for side, code in sides.items()}
+                for name, cell in CELLS.items()
             }
     document = {"schema": "tierkeeper/fleet/1", "sizes": {str(asked.ledgers): found}}
     if asked.accept:

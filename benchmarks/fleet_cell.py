@@ -1,6 +1,6 @@
 """One measurement over a fleet that is there: requests to the store, seconds and memory, as JSON.
 
-    python benchmarks/fleet_cell.py survey|show|why|figures|sensor:NAME
+    python benchmarks/fleet_cell.py survey|show|why|figures|prove|sensor:NAME|again:NAME
 
 A process of its own for each, with the settings of the environment, so that the code of another
 checkout can be measured over the same servers (PYTHONPATH).
@@ -25,8 +25,8 @@ TICKS = 3
 
 def main() -> int:
     what, _, name = sys.argv[1].partition(":")
-    if what == "sensor":
-        found = _measure(lambda: _tick(name))
+    if what in ("sensor", "again"):
+        found = _ticked(name, before=what == "again")
     else:
         with open_stack(load_settings().settings) as stack:
             act = _ACTS[what]
@@ -73,16 +73,27 @@ def _figures(stack: Stack) -> object:
     return take_figures(stack)
 
 
+def _prove(stack: Stack) -> object:
+    """What a person does once: from then on sensors look where the catalogue nominates."""
+    from tiering_assets.catalogue.prove import prove
+    from tiering_assets.catalogue.scan.scan import scan
+    from tiering_assets.catalogue.view import Catalogue
+
+    catalogue = Catalogue.of(stack)
+    return prove(stack, catalogue), scan(stack, catalogue)
+
+
 _ACTS: dict[str, Callable[[Stack], object]] = {
     "survey": _survey,
     "show": _show,
     "why": _why,
     "figures": _figures,
+    "prove": _prove,
 }
 
 
-def _tick(name: str) -> object:
-    """One tick without a cursor, as after a start."""
+def _ticked(name: str, *, before: bool) -> dict[str, object]:
+    """One tick without a cursor, as after a start, or the next one of the same process."""
     import dagster as dg
 
     from tiering_assets.definitions import defs
@@ -90,10 +101,18 @@ def _tick(name: str) -> object:
 
     sensor = next(one for one in defs.get_repository_def().sensor_defs if one.name == name)
     with tempfile.TemporaryDirectory() as home, dg.DagsterInstance.local_temp(home) as instance:
-        context = dg.build_sensor_context(
-            instance=instance, definitions=defs, resources={"tiering_stack": TieringStack()}
-        )
-        return sensor.evaluate_tick(context)
+
+        def tick(cursor: str | None = None) -> str | None:
+            context = dg.build_sensor_context(
+                instance=instance,
+                definitions=defs,
+                resources={"tiering_stack": TieringStack()},
+                cursor=cursor,
+            )
+            return sensor.evaluate_tick(context).cursor
+
+        cursor = tick() if before else None
+        return _measure(lambda: tick(cursor))
 
 
 if __name__ == "__main__":

@@ -118,10 +118,9 @@ def test_a_release_whose_run_died_behind_the_delete_is_asked_for_again(proven, m
     proven.later(proven.stack.settings.release.deletion_lag_s + 60)
     really = Process(proven.world, "run", proven.site).stack()
 
-    monkeypatch.setattr(type(really.book), "create", guarded(type(really.book).create))
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as dying, pytest.raises(KeyboardInterrupt):
+        dying.setattr(type(really.book), "create", guarded(type(really.book).create))
         release_topic(really, TOPIC, [0])
-    monkeypatch.undo()
     really.book.close_page()
     catch_up(proven)
     MEMORY.ticks.clear()
