@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import Catalogue, Tables, answer, least, text
+from tiering_assets.catalogue.view import Catalogue, Tables, answer, least
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.sql import sql_text, sql_time
 
 STALE: Final = timedelta(minutes=30)
 LEDGERS_MAX: Final = 5000  # of one nomination
@@ -69,9 +70,9 @@ def ledgers_to_release(
     most: int = LEDGERS_MAX,
 ) -> DueForRelease:
     """Ledgers whose lag is over, or whose release was begun, of the topics behind `after`."""
-    over = f"published_at <= timestamp '{published_before.isoformat()}'"
+    over = f"published_at <= {sql_time(published_before)}"
     due = f"state = 'releasing' or (state = 'published' and {_SOUND} and {over})"
-    some = f"{_OURS} and topic > {text(after or '')} and ({due})"
+    some = f"{_OURS} and topic > {sql_text(after or '')} and ({due})"
     rows = answer(
         tables,
         f"select topic, ledger_id from ledgers where {some} "  # noqa: S608

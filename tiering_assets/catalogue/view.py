@@ -159,11 +159,6 @@ def answer(tables: Tables, sql: str) -> pa.Table:
     return ask(sql.strip().rstrip(";"), tables.registered, views=views)
 
 
-def text(value: str) -> str:
-    """As a text of a question."""
-    return "'" + value.replace("'", "''") + "'"
-
-
 def rows_of(tables: Tables, ledger_ids: Sequence[int]) -> list[dict[str, Any]]:
     """The newest rows of these ledgers."""
     if not ledger_ids:

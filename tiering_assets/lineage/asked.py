@@ -103,15 +103,3 @@ def is_of(ml_name: str, wanted: TopicName) -> bool:
     except FormatError:
         return False
     return wanted in (found, found.unpartitioned)
-
-
-def sql_text(text: str) -> str:
-    """A string of SQL."""
-    if not text.isprintable():
-        raise ValueError(f"{text!r} has characters that no name has")
-    return "'" + text.replace("'", "''") + "'"
-
-
-def sql_time(when: datetime) -> str:
-    """A timestamp of SQL, to the microsecond."""
-    return f"timestamp '{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z'"

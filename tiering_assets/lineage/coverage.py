@@ -14,7 +14,6 @@ from uuid import UUID
 
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
 from tiering_assets.ground.stack import Stack
-from tiering_assets.lineage.asked import sql_text
 from tiering_assets.lineage.block_chain import ODD_SQL, BlockSpan, Gap
 from tiering_assets.lineage.coverage_rules import (
     Attempt,
@@ -32,6 +31,7 @@ from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.store import Node
 from tiering_assets.resources.metastore.topics import decode_topic
+from tiering_assets.resources.sql import sql_text
 
 LEDGERS_AT_ONCE: Final = 250_000
 TOPICS_AT_ONCE: Final = 2_000

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
-from tiering_assets.lineage.asked import MessagePlace, Span, is_of, sql_text, sql_time
+from tiering_assets.lineage.asked import MessagePlace, Span, is_of
 from tiering_assets.lineage.placed_block import (
     COLUMNS,
     PlacedBlock,
@@ -20,6 +20,7 @@ from tiering_assets.lineage.placed_block import (
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.resources.errors import CatalogueError, IntegrityError
 from tiering_assets.resources.metastore.topic_names import TopicName
+from tiering_assets.resources.sql import sql_text, sql_time
 
 BLOCKS_MAX: Final = 100_000  # that one answer about a time has
 _IDS_AT_ONCE: Final = 10_000

@@ -10,9 +10,10 @@ from tests.unit.records.examples import AT
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.pages import InWork, RunInWork
 from tiering_assets.catalogue.post import post
-from tiering_assets.catalogue.view import AsOf, Catalogue, answer, rows_of, text
+from tiering_assets.catalogue.view import AsOf, Catalogue, answer, rows_of
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.settings import CatalogueSettings
+from tiering_assets.resources.sql import sql_text
 
 
 def test_an_answer_says_how_far_it_goes():
@@ -78,4 +79,4 @@ def test_rows_are_of_the_columns_that_tables_have(desk, catalogue):
 
 @pytest.mark.parametrize("value", ["", "orders", "it's", "'; drop table x; --", "a''b"])
 def test_a_text_of_a_question_is_that_text(catalogue, value):
-    assert asked(catalogue, f"select {text(value)} as it") == [{"it": value}]
+    assert asked(catalogue, f"select {sql_text(value)} as it") == [{"it": value}]

@@ -22,13 +22,14 @@ from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows
 from tiering_assets.catalogue.scan.topic_rows import ReadTopic, sightings, topic_row
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, rows_of, text
+from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import Topic, user_topic_names
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.metastore.topics import decode_topic
+from tiering_assets.resources.sql import sql_text
 from tiering_assets.resources.tables import Table
 
 _STATS: Final = 2000  # topics, between two looks at the clock
@@ -189,7 +190,7 @@ def _ledger_rows(
 
 def _of_topics(tables: Tables, topics: Sequence[str]) -> dict[str, dict[int, str | None]]:
     """How these topics listed their ledgers before, as rows have it."""
-    named = ", ".join(map(text, topics))
+    named = ", ".join(map(sql_text, topics))
     rows = answer(
         tables,
         f"select topic, ledger_id, listed_as from ledgers where topic in ({named})",  # noqa: S608

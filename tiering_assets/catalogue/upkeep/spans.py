@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tiering_assets.resources.sql import sql_text
 from tiering_assets.resources.table_files import FILE_BYTES, TableFile
 
 ROWS_MAX = 600_000
@@ -36,10 +37,7 @@ class KeySpan:
 
 
 def _literal(key: Any) -> str:
-    if isinstance(key, str):
-        quoted = key.replace("'", "''")
-        return f"'{quoted}'"
-    return str(key)
+    return sql_text(key) if isinstance(key, str) else str(key)
 
 
 def joined(
