@@ -127,7 +127,6 @@ def test_people_read_times_in_one_form():
         "tiering_assets/batch/release_plan.py": ["%Y-%m-%dT%H:%M:%SZ"],  # words of a record
         "tiering_assets/cli/terminal/progress.py": ["%H:%M:%SZ"],  # of what happens now
         "tiering_assets/ground/moments.py": ["%Y-%m-%d %H:%M:%S"],
-        "tiering_assets/resources/sql.py": ["%Y-%m-%dT%H:%M:%S.%f"],
         "tiering_assets/records/keys.py": ["%Y-%m-%dT%H"],
     }
 
