@@ -28,6 +28,7 @@ from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.pauses import pause, resume
 from tiering_assets.look.brakes.scopes import ledger_scope, topic_scope
+from tiering_assets.look.ledger.claims import longest_claim
 from tiering_assets.release.work import Released
 
 OTHER = "t/ns/persistent/other"
@@ -127,6 +128,22 @@ def test_a_release_whose_run_died_behind_the_delete_is_asked_for_again(proven, m
     MEMORY.ticks.clear()
     assert proven.asked("release_due") == [[0]]
     assert wrong(proven) == 0
+
+
+def test_what_a_run_published_that_died_before_its_close_page_is_released_in_time(
+    proven, monkeypatch
+):
+    stack = Process(proven.world, "run", proven.site).stack()
+    with monkeypatch.context() as dying:
+        dying.setattr(type(stack.book), "close_page", lambda _book: None)
+        offload_batch(stack, [0])
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    catch_up(proven)
+    assert proven.asked("release_due") == []  # nobody knows that the copy is ours
+    proven.later(longest_claim(proven.stack).total_seconds() + 301)
+    for _ in range(2):
+        proven.tick("catalogue")
+    assert proven.asked("release_due") == [[0]]
 
 
 def guarded(create):

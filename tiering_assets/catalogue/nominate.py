@@ -20,7 +20,7 @@ from tiering_assets.resources.sql import sql_text, sql_time
 STALE: Final = timedelta(minutes=30)
 LEDGERS_MAX: Final = 5000  # of one nomination
 _OURS: Final = "offloaded_by = 'tierkeeper'"
-_UNCONFIRMED: Final = f"listed_as = 'offloaded' and {_OURS} and published_at is null"
+_UNCONFIRMED: Final = "listed_as = 'offloaded' and published_at is null"
 _TOUCHED: Final = "czxid is not null and left_alone is null"
 _MAY_BE_DUE: Final = "why is not null or on_bookies > 0 or terminated"
 _SOUND: Final = "quarantined_at is null and damaged_at is null and held is null"

@@ -12,20 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import islice
 from typing import Final
 
+from tiering_assets.catalogue.died import close_dead, digested
 from tiering_assets.catalogue.facts.record_facts import ledger_and_attempt
-from tiering_assets.catalogue.named import to_read
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
 from tiering_assets.ground.named_records import is_lasting, is_named
 from tiering_assets.ground.stack import Stack
-from tiering_assets.look.ledger.claims import live_claims, longest_claim
-from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.key_kinds import FOLDERS
-from tiering_assets.resources.errors import FormatError
 
 _LOT: Final = 100_000
 _NAMED: Final = "max(page) filter (where what <> 'gone')"
@@ -52,10 +48,12 @@ def prove(stack: Stack, catalogue: Catalogue) -> Proof:
     """Compare the catalogue with a listing of every record, and post what it had not."""
     _post_all(stack, catalogue)
     tables = catalogue.opened()
-    now = least(catalogue, tables)
-    died = _close_dead(stack, now)
-    busy = now.in_work.ledgers - {i for _run, left in died for i in left}
-    listed, late, lost = 0, 0, list[str]()
+    died = close_dead(stack, tables, least(catalogue, tables))
+    if died.runs:
+        _post_all(stack, catalogue)
+        tables = catalogue.opened()
+    busy = least(catalogue, tables).in_work.ledgers
+    listed, late, lost = 0, died.late, list[str]()
     for folder in (one for one in FOLDERS if is_named(f"{one}/")):
         for after, keys, upto in _lots(stack, folder):
             listed += len(keys)
@@ -64,7 +62,7 @@ def prove(stack: Stack, catalogue: Catalogue) -> Proof:
             unnamed = [key for key in keys if key not in known and _ledger(key) not in busy]
             late += len(unnamed)
             if unnamed:
-                stack.book.name_found(_digested(stack, unnamed))
+                stack.book.name_found(digested(stack, unnamed))
             lost += sorted(key for key in known - there if is_lasting(key))
     _post_all(stack, catalogue)
     missing = _still(stack, catalogue, lost)
@@ -76,7 +74,7 @@ def prove(stack: Stack, catalogue: Catalogue) -> Proof:
         late=late,
         missing=len(missing),
         first=tuple(missing[:TOLD_MAX]),
-        died=tuple(run for run, _left in died),
+        died=died.runs,
         as_of=least(catalogue, catalogue.opened()),
     )
 
@@ -84,23 +82,6 @@ def prove(stack: Stack, catalogue: Catalogue) -> Proof:
 def _post_all(stack: Stack, catalogue: Catalogue) -> None:
     while post(stack, catalogue).pages:
         pass
-
-
-def _close_dead(stack: Stack, now: AsOf) -> list[tuple[str, frozenset[int]]]:
-    """Runs that have ledgers in work longer than any claim lives, none of them claimed."""
-    store_now = stack.objects.server_time()
-    old = {
-        name: run.ledgers
-        for name, run in now.in_work.runs.items()
-        if store_now - run.since > longest_claim(stack) + timedelta(minutes=5)
-    }
-    if not old:
-        return []
-    claimed = live_claims(stack, store_now)
-    died = [(name, left) for name, left in old.items() if not left & claimed]
-    for name, left in died:
-        stack.book.close_page_for(name, left)
-    return died
 
 
 def _lots(stack: Stack, folder: str) -> Iterator[tuple[str, list[str], str]]:
@@ -126,21 +107,6 @@ def _events(tables: Tables, folder: str, after: str, upto: str) -> tuple[set[str
     known = {row["key"] for row in rows if row["named"] is not None}
     gone = {row["key"] for row in rows if (row["gone"] or 0) > (row["named"] or 0)}
     return known - gone, gone
-
-
-def _digested(stack: Stack, keys: Sequence[str]) -> list[NamedRecord]:
-    """With digests where the content counts: the others are named only."""
-
-    def read(key: str) -> NamedRecord:
-        try:
-            stored = stack.book.read_any(key)
-        except FormatError:
-            stored = None
-        return NamedRecord(key=key, sha256=None if stored is None else stored.sha256)
-
-    wanted = to_read(keys)
-    digested = {one.key: one for one in stack.in_parallel(read, wanted)}
-    return [digested.get(key) or NamedRecord(key=key) for key in keys]
 
 
 def _still(stack: Stack, catalogue: Catalogue, lost: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """`catalogue`: keeps the catalogue's tables behind the runs and the topics.
 
-Owns: pages of the day book first, then as many topics as the tick's time allows, from where the
-last tick stopped. Nothing waits for it: when it fails, views are late and the tick is red.
+Owns: pages of the day book first, then runs that died, then as many topics as the tick's time
+allows, from where the last tick stopped. Nothing waits for it: when it fails, views are late and
+the tick is red.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ def catalogue(tick: Tick) -> Result:
     """Post what runs wrote, then look at topics."""
     if not tick.settings.catalogue.enabled:
         return dg.SkipReason(OFF)
+    from tiering_assets.catalogue.died import close_dead
     from tiering_assets.catalogue.post import post
     from tiering_assets.catalogue.scan.scan import scan
-    from tiering_assets.catalogue.view import Catalogue
+    from tiering_assets.catalogue.view import Catalogue, least
 
     until = tick.stack.monotonic() + tick.auto.tick_budget_s
     tables = Catalogue.of(tick.stack)
@@ -30,6 +32,15 @@ def catalogue(tick: Tick) -> Result:
         pages += done.pages
         if tick.stack.monotonic() >= until:
             break
+    else:
+        opened = tables.opened()
+        died = close_dead(tick.stack, opened, least(tables, opened))
+        if died.runs:
+            tick.context.log.info(
+                "tierkeeper: catalogue: runs that died are closed, %d records named: %s",
+                died.late,
+                ", ".join(died.runs),
+            )
     unmoved = tick.memory.unmoved
     try:
         seen = scan(
