@@ -11,6 +11,7 @@ from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.catalogue.scan import scan as scanning
+from tiering_assets.catalogue.upkeep import keep as keeping
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.defs.automation.catalogue import OFF
 from tiering_assets.resources.settings import AutoSettings, CatalogueSettings
@@ -59,6 +60,19 @@ def test_a_tick_goes_on_where_the_last_one_had_no_time_left(site, monkeypatch):
     assert ["goes on behind" in one for one in said] == [True, True, True, False]
     assert len(states(site)) == 8
     assert "goes on behind t/ns/persistent/n0" in site.tick("catalogue").skip_message
+
+
+def test_small_files_of_many_ticks_become_few(site, monkeypatch):
+    monkeypatch.setattr(keeping, "SMALL_MAX", 3)
+    for _ in range(6):
+        add_topic(site.site, f"t/ns/persistent/n{site.world.rng.random()}")
+        site.tick("catalogue")
+    before = states(site)
+    assert len(before) == 14
+    tables = Catalogue.of(site.stack).opened()
+    assert len(tables["topic_changes"].sizes) <= 4
+    site.tick("catalogue")
+    assert states(site) == before
 
 
 def test_switched_off_it_posts_nothing(site, tmp_path):

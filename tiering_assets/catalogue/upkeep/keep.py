@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tiering_assets.catalogue.upkeep.settlements import Settlements
-from tiering_assets.catalogue.view import Catalogue, carried
+from tiering_assets.catalogue.view import Catalogue, Tables, carried
 from tiering_assets.resources.table_files import FILE_BYTES
 from tiering_assets.resources.table_upkeep import delete_old, join_small
 from tiering_assets.resources.tables import Table
@@ -32,17 +32,22 @@ class KeptTables:
 
 def keep(catalogue: Catalogue, *, store_now: datetime, now: datetime) -> KeptTables:
     """Join where there are many small files, and delete what no reader needs any more."""
-    joined = [
-        name
-        for name, table in catalogue.opened(make=True).items()
-        if many_small(table.sizes) and join_small(table, told=carried(table))
-    ]
+    joined = join_files(catalogue.opened(make=True))
     if abs(store_now - now) > APART_MAX:
-        return KeptTables(joined=tuple(joined), deleted=None)
+        return KeptTables(joined=joined, deleted=None)
     tables = catalogue.opened()
     deleted = sum(delete_old(table, told=carried(table)) for table in tables.values())
     deleted += sum(delete_old(table, told=_settled(table)) for table in tables.settled.values())
-    return KeptTables(joined=tuple(joined), deleted=deleted)
+    return KeptTables(joined=joined, deleted=deleted)
+
+
+def join_files(tables: Tables) -> tuple[str, ...]:
+    """Join the small files of tables that have many; which ones. Posting goes on beside it."""
+    return tuple(
+        name
+        for name, table in tables.items()
+        if many_small(table.sizes) and join_small(table, told=carried(table))
+    )
 
 
 def many_small(sizes: Sequence[int]) -> bool:

@@ -1,8 +1,8 @@
 """`catalogue`: keeps the catalogue's tables behind the runs and the topics.
 
 Owns: pages of the day book first, then runs that died, then as many topics as the tick's time
-allows, from where the last tick stopped. Nothing waits for it: when it fails, views are late and
-the tick is red.
+allows, from where the last tick stopped. Small files of many ticks are joined. Nothing waits for
+it: when it fails, views are late and the tick is red.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def catalogue(tick: Tick) -> Result:
     from tiering_assets.catalogue.died import close_dead
     from tiering_assets.catalogue.post import post
     from tiering_assets.catalogue.scan.scan import scan
+    from tiering_assets.catalogue.upkeep.keep import join_files
     from tiering_assets.catalogue.view import Catalogue, least
 
     until = tick.stack.monotonic() + tick.auto.tick_budget_s
@@ -41,6 +42,7 @@ def catalogue(tick: Tick) -> Result:
                 died.late,
                 ", ".join(died.runs),
             )
+        join_files(opened)
     unmoved = tick.memory.unmoved
     try:
         seen = scan(
