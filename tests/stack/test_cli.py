@@ -169,8 +169,8 @@ def states(tierkeeper, ids):
 
 
 def bucket_keys(s3, endpoints):
-    listed = s3.list_objects_v2(Bucket=endpoints.s3_bucket).get("Contents", ())
-    return {item["Key"] for item in listed}
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=endpoints.s3_bucket)
+    return {item["Key"] for page in pages for item in page.get("Contents", ())}
 
 
 def damage(s3, endpoints, key):
