@@ -135,7 +135,10 @@ def test_after_a_scan_every_ledger_of_the_cluster_is_what_the_survey_says(
     views = {view.ledger_id: view for view in survey(cluster.steps)}
     assert {*views} == {i for i, row in found.items() if row["listed_as"] not in (None, "gone")}
     assert {"open", "sealed", "release_due"} <= {view.state.value for view in views.values()}
+    busy = shell.document("catalogue", "status", code=(0, 1))["as_of"]["ledgers_in_work"]
     for ledger_id, view in views.items():
+        if ledger_id in busy:
+            continue  # of runs that other tests killed, whose records no page has named yet
         row = found[ledger_id]
         state = "published" if view.state.value == "release_due" else view.state.value
         assert (row["state"], row["topic"]) == (state, view.ml_name), ledger_id
