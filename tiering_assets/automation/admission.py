@@ -29,8 +29,13 @@ from tiering_assets.resources.pulsar.admin import TopicLoad
 
 MayTry = Callable[[int], bool]
 _LASTING = frozenset(
-    {NotSelected.OFFLOADED, NotSelected.OPEN, NotSelected.ZERO_LENGTH, NotSelected.NO_THRESHOLD}
-    | {NotSelected.BELOW}
+    {
+        NotSelected.OFFLOADED,
+        NotSelected.OPEN,
+        NotSelected.ZERO_LENGTH,
+        NotSelected.NO_THRESHOLD,
+        NotSelected.BELOW,
+    }
 )
 """Verdicts that stay until the node, a policy or the time changes."""
 IDLE_ASKED_MAX = 100  # topics a look, two requests each

@@ -91,7 +91,7 @@ def scan(
             resume = lot[-1]
             break
     if resume is None:
-        _tell_of_pass(catalogue, began)
+        _tell_of_pass(catalogue, tables, began)
     return Scanned(
         topics=len(names), asked=asked, moved=moved, ledgers=ledgers, began=began, resume=resume
     )
@@ -100,19 +100,24 @@ def scan(
 def scan_again(stack: Stack, catalogue: Catalogue, topics: Sequence[Topic], *, wrong: int) -> int:
     """Rows of these topics as they were just read, and how many ledgers rows were wrong about."""
     looked = [ReadTopic(topic=one.ml_name, stat=one.node.stat, info=one.info) for one in topics]
-    written = _write(stack, catalogue, looked)
-    table = catalogue.opened(make=True)["topic_changes"]
-    told = ScansTold.by(table)
-    _append(table, [], replace(told, wrong=told.wrong + wrong).told())
-    return written
+    return _write(stack, catalogue, looked, wrong=wrong)
 
 
-def _tell_of_pass(catalogue: Catalogue, began: datetime) -> None:
-    """Not after each one: commits are counted, and a reader asks for the hour, not the second."""
+def _tell_of_pass(catalogue: Catalogue, before: Tables, began: datetime) -> None:
+    """Not after each one: commits are counted, and a reader asks for the hour, not the second.
+
+    `before` are tables of before the pass: most passes need not open them again.
+    """
+    if not _is_old(ScansTold.by(before["topic_changes"]), began):
+        return
     table = catalogue.opened(make=True)["topic_changes"]
     told = ScansTold.by(table)
-    if told.scanned_at is None or began - told.scanned_at >= _TELL_EVERY:
+    if _is_old(told, began):
         _append(table, [], replace(told, scanned_at=began).told())  # or another has just told
+
+
+def _is_old(told: ScansTold, began: datetime) -> bool:
+    return told.scanned_at is None or began - told.scanned_at >= _TELL_EVERY
 
 
 def _known(tables: Tables) -> dict[str, Moved]:
@@ -159,8 +164,13 @@ def _lots(looked: Iterator[ReadTopic]) -> Iterator[list[ReadTopic]]:
         yield lot
 
 
-def _write(stack: Stack, catalogue: Catalogue, looked: Sequence[ReadTopic]) -> int:
-    """Rows of these topics' ledgers, then of the topics. How many ledgers have new ones."""
+def _write(
+    stack: Stack, catalogue: Catalogue, looked: Sequence[ReadTopic], *, wrong: int = 0
+) -> int:
+    """Rows of these topics' ledgers, then of the topics. How many ledgers have new ones.
+
+    Of so many ledgers rows were `wrong`.
+    """
     seen_at, written = stack.now(), 0
     for _ in range(_TRIES):
         tables = catalogue.opened(make=True)
@@ -170,7 +180,8 @@ def _write(stack: Stack, catalogue: Catalogue, looked: Sequence[ReadTopic]) -> i
         written += len(rows)
         table = tables["topic_changes"]
         topics = [topic_row(one, seen_at=seen_at) for one in looked]
-        if _append(table, topics, ScansTold.by(table).told()):
+        told = ScansTold.by(table)
+        if _append(table, topics, replace(told, wrong=told.wrong + wrong).told()):
             return written
     raise catalogue.busy(_TRIES)
 

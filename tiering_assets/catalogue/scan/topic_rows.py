@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tiering_assets.catalogue.facts.changes import topic_columns
 from tiering_assets.catalogue.facts.known_ledger import KnownLedger
-from tiering_assets.catalogue.facts.seen_ledger import ListedAs, SightedLedger, seen_as, seen_gone
+from tiering_assets.catalogue.facts.seen_ledger import ListedAs, seen_as, seen_gone
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import never_touched
@@ -92,12 +92,7 @@ def sightings(
 def topic_row(looked: ReadTopic, *, seen_at: datetime) -> dict[str, Any]:
     """The row of `topic_changes`, without its turn."""
     stat, info = looked.stat, looked.info
-    seen = [_seen(one, seen_at) for one in looked.ledgers]
-    waiting = [
-        one
-        for one, how in zip(looked.ledgers, seen, strict=True)
-        if not how.complete and not one.is_open
-    ]
+    waiting = [one for one in looked.ledgers if not one.is_open and not _is_offloaded(one)]
     return {
         "topic": looked.topic,
         **topic_columns(looked.topic),
@@ -105,10 +100,10 @@ def topic_row(looked: ReadTopic, *, seen_at: datetime) -> dict[str, Any]:
         "mzxid": None if stat is None else stat.mzxid,
         "ml_version": None if stat is None else stat.version,
         "written_at": None if stat is None else _EPOCH + timedelta(milliseconds=stat.mtime_ms),
-        "ledgers": None if info is None else len(seen),
+        "ledgers": None if info is None else len(info.ledgers),
         "on_bookies": None if info is None else len(waiting),
         "on_bookies_bytes": None if info is None else sum(one.size or 0 for one in waiting),
-        "offloaded": None if info is None else sum(how.complete for how in seen),
+        "offloaded": None if info is None else sum(map(_is_offloaded, info.ledgers)),
         "terminated": None if info is None else info.terminated_at is not None,
         "left_alone": looked.left_alone,
         "why": looked.why,
@@ -116,5 +111,6 @@ def topic_row(looked: ReadTopic, *, seen_at: datetime) -> dict[str, Any]:
     }
 
 
-def _seen(listed: LedgerInfo, seen_at: datetime) -> SightedLedger:
-    return seen_as(listed, ml_version=0, seen_at=seen_at)
+def _is_offloaded(listed: LedgerInfo) -> bool:
+    """Brokers read a copy."""
+    return listed.offload is not None and listed.offload.complete
