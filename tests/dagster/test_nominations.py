@@ -23,7 +23,7 @@ from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import Catalogue, rows_of
+from tiering_assets.catalogue.view import Catalogue, carried, rows_of
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.pauses import pause, resume
@@ -77,13 +77,9 @@ def plant(site, ledger_id, **lie):  # noqa: F811
     tables = catalogue.opened()
     [row] = rows_of(tables, [ledger_id])
     table = tables["ledger_changes"]
-    told = {name: value for name, value in table.told().items() if isinstance(value, str)}
     lying = {**row, **lie, "turn": table.turn + 1}
     made = pa.Table.from_pylist([lying], schema=TABLES["ledger_changes"])
-    told = {
-        name: told[name] for name in ("page", "written_at", "proven_at", "in_work") if name in told
-    }
-    assert table.append(made, told=told)
+    assert table.append(made, told=carried(table))
 
 
 # ----- what is due is found

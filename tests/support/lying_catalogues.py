@@ -34,7 +34,7 @@ from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.nominate import ledgers_to_release
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.scan.scan import scan, scan_again
-from tiering_assets.catalogue.view import Catalogue, rows_of
+from tiering_assets.catalogue.view import Catalogue, carried, rows_of
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.look.ledger.states import LedgerState
@@ -112,10 +112,9 @@ def _lie(scene: Scene, catalogue: Catalogue, chance: random.Random) -> None:
         for row in rows
         if chance.random() < 0.8
     ]
-    told = {name: value for name, value in table.told().items() if name in ("page", "written_at")}
     if lies:
         made = pa.Table.from_pylist(lies, schema=TABLES["ledger_changes"])
-        assert table.append(made, told=told)
+        assert table.append(made, told=carried(table))
 
 
 def _a_lie(

@@ -31,6 +31,12 @@ def scene():
 
 
 @pytest.fixture
+def chain(desk):
+    """A ledger with every record up to its release."""
+    return desk.chain(42)
+
+
+@pytest.fixture
 def posted(scene, catalogue):
     """Tables and how far they go, with everything that the scene's runs wrote."""
 

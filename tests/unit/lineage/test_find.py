@@ -23,11 +23,6 @@ PUBLISHED = datetime.fromtimestamp(1_700_000_000, UTC)  # to a thousandth later,
 
 
 @pytest.fixture
-def chain(desk):
-    return desk.chain(42)
-
-
-@pytest.fixture
 def tables(desk, catalogue, chain):
     desk.book.close_page()
     post(desk.stack, catalogue)

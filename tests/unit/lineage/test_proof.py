@@ -11,11 +11,6 @@ from tiering_assets.records import keys
 
 
 @pytest.fixture
-def chain(desk):
-    return desk.chain(42)
-
-
-@pytest.fixture
 def prove(desk, catalogue, chain):
     desk.book.close_page()
     post(desk.stack, catalogue)
