@@ -67,7 +67,7 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 # Values in, values out.
 PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
-    RESOURCES: "errors plain_text proto_text quantity settings settings_engines settings_kinds "
+    RESOURCES: "errors lots plain_text proto_text quantity settings settings_engines settings_kinds "
     "settings_protocol sql table_files",
     "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
     "ledger_metadata placement runs stored_entry wire_v2",

@@ -23,6 +23,7 @@ from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.models import Attempt
 from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.sql import sql_text
 
 _BEHIND: Final = timedelta(minutes=5)
@@ -84,8 +85,8 @@ def _topics_of(stack: Stack, attempts: Sequence[str]) -> Iterator[str]:
 
 def _named(tables: Tables, found: Sequence[str]) -> set[str]:
     named: set[str] = set()
-    for n in range(0, len(found), _AT_ONCE):
-        some = ", ".join(map(sql_text, found[n : n + _AT_ONCE]))
+    for lot in lots_of(found, _AT_ONCE):
+        some = ", ".join(map(sql_text, lot))
         rows = answer(tables, f"select key from events where key in ({some})")  # noqa: S608
         named.update(row["key"] for row in rows.to_pylist())
     return named

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Literal, TypeVar
+from typing import Literal
 
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.named_records import is_named
@@ -33,6 +33,7 @@ from tiering_assets.resources.errors import (
     ObjectStoreError,
     TierkeeperError,
 )
+from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.object_store.records import RECORD_BYTES_MAX
 from tiering_assets.resources.object_store.records import encode_record as encode_bytes
 from tiering_assets.resources.object_store.store import ObjectStore
@@ -43,7 +44,6 @@ TRIES_MAX = 200  # each behind a page of another run
 _APART_S = 0.02
 _STEPS = 3  # from page to page, before the newest one is looked for
 _Phase = Literal["open", "close", "gone", "proof"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class DayBook:
         if wanted <= self._open:
             return
         with self._scribe.turn():
-            for some in _cut(sorted(wanted - self._open), LEDGERS_MAX):
+            for some in lots_of(sorted(wanted - self._open), LEDGERS_MAX):
                 self._append("open", ledgers=some)
                 self._open.update(some)
                 reach("day_book.opened", *some)
@@ -92,20 +92,20 @@ class DayBook:
         if not named:
             return
         with self._scribe.turn():
-            for some in _cut(named, RECORDS_MAX):
+            for some in lots_of(named, RECORDS_MAX):
                 self._append("gone", records=some)
             reach("day_book.gone_noted")
 
     def found(self, records: Sequence[NamedRecord]) -> None:
         """Name records that no page named; with none of them: that a full listing agreed."""
         with self._scribe.turn():
-            for some in _cut(records, RECORDS_MAX) or [()]:
+            for some in lots_of(records, RECORDS_MAX) or [()]:
                 self._append("proof", records=some)
 
     def close_for(self, run_id: str, ledger_ids: Iterable[int]) -> None:
         """Say of a run that died that nobody works on these ledgers for it any more."""
         with self._scribe.turn():
-            for some in _cut(sorted(ledger_ids), LEDGERS_MAX):
+            for some in lots_of(sorted(ledger_ids), LEDGERS_MAX):
                 self._append("close", ledgers=some, for_run=run_id)
 
     def close(self) -> None:
@@ -134,10 +134,10 @@ class DayBook:
         named.
         """
         before = len(written) - len(written) % RECORDS_MAX
-        for records in _cut(written[:before], RECORDS_MAX):
+        for records in lots_of(written[:before], RECORDS_MAX):
             self._append("close", records=records)
         self._append("close", ledgers=ledgers[:LEDGERS_MAX], records=written[before:])
-        for rest in _cut(ledgers[LEDGERS_MAX:], LEDGERS_MAX):
+        for rest in lots_of(ledgers[LEDGERS_MAX:], LEDGERS_MAX):
             self._append("close", ledgers=rest)
 
     def _append(
@@ -207,7 +207,3 @@ class DayBook:
         if found is None:
             raise ObjectStoreError(f"page {number} of the day book ({key}) was there and is gone")
         return found.body
-
-
-def _cut(things: Sequence[T], most: int) -> list[Sequence[T]]:
-    return [things[at : at + most] for at in range(0, len(things), most)]

@@ -23,11 +23,12 @@ from tiering_assets.lineage.coverage_rules import (
     TopicCoverage,
     judge_topic,
 )
-from tiering_assets.lineage.find import blocks_of_ledgers, lots_of
+from tiering_assets.lineage.find import blocks_of_ledgers
 from tiering_assets.lineage.proof import prove_blocks
 from tiering_assets.lineage.proof_rules import TruthCompared
 from tiering_assets.records import keys
 from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.store import Node
 from tiering_assets.resources.metastore.topics import decode_topic

@@ -6,7 +6,7 @@ says how far they go and what to do next. Nothing else is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
@@ -19,6 +19,7 @@ from tiering_assets.lineage.placed_block import (
 )
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.resources.errors import CatalogueError, IntegrityError
+from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.metastore.topic_names import TopicName
 from tiering_assets.resources.sql import sql_text, sql_time
 
@@ -118,10 +119,6 @@ def _of_topic(ml_name: str) -> str:
     """It, or what may be a partition of it."""
     partitions = sql_text(f"{ml_name}-partition-")
     return f"(topic = {sql_text(ml_name)} or starts_with(topic, {partitions}))"
-
-
-def lots_of(items: Sequence[int], at_once: int) -> Iterator[Sequence[int]]:
-    return (items[at : at + at_once] for at in range(0, len(items), at_once))
 
 
 def _in_order(block: PlacedBlock) -> tuple[str, int, int]:

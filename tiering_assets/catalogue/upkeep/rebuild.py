@@ -30,6 +30,7 @@ from tiering_assets.catalogue.upkeep.spool import Shard, Spool
 from tiering_assets.catalogue.view import AsOf, Catalogue, as_of_told
 from tiering_assets.ground.record_book import utc_now
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.tables import Table
 
 SHARD: Final = 5_000
@@ -121,8 +122,7 @@ def _spool_pages(
 def _spool_wide(stack: Stack, spool: Spool) -> None:
     """Which ledgers records tell of that name none by their key."""
     read, names = reading(stack), spool.wide().to_pylist()
-    for n in range(0, len(names), _WIDE_AT_ONCE):
-        some = names[n : n + _WIDE_AT_ONCE]
+    for some in lots_of(names, _WIDE_AT_ONCE):
         found = read_live(some, read)
         spool.add_wide([*ledgers_told_of(found)])
         spool.add_doubts(doubts_of(found))

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.columns import EVENTS
 from tiering_assets.catalogue.facts.record_facts import TYPES
+from tiering_assets.catalogue.upkeep.spans import KeySpan
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table
 
 _WIDE: Final = pa.schema([EVENTS.field("ledger_id"), EVENTS.field("key")])
@@ -38,12 +39,7 @@ class Shard:
 
     @property
     def sql(self) -> str:
-        bounds = ["ledger_id is not null"]
-        if self.first is not None:
-            bounds.append(f"ledger_id >= {self.first}")
-        if self.behind is not None:
-            bounds.append(f"ledger_id < {self.behind}")
-        return " and ".join(bounds)
+        return f"ledger_id is not null and {KeySpan(self.first, self.behind).sql('ledger_id')}"
 
     def has(self, ledger_id: int) -> bool:
         return (self.first is None or self.first <= ledger_id) and (
