@@ -68,9 +68,9 @@ def _why(stack: Stack) -> object:
 
 
 def _figures(stack: Stack) -> object:
-    from tiering_assets.explain.backlog import take_figures
+    from tiering_assets.fleet.backlog import take_backlog
 
-    return take_figures(stack)
+    return take_backlog(stack).figures
 
 
 def _prove(stack: Stack) -> object:

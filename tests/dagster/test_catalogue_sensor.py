@@ -83,10 +83,14 @@ def test_switched_off_it_posts_nothing(site, tmp_path):
     assert not (tmp_path / "tables").exists()
 
 
-def test_tables_that_cannot_be_read_fail_this_sensor_and_no_other(site, tmp_path):
+def test_tables_that_cannot_be_read_fail_who_asks_them_and_no_other(site, tmp_path):
     site.tick("catalogue")
     for path in (tmp_path / "tables").glob("*/_delta_log/*.json"):
         path.write_text("no log\n")
-    with pytest.raises(dg.DagsterInvariantViolationError, match="cannot be opened"):
-        site.tick("catalogue")
-    assert "no ledger closed" in site.tick("ledger_rollover").skip_message
+    for name in ("catalogue", "ledger_rollover", "offload_threshold"):
+        with pytest.raises(dg.DagsterInvariantViolationError, match="cannot be opened"):
+            site.tick(name)
+    [told] = site.tick("stuck").asset_events
+    assert "cannot be opened" in told.metadata["what"].value
+    for name in ("verify_due", "backlog_due"):
+        assert len(site.tick(name).run_requests) == 1

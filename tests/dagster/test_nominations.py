@@ -15,8 +15,10 @@ from tests.dagster.test_sensors import (  # noqa: F401 - a fixture
     ids_of,
     site,
 )
+from tests.support.default_cluster import PARTITION_SET
 from tests.support.sim_clients import Process
 from tests.support.topic_halves import release_topic
+from tiering_assets.automation import retirable
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.post import post
@@ -24,6 +26,7 @@ from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.scans_told import ScansTold
 from tiering_assets.catalogue.view import Catalogue, carried, rows_of
+from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.pauses import pause, resume
@@ -181,6 +184,106 @@ def closed(site, name):  # noqa: F811
     return [one.ledger_id for one in info.ledgers if not one.is_open]
 
 
+def test_a_ledger_that_was_closed_is_told_once_by_its_row(proven, monkeypatch):
+    assert proven.tick("ledger_rollover").asset_events == []  # it is the backlog
+    add_topic(proven.site, OTHER)
+    catch_up(proven)
+    read = read_nodes(proven, monkeypatch)
+    [told] = proven.tick("ledger_rollover").asset_events
+    assert told.description == "ledger 2 of persistent://t/ns/other was closed"
+    assert proven.tick("ledger_rollover").asset_events == []
+    run(proven, lambda stack: offload_batch(stack, [2]))
+    assert proven.tick("ledger_rollover").asset_events == []
+    proven.later(3600)
+    catch_up(proven)
+    assert proven.tick("ledger_rollover").asset_events == []
+    assert set(read) <= {OTHER}  # by the run
+
+
+def test_more_closed_ledgers_than_one_tick_tells_are_told_in_the_next(proven, monkeypatch):
+    proven.tick("ledger_rollover")
+    for number in range(5):
+        add_topic(proven.site, f"t/ns/persistent/n{number}")
+    catch_up(proven)
+    monkeypatch.setattr("tiering_assets.defs.automation.rollover.EVENTS_MAX", 2)
+    ticks = [len(proven.tick("ledger_rollover").asset_events) for _ in range(4)]
+    assert ticks == [2, 2, 1, 0]
+
+
+def test_stuck_reads_those_topics_in_which_something_may_stand_still(proven, monkeypatch):
+    add_topic(proven.site, OTHER)
+    catch_up(proven)
+    read = read_nodes(proven, monkeypatch)
+    assert proven.tick("stuck").asset_events == []
+    assert read == []
+    proven.later(proven.stack.settings.auto.open_after_s + 60)
+    proven.site.broker.produce(OTHER, [b"new"])
+    proven.site.broker.roll_over(OTHER)
+    catch_up(proven)
+    read.clear()
+    [told] = proven.tick("stuck").asset_events
+    assert read == [TOPIC]
+    assert "t/ns/orders has it open" in told.metadata["what"].value
+    assert proven.tick("stuck").asset_events == []
+
+
+def test_partitions_of_released_ledgers_are_retired_without_a_look_at_the_others(
+    proven, monkeypatch
+):
+    add_topic(proven.site, OTHER)
+    keys = [partition_key(i) for i in (0, 2, 99)]  # 99 is nowhere
+    proven.instance.add_dynamic_partitions(PARTITION_SET, keys)
+    run(proven, lambda stack: offload_batch(stack, [0, 2]))
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    [done] = run(proven, lambda stack: release_topic(stack, TOPIC, [0])).values()
+    assert isinstance(done, Released)
+    looked = []
+    really = retirable.find_retirable
+
+    def find(stack, ledger_ids, **how):
+        looked.extend(ledger_ids)
+        return really(stack, ledger_ids, **how)
+
+    monkeypatch.setattr(retirable, "find_retirable", find)
+    proven.later(proven.stack.settings.auto.retire_after_s + 60)  # clocks differ
+    catch_up(proven)
+    [request] = proven.tick("retire_partitions").dynamic_partitions_requests
+    assert looked == [0, 99]
+    assert request.partition_keys == [keys[0], keys[2]]
+
+
+# ----- what runs did is told when it is posted
+
+
+def test_figures_are_told_behind_what_was_posted(proven):
+    assert proven.tick("catalogue").asset_events == []
+    stack = Process(proven.world, "run", proven.site).stack()
+    offload_batch(stack, [0])
+    stack.book.close_page()
+    [figures, check, released] = proven.tick("catalogue").asset_events
+    assert figures.metadata["copy_lag_ledgers"].value == 0
+    assert check.passed
+    assert released.metadata["released_ledgers"].value == 0
+    proven.later(proven.stack.settings.release.deletion_lag_s + 60)
+    stack = Process(proven.world, "run", proven.site).stack()
+    release_topic(stack, TOPIC, [0])
+    stack.book.close_page()
+    [_figures, _check, released] = proven.tick("catalogue").asset_events
+    assert released.metadata["released_ledgers"].value == 1
+    assert proven.tick("catalogue").asset_events == []
+
+
+def test_figures_wait_a_while_and_are_not_forgotten(proven):
+    for wanted in (3, 0):
+        stack = Process(proven.world, "run", proven.site).stack()
+        stack.book.take_up([0])
+        stack.book.close_page()
+        assert len(proven.tick("catalogue").asset_events) == wanted
+    proven.later(61)
+    assert len(proven.tick("catalogue").asset_events) == 3
+    assert proven.tick("catalogue").asset_events == []
+
+
 # ----- nothing else is looked at
 
 
@@ -270,11 +373,14 @@ def test_before_it_is_proven_every_topic_is_looked_at(site):  # noqa: F811
 
 def test_one_that_is_behind_fails_the_tick_by_name(proven):
     proven.later(31 * 60)
-    for name in ("offload_threshold", "release_due"):
+    for name in ("offload_threshold", "release_due", "ledger_rollover"):
         with pytest.raises(
             dg.DagsterInvariantViolationError, match="the last whole scan of topics"
         ):
             proven.tick(name)
+    [told] = proven.tick("stuck").asset_events
+    assert "| catalogue behind | catalogue |" in told.metadata["what"].value
+    assert proven.tick("stuck").asset_events == []
     catch_up(proven)
     assert proven.asked("offload_threshold") == [[0]]
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from tiering_assets.defs.explain.rollups import backlog_metadata
-from tiering_assets.explain.backlog_counts import Explained, count_reasons
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.backlog import ExplainedLedger, counted
+from tiering_assets.explain.backlog_reason import BacklogReason, Because
+from tiering_assets.explain.lag_figures import count_figures
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView
 
@@ -34,11 +35,11 @@ def test_the_counts_by_reason_are_of_the_same_ledgers_as_those_by_state():
         (view(3, LedgerState.COPIED, 30, 30), BacklogReason.FAILED),
         (view(4, LedgerState.OPEN, None, None), BacklogReason.OPEN),
     ]
-    rows = count_reasons(
-        [Explained(reason=why, bytes=v.bytes or 0, closed_at=v.closed_at) for v, why in ledgers],
-        now=NOW,
-    )
-    metadata = backlog_metadata([v for v, _why in ledgers], now=NOW, reasons=rows)
+    explained = [
+        ExplainedLedger(view=view, because=Because(why, ""), due_at=None) for view, why in ledgers
+    ]
+    figures = count_figures(map(counted, explained), disturbances_last_hour=0, now=NOW)
+    metadata = backlog_metadata(figures)
     told = {name: found.value for name, found in metadata.items()}
     by_reason = {name: n for name, n in told.items() if name.startswith("because_")}
     assert by_reason == {"because_open": 1, "because_below_threshold": 1, "because_failed": 2}

@@ -7,8 +7,9 @@ import pytest
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.defs.explain.rollups import backlog_metadata
-from tiering_assets.explain.backlog import count_backlog, explain_backlog
+from tiering_assets.explain.backlog import counted, explain_backlog
 from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.lag_figures import count_figures
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce
 
 pytestmark = pytest.mark.stack
@@ -100,10 +101,10 @@ def test_the_fleets_counts_add_up_and_are_the_assets(cluster, shell):
     assert sum(counts(document).values()) == document["ledgers"] == len(listed)
     assert set(counts(document)) <= {reason.value for reason in BacklogReason}
     explained = list(explain_backlog(cluster.steps, ml_names(SPEC)))
-    rows = count_backlog(explained, now=cluster.steps.now())
-    metadata = backlog_metadata(
-        [one.view for one in explained], now=cluster.steps.now(), reasons=rows
+    figures = count_figures(
+        map(counted, explained), disturbances_last_hour=0, now=cluster.steps.now()
     )
+    metadata = backlog_metadata(figures)
     told = {name: n.value for name, n in metadata.items() if name.startswith("because_")}
     assert sum(n for n in told.values() if isinstance(n, int)) == len(explained) >= 3
     assert told["because_done"] == 1

@@ -21,7 +21,8 @@ def select_from_topic(
     found = stack.topics.read(ml_name)
     if found is None:
         return ()
-    return select_from_node(stack, *found, policy, now_ms=now_ms, loaded=loaded)
+    topic, node = found
+    return select_from_node(stack, topic, node.stat.mtime_ms, policy, now_ms=now_ms, loaded=loaded)
 
 
 def selected_ids(verdicts: Iterable[Selection]) -> list[int]:

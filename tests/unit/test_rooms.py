@@ -92,8 +92,9 @@ PURE = {
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",
     "tiering_assets.doctor": "lifecycle worker_check",
-    "tiering_assets.explain": "backlog_counts backlog_reason backlog_rules backlog_topic_rules "
+    "tiering_assets.explain": "backlog_reason backlog_rules backlog_topic_rules "
     "lag_figures next_steps objectives topic_counts",
+    "tiering_assets.fleet": "questions",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
     "tiering_assets.lineage": "asked block_chain coverage_rules placed_block proof_rules shown_entry",
     "tiering_assets.look.ledger": "eligibility states verification",
@@ -281,12 +282,21 @@ def test_nothing_is_decided_by_the_catalogue():
     assert {name for name in asking if not inside(name, *rooms)} == {
         "tiering_assets.cli.catalogue.catalogue_cmd",
         "tiering_assets.cli.catalogue.upkeep_cmd",
+        "tiering_assets.cli.explain.fresh",
         "tiering_assets.cli.lineage.lineage_cmd",
         "tiering_assets.cli.lineage.lineage_coverage_cmd",
         "tiering_assets.cli.lineage.lineage_output",
         "tiering_assets.defs.automation.catalogue",
         "tiering_assets.defs.automation.nominated",
+        "tiering_assets.defs.automation.retire",
+        "tiering_assets.defs.automation.rollover",
+        "tiering_assets.defs.automation.stuck",
         "tiering_assets.defs.automation.threshold",
+        "tiering_assets.fleet.backlog",
+        "tiering_assets.fleet.beside",
+        "tiering_assets.fleet.ledgers",
+        "tiering_assets.fleet.source",
+        "tiering_assets.fleet.topics",
     }
 
 

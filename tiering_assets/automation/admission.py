@@ -139,7 +139,7 @@ class Offloads:
         verdicts = select_from_node(
             self._stack,
             topic.info,
-            topic.node,
+            topic.node.stat.mtime_ms,
             found.policy,
             now_ms=self._now_ms,
             loaded=self._loaded(name),

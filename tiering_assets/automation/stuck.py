@@ -7,10 +7,12 @@ namespace's: asking for a topic's own would make a broker own its bundle.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from tiering_assets.automation.stuck_rules import (
     DEAD_CLAIM_MAX,
+    ClosingTimes,
     Rollover,
     Stuck,
     dead_claim,
@@ -75,6 +77,30 @@ class StuckTopics:
         self._now = stack.now()
         self._limit = timedelta(seconds=stack.settings.auto.open_after_s)
         self._rollover = _rollover(stack)
+
+    def may_be(self, topics: Iterable[ClosingTimes]) -> list[str]:
+        """Of these topics those in which something may stand still, by their namespaces' retention.
+
+        A ledger is opened after the one before was closed.
+        """
+        retentions = dict[str, timedelta | None]()
+        found = []
+        for one in topics:
+            if one.namespace not in retentions:
+                retentions[one.namespace] = self._retention_of(topic_of(one.topic))
+            retention = retentions[one.namespace]
+            aged = self._is_before(one.oldest, retention)
+            limit = self._limit if retention is None else min(self._limit, retention)
+            opened = one.has_open and (one.newest is None or self._is_before(one.newest, limit))
+            if aged or opened:
+                found.append(one.topic)
+        return found
+
+    def _is_before(self, at: datetime | None, age: timedelta | None) -> bool:
+        return at is not None and age is not None and self._now - at > age
+
+    def _retention_of(self, name: str) -> timedelta | None:
+        return _retention(self._policies.check(name, ask_topic=False).policy)
 
     def look(self, topic: Topic) -> list[Stuck]:
         name = topic_of(topic.ml_name)

@@ -21,6 +21,7 @@ class StuckKind(StrEnum):
     DEAD_CLAIM = "dead claim"
     OPEN_TOO_LONG = "open too long"
     RETENTION_OVERDUE = "retention overdue"
+    CATALOGUE_BEHIND = "catalogue behind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,17 @@ class Stuck:
 
     def __str__(self) -> str:
         return f"{self.kind.value}: {self.subject}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosingTimes:
+    """When the first and the last of a topic's ledgers was closed; None where none is."""
+
+    topic: str
+    namespace: str
+    oldest: datetime | None
+    newest: datetime | None
+    has_open: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +124,11 @@ def retention_overdue(topic: str, ledger_ids: Sequence[int]) -> Stuck | None:
         f" retention; only a broker that has the topic loaded trims them: `tierkeeper topic"
         f" load-overdue {topic.removeprefix('persistent://')} --plan`",
     )
+
+
+def catalogue_behind(said: str) -> Stuck:
+    """Sensors that it nominates for stand until it has caught up."""
+    return Stuck(kind=StuckKind.CATALOGUE_BEHIND, subject="catalogue", detail=said)
 
 
 def _hours(span: timedelta) -> str:

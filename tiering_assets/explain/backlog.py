@@ -14,11 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tiering_assets.explain.asked_once import asking_once
-from tiering_assets.explain.backlog_counts import Explained, ReasonCount, count_reasons
-from tiering_assets.explain.backlog_evidence import BacklogLook, Failures
+from tiering_assets.explain.backlog_evidence import BacklogLook, Failures, backlog_look
 from tiering_assets.explain.backlog_reason import BacklogReason, Because, of_wait
-from tiering_assets.explain.backlog_topic import reloads_of_last_hour
-from tiering_assets.explain.lag_figures import Counted, FleetFigures, count_figures
+from tiering_assets.explain.lag_figures import Counted
 from tiering_assets.explain.ledger_reasons import SeenLedger, why_not_released
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
@@ -62,13 +60,7 @@ def explain_backlog(
     What the release gate says of due ones is for the run. With `loads_nothing` no topic is asked
     whose bundle no broker owns.
     """
-    with open_policies(stack, loads_nothing=loads_nothing) as policies:
-        look = BacklogLook(
-            stack,
-            policies,
-            ask_topics=ask_topics,
-            loads_nothing=loads_nothing,
-        )
+    with backlog_look(stack, ask_topics=ask_topics, loads_nothing=loads_nothing) as look:
         for topic in survey_topics(stack, ml_names):
             for ledger, because in look.explain(topic):
                 yield ExplainedLedger(view=ledger.view, because=because, due_at=ledger.due_at)
@@ -94,7 +86,7 @@ def explain_ledger(stack: Stack, ledger_id: int, *, loads_nothing: bool = False)
             alone = SurveyedTopic(
                 ml_name=view.ml_name,
                 info=topic,
-                node=node,
+                written_ms=node.stat.mtime_ms,
                 ledgers=(surveyed,),
             )
             because = _explain_one(stack, one, alone, loads_nothing=loads_nothing)
@@ -138,45 +130,16 @@ def _explain_unlisted(one: OneLedger) -> Because:
     return Because(BacklogReason.NOT_ADMITTED, "its topic lists it since just now; look again")
 
 
-def count_backlog(
-    explained: Iterable[ExplainedLedger], *, now: datetime
-) -> tuple[ReasonCount, ...]:
-    """Counts, bytes and the oldest age for each reason that occurs."""
-    return count_reasons(
-        (
-            Explained(
-                reason=one.because.reason,
-                bytes=one.view.bytes or 0,
-                closed_at=one.view.closed_at,
-            )
-            for one in explained
-        ),
-        now=now,
-    )
-
-
-def take_figures(stack: Stack) -> FleetFigures:
-    """Survey all topics and count."""
-    return figures_now(stack, explain_backlog(stack))
-
-
-def figures_now(stack: Stack, explained: Iterable[ExplainedLedger]) -> FleetFigures:
-    """Count ledgers that were explained just now; they must be the whole fleet's."""
-    return count_figures(
-        (
-            Counted(
-                topic=one.view.topic,
-                namespace=namespace_of(one.view.ml_name),
-                reason=one.because.reason,
-                state=one.view.state,
-                bytes=one.view.bytes or 0,
-                closed_at=one.view.closed_at,
-                due_at=one.due_at,
-                certified=one.view.offloaded_by == "tierkeeper",
-                damaged=one.because.reason is BacklogReason.DAMAGED,
-            )
-            for one in explained
-        ),
-        disturbances_last_hour=sum(reloads_of_last_hour(stack).values()),
-        now=stack.now(),
+def counted(one: ExplainedLedger) -> Counted:
+    """What is counted of a ledger."""
+    return Counted(
+        topic=one.view.topic,
+        namespace=namespace_of(one.view.ml_name),
+        reason=one.because.reason,
+        state=one.view.state,
+        bytes=one.view.bytes or 0,
+        closed_at=one.view.closed_at,
+        due_at=one.due_at,
+        certified=one.view.offloaded_by == "tierkeeper",
+        damaged=one.because.reason is BacklogReason.DAMAGED,
     )

@@ -12,6 +12,7 @@ more, and is asked of single ledgers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -39,7 +40,7 @@ from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, SurveyedLedger, SurveyedTopic
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.policy.admission_rules import retry_after
-from tiering_assets.policy.policies import Policies, select_from_node
+from tiering_assets.policy.policies import Policies, open_policies, select_from_node
 from tiering_assets.policy.policy import EffectivePolicy
 from tiering_assets.policy.selection import NotSelected, describe
 from tiering_assets.records import keys
@@ -66,6 +67,19 @@ class Failures:
     @classmethod
     def of_fleet(cls, stack: Stack) -> Failures:
         return cls(outcomes=stack.book.pairs("outcomes/"), recorded_at=list_failures(stack))
+
+    @classmethod
+    def of_attempts(
+        cls,
+        stack: Stack,
+        attempts: Iterable[tuple[int, UUID]],
+        recorded_at: Mapping[int, datetime],
+    ) -> Failures:
+        """Of these attempts alone: a request each. `recorded_at` is what list_failures said."""
+        asked = [*attempts]
+        there = stack.in_parallel(lambda one: stack.book.exists(keys.outcome(*one)), asked)
+        outcomes = {one for one, found in zip(asked, there, strict=True) if found}
+        return cls(outcomes=outcomes, recorded_at=recorded_at)
 
     @classmethod
     def of_ledger(cls, stack: Stack, view: LedgerView, uids: Iterable[UUID]) -> Failures:
@@ -155,7 +169,7 @@ class BacklogLook:
                 describe(verdict, policy.thresholds).partition(": ")[2],
             )
             for verdict in select_from_node(
-                self._stack, topic.info, topic.node, policy, now_ms=self._now_ms, loaded=None
+                self._stack, topic.info, topic.written_ms, policy, now_ms=self._now_ms, loaded=None
             )
         }
 
@@ -255,6 +269,17 @@ class BacklogLook:
     def _may_read(self) -> bool:
         self._reads_left -= 1
         return self._reads_left >= 0
+
+
+@contextmanager
+def backlog_look(
+    stack: Stack, *, ask_topics: bool, loads_nothing: bool, failed: Failures | None = None
+) -> Iterator[BacklogLook]:
+    """One look with a reading of policies of its own."""
+    with open_policies(stack, loads_nothing=loads_nothing) as policies:
+        yield BacklogLook(
+            stack, policies, ask_topics=ask_topics, loads_nothing=loads_nothing, failed=failed
+        )
 
 
 def _by_broker(one: SurveyedLedger) -> bool:

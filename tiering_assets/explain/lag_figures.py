@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from tiering_assets.explain.backlog_counts import ReasonCount
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.states import LedgerState
 
@@ -76,8 +75,9 @@ _NEVER_COPIED = frozenset({LedgerState.OPEN, LedgerState.EXPIRED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What is counted of one ledger. `due_at` is when its deletion lag has passed, where it
-    runs.
+    """What is counted of one ledger, or of several that are alike: their bytes, the first times.
+
+    `due_at` is when the deletion lag has passed, where it runs.
     """
 
     topic: str
@@ -89,6 +89,27 @@ class Counted:
     due_at: datetime | None
     certified: bool
     damaged: bool = False
+    ledgers: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonCount:
+    """`oldest_s` is the time since the first of them was closed; None where none is."""
+
+    reason: BacklogReason
+    ledgers: int
+    bytes: int
+    oldest_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCount:
+    """The same by state."""
+
+    state: LedgerState
+    ledgers: int
+    bytes: int
+    oldest_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +136,7 @@ class Figures:
     offloaded: int
     verified: int
     reasons: tuple[ReasonCount, ...]
+    states: tuple[StateCount, ...]
 
     @property
     def verified_share(self) -> float | None:
@@ -138,7 +160,7 @@ class FleetFigures:
 def count_figures(
     ledgers: Iterable[Counted], *, disturbances_last_hour: int, now: datetime
 ) -> FleetFigures:
-    """Count every ledger once, in one pass."""
+    """Count every ledger once, in one pass. Their topics are kept, ledgers are not."""
     topics: dict[str, _Sum] = {}
     namespace_of: dict[str, str] = {}
     for one in ledgers:
@@ -194,17 +216,22 @@ class _Sum:
     delete: _LagSum = field(default_factory=_LagSum)
     counts: Counter[str] = field(default_factory=Counter)
     reasons: dict[BacklogReason, _LagSum] = field(default_factory=dict)
+    states: dict[LedgerState, _LagSum] = field(default_factory=dict)
 
     def add(self, one: Counted) -> None:
-        self.reasons.setdefault(one.reason, _LagSum()).add(1, one.bytes, one.closed_at)
+        many = one.ledgers
+        self.reasons.setdefault(one.reason, _LagSum()).add(many, one.bytes, one.closed_at)
+        self.states.setdefault(one.state, _LagSum()).add(many, one.bytes, one.closed_at)
         if is_copy_lag(one):
-            self.copy.add(1, one.bytes, one.closed_at)
+            self.copy.add(many, one.bytes, one.closed_at)
         if is_delete_lag(one):
-            self.delete.add(1, one.bytes, one.due_at)
-        self.counts["stuck"] += PLACES[one.reason].stuck
+            self.delete.add(many, one.bytes, one.due_at)
+        if PLACES[one.reason].stuck:
+            self.counts["stuck"] += many
         if one.state in OFFLOADED:
-            self.counts["offloaded"] += 1
-            self.counts["verified"] += one.certified and not one.damaged
+            self.counts["offloaded"] += many
+            if one.certified and not one.damaged:
+                self.counts["verified"] += many
 
     def merge(self, other: _Sum) -> None:
         self.copy.merge(other.copy)
@@ -212,6 +239,8 @@ class _Sum:
         self.counts.update(other.counts)
         for reason, found in other.reasons.items():
             self.reasons.setdefault(reason, _LagSum()).merge(found)
+        for state, found in other.states.items():
+            self.states.setdefault(state, _LagSum()).merge(found)
 
     def figures(self, now: datetime) -> Figures:
         rows = tuple(
@@ -233,6 +262,16 @@ class _Sum:
             offloaded=self.counts["offloaded"],
             verified=self.counts["verified"],
             reasons=rows,
+            states=tuple(
+                StateCount(
+                    state=state,
+                    ledgers=self.states[state].ledgers,
+                    bytes=self.states[state].bytes,
+                    oldest_s=_age_s(self.states[state].since, now),
+                )
+                for state in LedgerState
+                if state in self.states
+            ),
         )
 
 

@@ -7,8 +7,10 @@ reading of policies per namespace: ten thousand topics are a matter of seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from tiering_assets.explain.topic_counts import TopicCounts, count_topic
@@ -48,7 +50,7 @@ def list_topics(stack: Stack, ml_names: Iterable[str] | None = None) -> Iterator
     certified = stack.book.pairs("certificates/")
     stack.narrate(f"{len(names)} topics to read")
     started = told = stack.monotonic()
-    with open_policies(stack) as policies:
+    with policy_words(stack) as policy_of:
         for done, (ml_name, found) in enumerate(read_topics(stack, names), start=1):
             now = stack.monotonic()
             if now - told >= _PROGRESS_S:
@@ -65,25 +67,32 @@ def list_topics(stack: Stack, ml_names: Iterable[str] | None = None) -> Iterator
                     error=str(found),
                 )
             else:
-                yield _listed(ml_name, found.info, certified, policies)
+                yield _listed(ml_name, found.info, certified, policy_of)
 
 
 def _listed(
     ml_name: str,
     found: ManagedLedger,
     certified: set[tuple[int, UUID]],
-    policies: Policies,
+    policy_of: Callable[[str], str],
 ) -> ListedTopic:
     topic = topic_of(ml_name)
     return ListedTopic(
         topic=topic,
         ml_name=ml_name,
-        policy=_policy(policies, topic),
+        policy=policy_of(topic),
         counts=count_topic(found.ledgers, certified),
     )
 
 
-def _policy(policies: Policies, topic: str) -> str:
+@contextmanager
+def policy_words(stack: Stack) -> Iterator[Callable[[str], str]]:
+    """Tells for a topic what `ListedTopic.policy` says."""
+    with open_policies(stack) as policies:
+        yield partial(_policy_word, policies)
+
+
+def _policy_word(policies: Policies, topic: str) -> str:
     found = policies.check(topic, ask_topic=False)
     if found.switched_off is not None:
         return "switched off"

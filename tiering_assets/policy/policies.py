@@ -25,7 +25,6 @@ from tiering_assets.policy.selection import ListedLedger, Rules, Selection, sele
 from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
 from tiering_assets.resources.errors import TierkeeperError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from tiering_assets.resources.metastore.store import Node
 from tiering_assets.resources.metastore.topic_names import parse_topic_name
 from tiering_assets.resources.pulsar.policies import PolicyReader
 from tiering_assets.resources.settings import PolicySettings, ReleaseSettings
@@ -148,15 +147,15 @@ def rules_of(settings: PolicySettings) -> Rules:
 def select_from_node(
     stack: Stack,
     topic: ManagedLedger,
-    node: Node,
+    written_ms: int,
     policy: EffectivePolicy,
     *,
     now_ms: int,
     loaded: bool | None,
 ) -> tuple[Selection, ...]:
-    """The same from a topic's node that was just read."""
+    """The same from a topic's list, which was last written at `written_ms`."""
     return select_ledgers(
-        [_listed(stack, topic, info, node.stat.mtime_ms) for info in topic.ledgers],
+        [_listed(stack, topic, info, written_ms) for info in topic.ledgers],
         policy.thresholds,
         now_ms=now_ms,
         loaded=loaded,

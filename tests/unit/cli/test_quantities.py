@@ -9,7 +9,8 @@ from tiering_assets.cli import main as cli
 DURATIONS = {
     ("audit", "verify"): "--in-flight", ("dagster", "prune"): "--older-than",
     ("metrics", "serve"): "--every", ("topic", "load-overdue"): "--timeout",
-    ("topic", "offload"): "--timeout",
+    ("topic", "offload"): "--timeout", ("ledger", "list"): "--fresh",
+    ("topic", "list"): "--fresh", ("topic", "backlog"): "--fresh",
 }  # fmt: skip
 SIZES = {("topic", "offload"): "--keep-bytes"}
 NEEDS = {
@@ -18,6 +19,9 @@ NEEDS = {
     ("topic", "offload"): ["t/ns/x", "--plan"],
     ("dagster", "prune"): ["--plan"],
     ("metrics", "serve"): [],
+    ("ledger", "list"): [],
+    ("topic", "list"): [],
+    ("topic", "backlog"): [],
 }
 
 

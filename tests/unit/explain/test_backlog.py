@@ -23,8 +23,9 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.copy.offload import give_up
 from tiering_assets.explain import backlog_evidence
-from tiering_assets.explain.backlog import count_backlog, explain_backlog, explain_ledger
+from tiering_assets.explain.backlog import counted, explain_backlog, explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.lag_figures import count_figures
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import ledger_scope
@@ -93,7 +94,8 @@ def test_a_ledger_past_its_threshold_waits_for_brokers_that_are_away(stack):
 def test_the_counts_add_up_over_the_topics(stack, site):
     site.broker.create_topic("t/ns/persistent/more")
     explained = list(explain_backlog(stack))
-    rows = count_backlog(explained, now=stack.now())
+    figures = count_figures(map(counted, explained), disturbances_last_hour=0, now=stack.now())
+    rows = figures.total.reasons
     assert sum(row.ledgers for row in rows) == len(explained) > 2
     assert sum(row.bytes for row in rows) == 9
     assert {row.reason for row in rows if row.oldest_s is not None} == {R.CANNOT_READ}

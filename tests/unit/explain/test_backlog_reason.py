@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tiering_assets.explain.backlog_counts import Explained, count_reasons
 from tiering_assets.explain.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
@@ -21,6 +20,7 @@ from tiering_assets.explain.backlog_reason import (
     of_wait,
 )
 from tiering_assets.explain.backlog_rules import RULES, decide_backlog_reason
+from tiering_assets.explain.lag_figures import Counted, count_figures
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.policy.selection import NotSelected
@@ -217,24 +217,37 @@ def draw(rng):
     )
 
 
+def of_reason(reason, *, size, closed_at):
+    return Counted(
+        topic="t",
+        namespace="ns",
+        reason=reason,
+        state=LedgerState.SEALED,
+        bytes=size,
+        closed_at=closed_at,
+        due_at=None,
+        certified=False,
+    )
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_in_a_fleet_of_any_ledgers_each_has_one_reason_and_the_counts_add_up(seed):
     rng = random.Random(seed)
-    explained: list[Explained] = []
+    explained: list[Counted] = []
     size: Counter[BacklogReason] = Counter()
     counted: Counter[BacklogReason] = Counter()
     for _ in range(FLEET):
         because = decide_backlog_reason(draw(rng))
         assert because.reason in BacklogReason
-        one = Explained(
-            reason=because.reason,
-            bytes=rng.randrange(2**40),
+        one = of_reason(
+            because.reason,
+            size=rng.randrange(2**40),
             closed_at=rng.choice((None, NOW - timedelta(seconds=rng.randrange(10**6)))),
         )
         explained.append(one)
         size[one.reason] += one.bytes
         counted[one.reason] += 1
-    rows = count_reasons(explained, now=NOW)
+    rows = count_figures(explained, disturbances_last_hour=0, now=NOW).total.reasons
     assert sum(row.ledgers for row in rows) == FLEET
     assert sum(row.bytes for row in rows) == sum(one.bytes for one in explained)
     assert {row.reason: (row.ledgers, row.bytes) for row in rows} == {
@@ -267,7 +280,8 @@ def test_the_same_evidence_with_one_fact_less_never_loses_its_reason():
 
 
 def test_ledgers_that_are_not_closed_have_no_age():
-    [row] = count_reasons([Explained(reason=R.OPEN, bytes=0, closed_at=None)], now=NOW)
+    opened = of_reason(R.OPEN, size=0, closed_at=None)
+    [row] = count_figures([opened], disturbances_last_hour=0, now=NOW).total.reasons
     assert (row.ledgers, row.oldest_s) == (1, None)
 
 

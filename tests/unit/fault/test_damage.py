@@ -9,8 +9,9 @@ import pytest
 from tests.support.sim_scene import TOPIC, Scene, flip_reads, reasons_of
 from tiering_assets.audit.audit import audit_store
 from tiering_assets.audit.audit_damage import record_audited
-from tiering_assets.explain.backlog import explain_backlog, explain_ledger, take_figures
+from tiering_assets.explain.backlog import explain_backlog, explain_ledger
 from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.fleet.backlog import take_backlog
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.offload_format.keys import data_key, index_key
@@ -74,18 +75,18 @@ def reason(scene):
 
 @pytest.mark.parametrize("finder", FINDERS)
 def test_whoever_finds_it_it_is_known_everywhere(rotten, finder):
-    assert take_figures(rotten.stack).total.verified_share == 1
+    assert take_backlog(rotten.stack).figures.total.verified_share == 1
     FINDERS[finder](rotten)
     because = reason(rotten)
     assert because.reason is BacklogReason.DAMAGED
     assert "`tierkeeper scrub run --topic persistent://t/ns/orders --execute`" in because.detail
-    assert take_figures(rotten.stack).total.verified_share == 0
+    assert take_backlog(rotten.stack).figures.total.verified_share == 0
     assert [c.failing for c in find_fleet(rotten.stack).candidates] == [True]
     rotten.past_the_lag()
     assert "a check of this attempt failed" in reasons_of(rotten.release())
     scrub(rotten.process())
     assert reason(rotten).reason is not BacklogReason.DAMAGED
-    assert take_figures(rotten.stack).total.verified_share == 1
+    assert take_backlog(rotten.stack).figures.total.verified_share == 1
 
 
 @pytest.mark.parametrize("finder", FINDERS)

@@ -16,7 +16,8 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.batch.release_batch import release_batch
 from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.clean.orphans import Sweep
-from tiering_assets.explain.backlog import explain_backlog, take_figures
+from tiering_assets.explain.backlog import explain_backlog
+from tiering_assets.fleet.backlog import take_backlog
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.look.brakes import pauses
 from tiering_assets.look.brakes.brake import PAUSE
@@ -191,7 +192,7 @@ def test_what_only_looks_goes_on(scene):
     stack = scene.process()
     assert views(scene)[scene.others] is LedgerState.PUBLISHED
     assert scene.others in {one.view.ledger_id for one in explain_backlog(stack)}
-    assert take_figures(stack).total.ledgers > 1
+    assert take_backlog(stack).figures.total.ledgers > 1
     assert scene.sealed[1] in sealed_ledgers(stack)
     dead_claims(stack, after=None, seconds=9)
     found = walk(stack, lambda topic: [topic.ml_name], after=None, seconds=9, room=99)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.explain.fresh import FRESH_S, Fresh, fresh_of, print_source
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.completion import ledgers_like
 from tiering_assets.cli.grammar.known_names import remember_names
@@ -46,20 +47,33 @@ def list_ledgers(
     state: Annotated[
         list[LedgerState] | None, typer.Option("--state", help="Only these; may be repeated.")
     ] = None,
+    most: Annotated[
+        int, typer.Option("--limit", min=0, help="At most so many ledgers; 0 is all of them.")
+    ] = 10_000,
+    fresh: Fresh = FRESH_S,
 ) -> None:
-    """List ledgers with their states. Reads metadata and records; loads no topic."""
-    from tiering_assets.look.ledger.survey import survey
+    """List ledgers with their states, by topic and id. Loads no topic.
 
-    only = frozenset(chosen.ledger_ids)
+    Asks the catalogue, where it is proven and fresh enough; else reads metadata and records. Says
+    so when there are more than --limit.
+    """
+    from tiering_assets.fleet.ledgers import list_ledgers as list_all
+    from tiering_assets.fleet.source import document_of
+
     with session.stack() as stack:
-        views = [
-            v
-            for v in survey(stack, names_of(stack, chosen))
-            if (not state or v.state in state) and (not only or v.ledger_id in only)
-        ]
+        found = list_all(
+            stack,
+            names_of(stack, chosen),
+            states=frozenset(state or ()),
+            only=frozenset(chosen.ledger_ids),
+            most=most or None,
+            fresh=fresh_of(fresh),
+        )
+    views = found.views
     remember_names((v.topic for v in views), (v.ledger_id for v in views))
     if session.as_json:
-        print_document("ledger-list", {"ledgers": views})
+        told = {"ledgers": views, "cut": found.cut, "as_of": document_of(found.source)}
+        print_document("ledger-list", told)
         return
     print_table(
         (
@@ -73,6 +87,9 @@ def list_ledgers(
         ),
         [_row(v) for v in views],
     )
+    if found.cut:
+        print_line(f"there are more than {most} of them: choose some, or give --limit 0")
+    print_source(found.source)
 
 
 def _row(view: LedgerView) -> tuple[object, ...]:

@@ -98,9 +98,9 @@ def print_metrics(session: Session) -> None:
 
 def _survey(session: Session) -> tuple[FleetFigures, Sequence[MissedObjective]]:
     """With connections of its own, so that no survey suffers from what happened to the last one."""
-    from tiering_assets.explain.backlog import take_figures
     from tiering_assets.explain.objectives import decide_objectives
+    from tiering_assets.fleet.backlog import take_backlog
 
     with session.stack() as stack:
-        figures = take_figures(stack)
+        figures = take_backlog(stack).figures
     return figures, decide_objectives(figures, session.settings.objectives)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tiering_assets.cli.explain.fresh import FRESH_S, Fresh, fresh_of, print_source
 from tiering_assets.cli.grammar.command import command
 from tiering_assets.cli.grammar.selected import names_of
 from tiering_assets.cli.grammar.selection import AskTopics, Chosen, topic_selection
@@ -16,8 +15,7 @@ from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.backlog import ExplainedLedger
-    from tiering_assets.explain.backlog_counts import ReasonCount
+    from tiering_assets.explain.lag_figures import ReasonCount
 
 app = typer.Typer(
     name="topic", help="Topics: what is left to do, and why it is not done.", no_args_is_help=True
@@ -44,63 +42,61 @@ _COLUMNS = (
     reads_only="without --ask-topics",
 )
 def backlog(
-    session: Session, *, chosen: Annotated[Chosen, CHOSEN], ask_topics: AskTopics = False
+    session: Session,
+    *,
+    chosen: Annotated[Chosen, CHOSEN],
+    ask_topics: AskTopics = False,
+    fresh: Fresh = FRESH_S,
 ) -> None:
     """Count ledgers and bytes by reason, with ages.
 
     Every ledger has exactly one reason, so the counts add up; docs/states.md lists them in their
     order. Loads no topic. Topics that are named are counted one by one. Their own policies are
     asked, too, where a broker owns their bundle: elsewhere, to ask would make it load topics.
+
+    Asks the catalogue, where it is proven and fresh enough; else reads metadata and records. What
+    policy wants further is looked at ledger by ledger in either case.
     """
-    from tiering_assets.explain.backlog import count_backlog, explain_backlog
+    from tiering_assets.fleet.backlog import take_backlog
+    from tiering_assets.fleet.source import document_of
 
     with session.stack() as stack:
-        names, each = names_of(stack, chosen), not chosen.everything
-        explained = list(
-            explain_backlog(stack, names, ask_topics=each, loads_nothing=not ask_topics)
+        each = not chosen.everything
+        found = take_backlog(
+            stack,
+            names_of(stack, chosen),
+            fresh=fresh_of(fresh),
+            ask_topics=each,
+            loads_nothing=not ask_topics,
         )
-        now = stack.now()
-        total = count_backlog(explained, now=now)
-        by_topic: dict[str, list[ExplainedLedger]] = defaultdict(list)
-        for one in explained if each else ():
-            by_topic[one.view.topic].append(one)
-        counted = {topic: count_backlog(found, now=now) for topic, found in by_topic.items()}
-        steps = _steps(explained)
+    total = found.figures.total
+    by_topic = found.figures.topics if each else {}
     if session.as_json:
         print_document(
             "topic-backlog",
             {
-                "ledgers": len(explained),
-                "bytes": sum(row.bytes for row in total),
-                "reasons": total,
-                "topics": [{"topic": name, "reasons": rows} for name, rows in counted.items()],
-                "next_steps": steps,
+                "ledgers": total.ledgers,
+                "bytes": total.bytes,
+                "reasons": total.reasons,
+                "topics": [
+                    {"topic": name, "reasons": one.reasons} for name, one in by_topic.items()
+                ],
+                "next_steps": found.steps,
+                "as_of": document_of(found.source),
             },
         )
         return
     if each:
         print_table(
             (Column("TOPIC", ValueKind.TOPIC), *_COLUMNS),
-            [(name, *_row(row)) for name, rows in counted.items() for row in rows],
+            [(name, *_row(row)) for name, one in by_topic.items() for row in one.reasons],
         )
     else:
-        print_table(_COLUMNS, [_row(row) for row in total])
-    for reason, said in steps.items():
+        print_table(_COLUMNS, [_row(row) for row in total.reasons])
+    for reason, said in found.steps.items():
         for step in said:
             print_line(f"next, {reason}: {step}")
-
-
-def _steps(explained: Iterable[ExplainedLedger]) -> dict[str, list[str]]:
-    """By reason, what is done about its ledgers: a reason of many cases may have several."""
-    from tiering_assets.explain.next_steps import next_step
-
-    found: dict[str, list[str]] = {}
-    for one in explained:
-        said = found.setdefault(one.because.reason.value, [])
-        step = next_step(one.because)
-        if step not in said:
-            said.append(step)
-    return dict(sorted(found.items()))
+    print_source(found.source)
 
 
 def _row(row: ReasonCount) -> tuple[object, ...]:

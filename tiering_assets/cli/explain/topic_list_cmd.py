@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tiering_assets.cli.explain.fresh import FRESH_S, Fresh, fresh_of, print_source
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import ALWAYS, command
 from tiering_assets.cli.grammar.known_names import remember_names
@@ -43,27 +44,35 @@ _COLUMNS = (
     ),
     reads_only=ALWAYS,
 )
-def list_topics(session: Session, *, chosen: Annotated[Chosen, CHOSEN]) -> None:
+def list_topics(
+    session: Session, *, chosen: Annotated[Chosen, CHOSEN], fresh: Fresh = FRESH_S
+) -> None:
     """List topics: ledgers, sealed ones, and who published them. Loads and creates nothing.
 
     Of the sealed ledgers each is published by us (OURS), published by a broker's own offloader
     (BROKER), or on bookies only (BOOKIES, with its size). POLICY says whether a threshold of the
     namespace, the broker or tiering.toml selects ledgers; a topic's own level is not asked. Ends
     with 1 if a topic's metadata could not be read; whether topics are loaded is not asked.
+
+    Asks the catalogue, where it is proven and fresh enough; else reads each topic's node.
     """
-    from tiering_assets.explain.topic_list import list_topics as read_topics
+    from tiering_assets.fleet.source import document_of
+    from tiering_assets.fleet.topics import list_all_topics
 
     with session.stack() as stack:
-        topics = list(read_topics(stack, names_of(stack, chosen)))
+        found = list_all_topics(stack, names_of(stack, chosen), fresh=fresh_of(fresh))
+    topics = found.topics
     remember_names(one.topic for one in topics)
     unread = [one for one in topics if one.counts is None]
     if session.as_json:
-        print_document("topic-list", {"topics": [_document(one) for one in topics]})
+        told = [_document(one) for one in topics]
+        print_document("topic-list", {"topics": told, "as_of": document_of(found.source)})
     else:
         print_table(_COLUMNS, [_row(one) for one in topics if one.counts is not None])
         for one in unread:
             print_line(f"unknown: {one.topic}: {one.error}")
         print_line(f"{len(topics)} topics; whether they are loaded is not asked")
+        print_source(found.source)
     if unread:
         raise typer.Exit(FINDINGS)
 

@@ -1,18 +1,22 @@
 """`catalogue`: keeps the catalogue's tables behind the runs and the topics.
 
-Owns: pages of the day book first, then runs that died, then as many topics as the tick's time
-allows, from where the last tick stopped. Small files of many ticks are joined. Nothing waits for
-it: when it fails, views are late and the tick is red.
+Owns: pages of the day book first, then runs that died, the fleet's figures, and as many topics as
+the tick's time allows, from where the last tick stopped. Small files of many ticks are joined.
+Nothing waits for it: when it fails, views are late and the tick is red.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 import dagster as dg
 
 from tiering_assets.defs.automation.tick import Result, Tick
+from tiering_assets.defs.explain.posted_figures import FigureEvent, figure_events
 
+_FIGURES_EVERY_S: Final = 60.0
+_FIGURES_SHARE: Final = 20  # what they took, of the time until they are told again
 OFF = "catalogue.enabled is false: nothing is posted"
 
 
@@ -43,6 +47,7 @@ def catalogue(tick: Tick) -> Result:
                 ", ".join(died.runs),
             )
         join_files(opened)
+    events, figures = _figures(tick, posted=pages > 0)
     unmoved = tick.memory.unmoved
     try:
         seen = scan(
@@ -58,6 +63,7 @@ def catalogue(tick: Tick) -> Result:
         unmoved.forget()
     whole = seen.resume is None
     return dg.SensorResult(
+        asset_events=events,
         skip_reason=dg.SkipReason(
             f"posted {pages} pages up to {done.mark}; of {seen.topics} topics {seen.asked} were asked, "
             f"{seen.moved} had moved, {seen.ledgers} ledgers are new or others"
@@ -66,8 +72,25 @@ def catalogue(tick: Tick) -> Result:
         cursor=tick.write_cursor(
             after=seen.resume,
             began_ms=None if whole else int(seen.began.timestamp() * 1000),
+            **figures,
         ),
     )
+
+
+def _figures(tick: Tick, *, posted: bool) -> tuple[list[FigureEvent], dict[str, int | None]]:
+    """Told behind what was posted, and seldom enough to be a small part of the sensor's time.
+
+    Also what the next tick is told of it: whether figures wait, and until when.
+    """
+    waits = posted or bool(tick.cursor.number("figures_wait", 0))
+    now_ms = int(tick.now.timestamp() * 1000)
+    after_ms = int(tick.cursor.number("figures_after_ms", 0))
+    if not waits or now_ms < after_ms:
+        return [], {"figures_wait": 1 if waits else None, "figures_after_ms": after_ms or None}
+    began = tick.stack.monotonic()
+    events = figure_events(tick.stack, tick.cluster)
+    rest_s = max(_FIGURES_EVERY_S, _FIGURES_SHARE * (tick.stack.monotonic() - began))
+    return events, {"figures_after_ms": now_ms + int(1000 * rest_s)}
 
 
 def _time(ms: float) -> datetime | None:

@@ -7,8 +7,11 @@ of a partition outlives it, and `released_ledgers` counts what it stood for.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import dagster as dg
 
+from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 
@@ -19,6 +22,7 @@ _LOOKED_MAX = 500  # a request or two each
 def retire_partitions(tick: Tick) -> Result:
     """Look at some partitions, from where the last tick stopped, and delete those not needed."""
     from tiering_assets.automation.retirable import find_retirable
+    from tiering_assets.catalogue.nominate import ledgers_that_left
 
     live = sorted(
         map(ledger_id_of, tick.instance.get_dynamic_partitions(tick.cluster.partition_set))
@@ -27,9 +31,14 @@ def retire_partitions(tick: Tick) -> Result:
         return dg.SkipReason("there are no partitions")
     busy = tick.history("offload").running | tick.history("release").running
     after = int(tick.cursor.number("after_ledger", -1))
-    looked = [i for i in live if i > after and i not in busy][:_LOOKED_MAX]
     pressed = len(live) >= FULL * tick.settings.dagster.partitions_max
     seconds = 0.0 if pressed else tick.auto.retire_after_s
+    free = [i for i in live if i not in busy]
+    tables = nominating(tick)
+    if tables is not None:
+        before = tick.now - timedelta(seconds=seconds)
+        free = ledgers_that_left(tables, free, released_before=before)
+    looked = [i for i in free if i > after][:_LOOKED_MAX]
     retired = [*find_retirable(tick.stack, looked, seconds=seconds)][:EVENTS_MAX]
     done = len(looked) < _LOOKED_MAX
     if len(retired) == EVENTS_MAX:

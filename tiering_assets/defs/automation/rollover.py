@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
 from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
+    from tiering_assets.catalogue.nominate import ClosedLedger
+    from tiering_assets.catalogue.view import Tables
     from tiering_assets.look.topic.user_topics import Topic
     from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 
@@ -27,7 +30,40 @@ _TOLD_MAX = 5000
 
 
 def ledger_rollover(tick: Tick) -> Result:
-    """Tell of newly closed ledgers, oldest topic names first, two hundred a tick."""
+    """Tell of newly closed ledgers, two hundred a tick: as rows come, else by topic names."""
+    tables = nominating(tick)
+    return _by_topics(tick) if tables is None else _by_rows(tick, tables)
+
+
+def _by_rows(tick: Tick, tables: Tables) -> Result:
+    """Rows behind those that were told. They come late: what was closed long ago is not told."""
+    from tiering_assets.catalogue.nominate import STALE, closed_since
+
+    now_ms = int(tick.now.timestamp() * 1000)
+    first = "turn" not in tick.cursor.values
+    began_ms = int(tick.cursor.number("began_ms", now_ms))
+    told = tick.cursor.numbers("told")
+    newest = tables["ledger_changes"].turn
+    since_ms = max(began_ms - OVERLAP_MS, now_ms - int(STALE.total_seconds() * 1000))
+    found = closed_since(
+        tables,
+        since=datetime.fromtimestamp(since_ms / 1000, UTC),
+        behind=newest if first else int(tick.cursor.number("turn")),
+        told=told,
+        most=EVENTS_MAX,
+    )
+    return dg.SensorResult(
+        asset_events=[_observation(tick.cluster, one) for one in found],
+        skip_reason=None if found else dg.SkipReason(f"no ledger closed up to turn {newest}"),
+        cursor=tick.write_cursor(
+            began_ms=began_ms,
+            turn=int(tick.cursor.number("turn")) if len(found) == EVENTS_MAX else newest,
+            told=[*told, *(one.ledger_id for one in found)][-_TOLD_MAX:],
+        ),
+    )
+
+
+def _by_topics(tick: Tick) -> Result:
     from tiering_assets.automation.rounds import walk
 
     now_ms = int(tick.now.timestamp() * 1000)
@@ -35,12 +71,12 @@ def ledger_rollover(tick: Tick) -> Result:
     began = tick.cursor.number("began_ms") or now_ms
     told = dict(zip(tick.cursor.numbers("told"), tick.cursor.numbers("told_ms"), strict=False))
 
-    def look(topic: Topic) -> list[tuple[Topic, LedgerInfo]]:
+    def look(topic: Topic) -> list[ClosedLedger]:
         return [
-            (topic, one)
+            _closed(topic, one, one.closed_at)
             for one in topic.info.ledgers
-            if one.closed_at_ms is not None
-            and one.closed_at_ms > since - OVERLAP_MS
+            if one.closed_at is not None
+            and (one.closed_at_ms or 0) > since - OVERLAP_MS
             and one.ledger_id not in told
         ]
 
@@ -53,9 +89,9 @@ def ledger_rollover(tick: Tick) -> Result:
     )
     looked.require_any()
     found, left = looked.found[:EVENTS_MAX], looked.found[EVENTS_MAX:]
-    told.update({one.ledger_id: one.closed_at_ms or 0 for _topic, one in found})
+    told.update({one.ledger_id: int(one.closed_at.timestamp() * 1000) for one in found})
     first = "since_ms" not in tick.cursor.values
-    events = [] if first else [_observation(tick.cluster, topic, one) for topic, one in found]
+    events = [] if first else [_observation(tick.cluster, one) for one in found]
     whole = looked.resume is None and not left
     tick.looked.names, tick.looked.whole = looked.names, whole
     since = began if whole else since
@@ -74,20 +110,30 @@ def ledger_rollover(tick: Tick) -> Result:
     )
 
 
-def _observation(cluster: ClusterNames, topic: Topic, listed: LedgerInfo) -> dg.AssetObservation:
+def _closed(topic: Topic, listed: LedgerInfo, closed_at: datetime) -> ClosedLedger:
+    from tiering_assets.catalogue.nominate import ClosedLedger
+
+    return ClosedLedger(
+        ledger_id=listed.ledger_id,
+        topic=topic.ml_name,
+        entries=listed.entries,
+        bytes=listed.size,
+        closed_at=closed_at,
+    )
+
+
+def _observation(cluster: ClusterNames, one: ClosedLedger) -> dg.AssetObservation:
     from tiering_assets.look.topic.topic_evidence import topic_of
 
-    name = topic_of(topic.ml_name)
+    name = topic_of(one.topic)
     return dg.AssetObservation(
         cluster.sealed_ledgers,
-        description=f"ledger {listed.ledger_id} of {name} was closed",
+        description=f"ledger {one.ledger_id} of {name} was closed",
         metadata={
-            "ledger_id": listed.ledger_id,
+            "ledger_id": one.ledger_id,
             "topic": name,
-            "payload_bytes": listed.size or 0,
-            "entries": listed.entries or 0,
-            "closed_at": dg.MetadataValue.timestamp(
-                datetime.fromtimestamp((listed.closed_at_ms or 0) / 1000, UTC)
-            ),
+            "payload_bytes": one.bytes or 0,
+            "entries": one.entries or 0,
+            "closed_at": dg.MetadataValue.timestamp(one.closed_at),
         },
     )

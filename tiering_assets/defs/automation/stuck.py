@@ -1,6 +1,7 @@
 """`stuck`: what stands still is observed on `tiering_backlog` and posted to the webhook once.
 
-Owns: a finding is posted when it appears, not at every tick; when the post fails it is posted again
+Owns: a catalogue that is behind is a finding itself, and is not waited for: then topics are walked.
+A finding is posted when it appears, not at every tick; when the post fails it is posted again
 with the next tick. A round over many topics or claims takes several ticks and is told whole.
 """
 
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
 from tiering_assets.defs.shared.batches import markdown_cell
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
 
 if TYPE_CHECKING:
     from tiering_assets.automation.stuck_rules import Stuck
@@ -28,19 +30,30 @@ def stuck(tick: Tick) -> Result:
     """Look for dead claims, ledgers open too long and topics whose retention nobody applies."""
     from tiering_assets.automation.rounds import walk
     from tiering_assets.automation.stuck import StuckTopics, dead_claims
+    from tiering_assets.automation.stuck_rules import ClosingTimes, catalogue_behind
+    from tiering_assets.catalogue.nominate import closing_times
     from tiering_assets.policy.policies import open_policies
     from tiering_assets.resources.webhook import post_webhook
 
+    behind, tables = [], None
+    try:
+        tables = nominating(tick)
+    except CatalogueError as error:
+        behind.append(catalogue_behind(str(error)))
     with open_policies(tick.stack) as policies:
+        topics = StuckTopics(tick.stack, policies)
         looked = walk(
             tick.stack,
-            StuckTopics(tick.stack, policies).look,
+            topics.look,
+            names=None
+            if tables is None
+            else topics.may_be(ClosingTimes(**row) for row in closing_times(tables)),
             after=tick.cursor.text("after"),
             seconds=tick.auto.tick_budget_s,
             room=EVENTS_MAX,
         )
     looked.require_any()
-    found = [*looked.found]
+    found = [*behind, *looked.found]
     claims_after, claims_resume = tick.cursor.text("claims"), None
     if tick.cursor.text("after") is None or claims_after is not None:
         dead, claims_resume = dead_claims(

@@ -123,11 +123,13 @@ def _release(
         _log_published(context, cluster, stack, done.along)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         shown: Metadata = {}
+        figures = None
         if cluster.released_ledgers in context.selected_asset_keys:
-            newest = newest_releases(stack, NEWEST_SHOWN)
+            figures = backlog.figures
+        if figures is not None:
             shown = released_metadata(
-                [one.view for one in backlog.explained],
-                newest,
+                figures,
+                newest_releases(stack, NEWEST_SHOWN),
                 bucket=stack.settings.store.bucket,
                 prefix=stack.book.prefix,
             )

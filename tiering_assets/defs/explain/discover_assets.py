@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from heapq import nsmallest
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -18,6 +20,10 @@ from tiering_assets.defs.shared.ledger_events import sealed_event
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import provenance_tags
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+
+if TYPE_CHECKING:
+    from tiering_assets.explain.backlog import ExplainedLedger
+    from tiering_assets.look.ledger.survey import LedgerView
 
 _DESCRIPTION = "Surveys metadata and bucket; admits sealed ledgers; counts the rest."
 
@@ -76,46 +82,46 @@ def _discover(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.batch.newest_releases import newest_releases
-    from tiering_assets.explain.backlog import count_backlog, explain_backlog, figures_now
+    from tiering_assets.fleet.backlog import take_backlog
     from tiering_assets.look.ledger.survey import UNFINISHED
 
+    sealed: dict[int, LedgerView] = {}
+
+    def told(one: "ExplainedLedger") -> None:
+        if one.view.state in UNFINISHED:
+            sealed[one.view.ledger_id] = one.view
+
     with tiering_stack.connect(context, cluster) as stack:
-        explained = list(explain_backlog(stack, config.ml_names()))
-        views, reasons = [one.view for one in explained], count_backlog(explained, now=stack.now())
-        sealed = [view for view in views if view.state in UNFINISHED]
-        now, live_max = stack.now(), stack.settings.dagster.partitions_max
+        figures = take_backlog(stack, config.ml_names(), each=told).figures
+        live_max = stack.settings.dagster.partitions_max
         objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
-        prefix = stack.book.prefix
-        figures, newest = None, []
-        if not config.topics:  # a count over some topics would read as a drop
-            figures = figures_now(stack, explained)
+        prefix, newest = stack.book.prefix, []
+        if not config.topics:
             newest = newest_releases(stack, NEWEST_SHOWN)
     if cluster.sealed_ledgers in context.selected_asset_keys:
-        oldest = {view.ledger_id: view for view in sorted(sealed, key=lambda v: v.ledger_id)}
-        admission = admit(
-            context.instance, cluster, list(oldest)[: config.max_ledgers], live_max=live_max
-        )
+        oldest = nsmallest(config.max_ledgers, sealed)
+        admission = admit(context.instance, cluster, oldest, live_max=live_max)
         add_partitions(context.instance, cluster, admission.ledger_ids)
         for ledger_id in admission.ledger_ids:
             noop = ledger_id in admission.known
-            context.log_event(sealed_event(cluster, oldest[ledger_id], noop=noop))
+            context.log_event(sealed_event(cluster, sealed[ledger_id], noop=noop))
         narrate(
             context,
-            f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed})} topics, "
+            f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed.values()})} topics, "
             f"{len(admission.ledger_ids)} admitted, {len(admission.full)} find no partition free",
         )
     if cluster.tiering_backlog in context.selected_asset_keys:
         yield dg.MaterializeResult(
             asset_key=cluster.tiering_backlog,
             metadata={
-                **backlog_metadata(views, now=now, reasons=reasons),
-                **({} if figures is None else figures_metadata(figures)),
+                **backlog_metadata(figures),
+                **({} if config.topics else figures_metadata(figures)),  # would read as a drop
             },
         )
-    if figures is not None and cluster.objectives_met in context.selected_asset_check_keys:
+    if not config.topics and cluster.objectives_met in context.selected_asset_check_keys:
         yield check_result(cluster, judge(figures, objectives))
-    if figures is not None:
-        shown = released_metadata(views, newest, bucket=bucket, prefix=prefix)
+    if not config.topics:
+        shown = released_metadata(figures, newest, bucket=bucket, prefix=prefix)
         context.log_event(
             dg.AssetMaterialization(
                 cluster.released_ledgers,

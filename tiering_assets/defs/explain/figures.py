@@ -28,7 +28,6 @@ from tiering_assets.explain.objectives import (
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.backlog import ExplainedLedger
     from tiering_assets.explain.lag_figures import Figures, FleetFigures
     from tiering_assets.ground.stack import Stack
     from tiering_assets.resources.settings import ObjectiveSettings
@@ -98,6 +97,22 @@ def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
     )
 
 
+def observation(cluster: ClusterNames, figures: FleetFigures) -> dg.AssetObservation:
+    return dg.AssetObservation(cluster.tiering_backlog, metadata={**figures_metadata(figures)})
+
+
+def evaluation(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckEvaluation:
+    """The same for what is no run."""
+    return dg.AssetCheckEvaluation(
+        asset_key=cluster.objectives_met.asset_key,
+        check_name=cluster.objectives_met.name,
+        passed=verdict.passed,
+        severity=verdict.severity,
+        description=verdict.description,
+        metadata=verdict.metadata,
+    )
+
+
 def check_result(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         asset_key=cluster.objectives_met.asset_key,
@@ -110,22 +125,30 @@ def check_result(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckResult
 
 
 class BacklogAtEnd:
-    """The run's one survey: when it is first asked for, which is when the run has done its work."""
+    """The run's one look at the backlog: when it is first asked for, after the run's work."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
 
     @cached_property
-    def explained(self) -> list[ExplainedLedger]:
-        """Every ledger of the fleet: a few listings, and a read of each topic's node."""
-        from tiering_assets.explain.backlog import explain_backlog
+    def figures(self) -> FleetFigures | None:
+        """Of all ledgers, by a survey: a few listings, and a read of each topic's node.
 
-        return list(explain_backlog(self._stack))
+        None where the catalogue counts: its rows have this run once that is over and posted, and
+        the sensor `catalogue` tells the figures then.
+        """
+        from datetime import timedelta
 
-    def figures(self) -> FleetFigures:
-        from tiering_assets.explain.backlog import figures_now
+        from tiering_assets.fleet.backlog import take_backlog
+        from tiering_assets.fleet.source import tables_to_ask
+        from tiering_assets.resources.errors import CatalogueError
 
-        return figures_now(self._stack, self.explained)
+        try:
+            if tables_to_ask(self._stack) is not None:
+                return None
+        except CatalogueError as error:  # no run fails by it
+            self._stack.narrate(f"topics are counted without the catalogue: {error}")
+        return take_backlog(self._stack, fresh=timedelta()).figures
 
 
 @contextmanager
@@ -149,7 +172,9 @@ def _try_observe(
     context: dg.AssetExecutionContext, cluster: ClusterNames, stack: Stack, backlog: BacklogAtEnd
 ) -> None:
     try:
-        _observe(context, cluster, stack, backlog.figures())
+        figures = backlog.figures
+        if figures is not None:
+            _observe(context, cluster, stack, figures)
     except TierkeeperError as error:  # what the run itself came to counts for more
         narrate(context, f"the backlog's figures were not taken: {error}")
 
@@ -158,9 +183,7 @@ def _observe(
     context: dg.AssetExecutionContext, cluster: ClusterNames, stack: Stack, figures: FleetFigures
 ) -> None:
     verdict = judge(figures, stack.settings.objectives)
-    context.log_event(
-        dg.AssetObservation(cluster.tiering_backlog, metadata={**figures_metadata(figures)})
-    )
+    context.log_event(observation(cluster, figures))
     log_evaluation(
         context,
         cluster.objectives_met,

@@ -5,20 +5,24 @@ A ledger without a partition is in these counts, too: the backlog may be a milli
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from tiering_assets.defs.shared.metadata import Metadata, bucket_uri, bytes_text, duration_text
+from tiering_assets.explain.lag_figures import (
+    Figures,
+    FleetFigures,
+    ReasonCount,
+    StateCount,
+)
 from tiering_assets.ground.moments import moment
+from tiering_assets.look.ledger.states import LedgerState
 
 if TYPE_CHECKING:
     from tiering_assets.batch.newest_releases import ReleasedLedger
-    from tiering_assets.explain.backlog_counts import ReasonCount
-    from tiering_assets.look.ledger.survey import LedgerView
 
 _TOPICS_SHOWN = 50
 NEWEST_SHOWN = 50  # releases that are named; every one of them costs a read
@@ -32,59 +36,60 @@ _FIND = (
 _PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
 
 
-def backlog_metadata(
-    views: Sequence[LedgerView], *, now: datetime, reasons: Sequence[ReasonCount] = ()
-) -> Metadata:
+def backlog_metadata(figures: FleetFigures) -> Metadata:
     """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most.
 
     `because_<reason>` counts the same ledgers by the one reason that each has.
     """
-    ledgers: Counter[str] = Counter(view.state.value for view in views)
-    size: Counter[str] = Counter()
-    for view in views:
-        size[view.state.value] += view.bytes or 0
-    pending = [view for view in views if view.state.value in _PENDING]
-    closed = [view.closed_at for view in pending if view.closed_at is not None]
-    oldest_s = (now - min(closed)).total_seconds() if closed else 0.0
-    size_pending = sum(view.bytes or 0 for view in pending)
+    total = figures.total
+    pending = [row for row in total.states if row.state.value in _PENDING]
+    oldest_s = max((row.oldest_s for row in pending if row.oldest_s is not None), default=0.0)
+    size_pending = sum(row.bytes for row in pending)
+    count = sum(row.ledgers for row in pending)
     return {
         "summary": dg.MetadataValue.md(
-            f"**{len(pending)} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
+            f"**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
             f"oldest for {duration_text(oldest_s)}.\n\n"
-            f"{ledgers['released']} of {len(views)} ledgers are released."
+            f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
         ),
-        "by_reason": _by_reason(reasons),
-        "by_topic": _by_topic(views),
-        "topics": dg.MetadataValue.int(len({view.ml_name for view in views})),
-        "pending_ledgers": dg.MetadataValue.int(len(pending)),
+        "by_reason": _by_reason(total.reasons),
+        "by_topic": _by_topic({name: one.states for name, one in figures.topics.items()}),
+        "topics": dg.MetadataValue.int(len(figures.topics)),
+        "pending_ledgers": dg.MetadataValue.int(count),
         "pending_bytes": dg.MetadataValue.int(size_pending),
         "oldest_pending_seconds": dg.MetadataValue.float(round(oldest_s, 1)),
-        **{f"ledgers_{state}": dg.MetadataValue.int(n) for state, n in sorted(ledgers.items())},
-        **{f"bytes_{state}": dg.MetadataValue.int(n) for state, n in sorted(size.items())},
+        **{f"ledgers_{row.state.value}": dg.MetadataValue.int(row.ledgers) for row in total.states},
+        **{f"bytes_{row.state.value}": dg.MetadataValue.int(row.bytes) for row in total.states},
         **{
             f"because_{row.reason.name.lower()}": dg.MetadataValue.int(row.ledgers)
-            for row in reasons
+            for row in total.reasons
         },
     }
 
 
+def _released(figures: Figures) -> StateCount:
+    none = StateCount(state=LedgerState.RELEASED, ledgers=0, bytes=0, oldest_s=None)
+    return next((row for row in figures.states if row.state is LedgerState.RELEASED), none)
+
+
 def released_metadata(
-    views: Iterable[LedgerView], newest: Sequence[ReleasedLedger], *, bucket: str, prefix: str
+    figures: FleetFigures, newest: Sequence[ReleasedLedger], *, bucket: str, prefix: str
 ) -> Metadata:
     """How much the bookies no longer hold, of ledgers that their topics still list.
 
     `newest` are named with their records below `prefix`, so that a ledger without partition can be
     found.
     """
-    released = [view for view in views if view.state.value == "released"]
+    released = _released(figures.total)
+    by_topic = {name: _released(one) for name, one in figures.topics.items()}
     find = _FIND.format(shown=len(newest), place=bucket_uri(bucket, prefix))
     return {
-        "released_ledgers": dg.MetadataValue.int(len(released)),
-        "released_bytes": dg.MetadataValue.int(sum(view.bytes or 0 for view in released)),
-        "dagster/row_count": dg.MetadataValue.int(len(released)),
+        "released_ledgers": dg.MetadataValue.int(released.ledgers),
+        "released_bytes": dg.MetadataValue.int(released.bytes),
+        "dagster/row_count": dg.MetadataValue.int(released.ledgers),
         "find_a_ledger": dg.MetadataValue.md(find),
         "newest_releases": _newest(newest, prefix),
-        "by_topic": _by_topic(released),
+        "by_topic": _by_topic({name: [one] for name, one in by_topic.items() if one.ledgers}),
     }
 
 
@@ -138,25 +143,23 @@ def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
     )
 
 
-def _by_topic(views: Iterable[LedgerView]) -> dg.MetadataValue:
-    topics: dict[str, list[LedgerView]] = defaultdict(list)
-    for view in views:
-        topics[view.topic].append(view)
-    largest = sorted(topics.items(), key=lambda item: -sum(v.bytes or 0 for v in item[1]))
+def _by_topic(topics: Mapping[str, Sequence[StateCount]]) -> dg.MetadataValue:
+    largest = nlargest(
+        _TOPICS_SHOWN, topics.items(), key=lambda item: sum(row.bytes for row in item[1])
+    )
     return dg.MetadataValue.table(
         [
             dg.TableRecord(
                 {
                     "topic": topic,
-                    "ledgers": len(found),
-                    "bytes": sum(v.bytes or 0 for v in found),
+                    "ledgers": sum(row.ledgers for row in found),
+                    "bytes": sum(row.bytes for row in found),
                     "states": ", ".join(
-                        f"{state} {n}"
-                        for state, n in sorted(Counter(v.state.value for v in found).items())
+                        sorted(f"{row.state.value} {row.ledgers}" for row in found)
                     ),
                 }
             )
-            for topic, found in largest[:_TOPICS_SHOWN]
+            for topic, found in largest
         ],
         schema=dg.TableSchema(
             columns=[

@@ -33,7 +33,6 @@ from tiering_assets.records.models import Publication
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLedger
-from tiering_assets.resources.metastore.store import Node
 
 UNFINISHED = frozenset(
     {LedgerState.SEALED, LedgerState.COPIED, LedgerState.VERIFIED, LedgerState.QUARANTINED}
@@ -78,11 +77,13 @@ class SurveyedLedger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyedTopic:
-    """One topic as its node lists it, with its ledgers in id order."""
+    """One topic as its node lists it, with its ledgers in id order. `written_ms`: when that was
+    written, by the metadata store's clock.
+    """
 
     ml_name: str
     info: ManagedLedger
-    node: Node
+    written_ms: int
     ledgers: tuple[SurveyedLedger, ...]
 
 
@@ -131,7 +132,7 @@ def _survey_topic(
     return SurveyedTopic(
         ml_name=ml_name,
         info=topic.info,
-        node=topic.node,
+        written_ms=topic.node.stat.mtime_ms,
         ledgers=tuple(
             survey_ledger(
                 stack,

@@ -1,0 +1,83 @@
+"""Lists of ledgers with their states, by the catalogue's rows, else by a survey. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import islice
+from typing import Final
+
+from tiering_assets.catalogue.nominate import ProvenTables
+from tiering_assets.catalogue.view import answer
+from tiering_assets.fleet import questions
+from tiering_assets.fleet.beside import asked_about, look_beside
+from tiering_assets.fleet.rows import settled_state, surveyed, view_of
+from tiering_assets.fleet.source import FRESH, tables_to_ask
+from tiering_assets.ground.stack import Stack
+from tiering_assets.look.brakes.brake import HOLD, read_brakes
+from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.look.ledger.survey import LedgerView, survey
+
+_AT_ONCE: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerList:
+    """Ledgers by topic and id. `cut` is whether there are more; `source` None: topics were read."""
+
+    views: Sequence[LedgerView]
+    cut: bool
+    source: ProvenTables | None
+
+
+def list_ledgers(
+    stack: Stack,
+    topics: Sequence[str] | None = None,
+    *,
+    states: Set[LedgerState] = frozenset(),
+    only: Set[int] = frozenset(),
+    most: int | None = None,
+    fresh: timedelta = FRESH,
+) -> LedgerList:
+    """Those of these topics, states and ids (of any without), at most so many."""
+    source = tables_to_ask(stack, fresh=fresh)
+
+    def wanted(view: LedgerView) -> bool:
+        return (not states or view.state in states) and (not only or view.ledger_id in only)
+
+    if source is None:
+        found: Iterable[LedgerView] = survey(stack, topics)
+    else:
+        found = _by_rows(stack, source, topics, states, only, most)
+    views = [*islice(filter(wanted, found), None if most is None else most + 1)]
+    cut = most is not None and len(views) > most
+    return LedgerList(views=views[:most], cut=cut, source=source)
+
+
+def _by_rows(
+    stack: Stack,
+    source: ProvenTables,
+    topics: Sequence[str] | None,
+    states: Set[LedgerState],
+    only: Set[int],
+    most: int | None,
+) -> Iterator[LedgerView]:
+    asked = asked_about(stack, source.tables, topics)
+    if only:
+        asked = replace(asked, some=f"{asked.some} and {questions.of_ledgers(only)}")
+    if most is not None:  # of unsettled ones only a look tells their states
+        counted = answer(source.tables, questions.count_unsettled(asked)).to_pylist()
+        most += 1 + counted[0]["n"]
+    names = {one.value for one in states}
+    if LedgerState.HELD in states:  # by a hold of its topic, of which no row tells
+        names.add(LedgerState.PUBLISHED.value)
+    rows = answer(source.tables, questions.listed_ledgers(asked, names, most=most))
+    holds = read_brakes(stack, HOLD)
+    beside = look_beside(stack, rows, holds=holds, due_before=asked.published_before)
+    for batch in rows.to_batches(max_chunksize=_AT_ONCE):
+        for row in batch.to_pylist():
+            if row["unsettled"]:
+                yield surveyed(row, beside).view
+            else:
+                yield view_of(row, settled_state(row["state"], row["topic"], holds.why_topic))

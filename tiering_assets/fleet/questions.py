@@ -1,0 +1,154 @@
+"""What is asked of the catalogue about a fleet or a part of it, as SQL. Pure.
+
+Owns: which ledgers are settled, so that nobody but their rows need be asked about them: they are
+counted, by topic. All others are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from tiering_assets.resources.sql import sql_text, sql_time
+
+EVERYTHING: Final = "true"
+_RECORDED: Final = (
+    "(published_at is not null and coalesce(withdrawn_at < published_at, true))"  # nobody undid it
+)
+_OFFLOADED: Final = f"coalesce(listed_as in ('offloaded', 'marked'), {_RECORDED})"
+_UNPUBLISHED: Final = "'sealed', 'copying', 'copied', 'verified', 'quarantined', 'unsafe'"
+_FACTS: Final = (
+    "certified_at is not null as certified, quarantined_at is not null as quarantined, "
+    f"damaged_at is not null as damaged, {_RECORDED} as recorded, {_OFFLOADED} as offloaded"
+)
+_OF_ONE: Final = (
+    "topic, ledger_id, state, entries, bytes, closed_at, listed_as, context_uid, uid, bookie_copy, "
+    f"attempts, coalesce(attempted_at, certified_at) as attempted_at, published_at, {_FACTS}"
+)
+
+
+PECULIAR: Final = (
+    "select topic, left_alone from topics where czxid is not null "
+    "and (terminated or left_alone is not null)"
+)
+"""Topics of which a row says something that its ledgers' rows do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetQuestion:
+    """Some ledgers, and what is known beside their rows. `some` is a condition.
+
+    What was published before `published_before` is out of its lag. `terminated` topics write to no
+    ledger that they list as open, and those `left_alone` have none of ours.
+    """
+
+    published_before: datetime
+    terminated: frozenset[str] = frozenset()
+    left_alone: frozenset[str] = frozenset()
+    some: str = EVERYTHING
+
+    @property
+    def listed(self) -> str:
+        """Condition for ledgers that topics list."""
+        return f"state <> 'expired' and not {of_topics(self.left_alone)} and {self.some}"
+
+    @property
+    def unsettled(self) -> str:
+        """What no row alone can say: why it is not copied, or which cap its release waits for."""
+        due = f"certified_at is not null and published_at <= {sql_time(self.published_before)}"
+        return (
+            f"(state in ({_UNPUBLISHED}, 'releasing') or held is not null "
+            f"or (state = 'published' and quarantined_at is null and coalesce({due}, false)) "
+            f"or (state = 'open' and {of_topics(self.terminated)}))"
+        )
+
+
+def of_topics(topics: Iterable[str]) -> str:
+    """Rows of these managed ledgers."""
+    named = ", ".join(map(sql_text, topics))
+    return f"topic in ({named})" if named else "false"
+
+
+def of_ledgers(ledger_ids: Iterable[int]) -> str:
+    """Rows of these ledgers."""
+    named = ", ".join(map(str, sorted(ledger_ids)))
+    return f"ledger_id in ({named})" if named else "false"
+
+
+def settled_counts(asked: FleetQuestion) -> str:
+    """Ledgers that are alike, counted by topic. `closed_at` is when the first of them was closed,
+    `published_at` when the first was published.
+    """
+    alike = "topic, state, certified, quarantined, damaged, recorded, offloaded, ours"
+    facts = (
+        f"select topic, state, bytes, closed_at, published_at, {_FACTS}, "  # noqa: S608
+        "coalesce(offloaded_by = 'tierkeeper', false) as ours from ledgers "
+        f"where {asked.listed} and not {asked.unsettled}"
+    )
+    counts = (
+        "count(*) as ledgers, sum(coalesce(bytes, 0)) as bytes, "
+        "min(closed_at) as closed_at, min(published_at) as published_at"
+    )
+    return f"select {alike}, {counts} from ({facts}) group by {alike}"  # noqa: S608
+
+
+def unsettled_ledgers(asked: FleetQuestion) -> str:
+    """Every other ledger, and those that its topic closed after it: thresholds count them.
+
+    Column `unsettled` tells which are which. By topic, in id order.
+    """
+    listed = f"select *, {asked.unsettled} as unsettled from ledgers where {asked.listed}"  # noqa: S608
+    firsts = (
+        "select topic as of, min(ledger_id) as first_id from listed where unsettled group by topic"
+    )
+    return (
+        f"with listed as ({listed}), firsts as ({firsts}) "  # noqa: S608
+        f"select {_OF_ONE}, unsettled from listed "
+        "join firsts on topic = of and ledger_id >= first_id order by topic, ledger_id"
+    )
+
+
+def listed_ledgers(asked: FleetQuestion, states: Iterable[str], *, most: int | None) -> str:
+    """Ledgers that may be in one of these states (in any, without), by topic and id: so many."""
+    wanted = ", ".join(map(sql_text, states))
+    may_be = f"({asked.unsettled} or state in ({wanted}))" if wanted else EVERYTHING
+    limit = "" if most is None else f" limit {most}"
+    return (
+        f"select {_OF_ONE}, {asked.unsettled} as unsettled from ledgers "  # noqa: S608
+        f"where {asked.listed} and {may_be} order by topic, ledger_id{limit}"
+    )
+
+
+def count_unsettled(asked: FleetQuestion) -> str:
+    return f"select count(*) as n from ledgers where {asked.listed} and {asked.unsettled}"  # noqa: S608
+
+
+def topic_counts(asked: FleetQuestion) -> str:
+    """Topics that are there, in name order, with what `topic list` counts of their ledgers."""
+    counts = ", ".join(
+        f"sum(case when {which} then 1 else 0 end) as {name}, "
+        f"sum(case when {which} then coalesce(bytes, 0) else 0 end) as {name}_bytes"
+        for name, which in (
+            ("every", "true"),
+            ("sealed", "not open"),
+            ("ours", "not open and offloaded and certified"),
+            ("theirs", "not open and offloaded and not certified"),
+            ("bookies", "not open and not offloaded"),
+        )
+    )
+    there = (
+        "select topic, why from topics where czxid is not null and left_alone is null "  # noqa: S608
+        f"and {asked.some}"
+    )
+    facts = (
+        f"select topic, {_FACTS}, state = 'open' as open, "  # noqa: S608
+        "case when state = 'open' then 0 else bytes end as bytes from ledgers "
+        f"where {asked.listed}"
+    )
+    counted = f"select topic, {counts} from ({facts}) group by topic"  # noqa: S608
+    return (
+        f"select t.topic, t.why, c.* exclude (topic) from ({there}) t "  # noqa: S608
+        f"left join ({counted}) c on t.topic = c.topic order by t.topic"
+    )

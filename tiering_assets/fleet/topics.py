@@ -1,0 +1,73 @@
+"""Lists of topics and where their ledgers are, by the catalogue's rows, else by their nodes.
+
+Reads only; no broker is asked about a topic. Grows with the topics that are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from tiering_assets.catalogue.nominate import ProvenTables
+from tiering_assets.catalogue.view import answer
+from tiering_assets.explain.topic_counts import Amount, TopicCounts
+from tiering_assets.explain.topic_list import ListedTopic, list_topics, policy_words
+from tiering_assets.fleet import questions
+from tiering_assets.fleet.beside import asked_about
+from tiering_assets.fleet.rows import Row, full_name
+from tiering_assets.fleet.source import FRESH, tables_to_ask
+from tiering_assets.ground.stack import Stack
+
+_AT_ONCE: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicList:
+    """Topics in name order. `source` is None where their nodes were read."""
+
+    topics: Sequence[ListedTopic]
+    source: ProvenTables | None
+
+
+def list_all_topics(
+    stack: Stack, ml_names: Sequence[str] | None = None, *, fresh: timedelta = FRESH
+) -> TopicList:
+    """These topics, all user topics without names."""
+    source = tables_to_ask(stack, fresh=fresh)
+    if source is None:
+        return TopicList(topics=[*list_topics(stack, ml_names)], source=None)
+    return TopicList(topics=[*_by_rows(stack, source, ml_names)], source=source)
+
+
+def _by_rows(
+    stack: Stack, source: ProvenTables, ml_names: Sequence[str] | None
+) -> Iterator[ListedTopic]:
+    asked = asked_about(stack, source.tables, ml_names)
+    rows = answer(source.tables, questions.topic_counts(asked))
+    with policy_words(stack) as policy_of:
+        for batch in rows.to_batches(max_chunksize=_AT_ONCE):
+            for row in batch.to_pylist():
+                topic = full_name(row["topic"])
+                unread = row["why"]
+                yield ListedTopic(
+                    topic=topic,
+                    ml_name=row["topic"],
+                    policy="unknown" if unread else policy_of(topic),
+                    counts=None if unread else _counts(row),
+                    error=unread,
+                )
+
+
+def _counts(row: Row) -> TopicCounts:
+    def amount(name: str) -> Amount:
+        return Amount(ledgers=row[name] or 0, bytes=row[f"{name}_bytes"] or 0)
+
+    return TopicCounts(
+        every=amount("every"),
+        sealed=amount("sealed"),
+        published_by_us=amount("ours"),
+        published_by_broker=amount("theirs"),
+        bookies_only=amount("bookies"),
+    )
