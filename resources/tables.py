@@ -37,7 +37,7 @@ _BACK = (1, 20, 500)  # commits that are looked through for one that says someth
 _KEPT = {  # a reader that opened a version can finish
     "delta.logRetentionDuration": "interval 30 days",
     "delta.deletedFileRetentionDuration": "interval 7 days",
-    "delta.checkpointInterval": "50",
+    "delta.checkpointInterval": "10",  # who opens a table reads each commit behind the last one
 }
 
 
@@ -79,15 +79,20 @@ def written_as() -> WriterProperties:
 class Table:
     """A table as it was when it was opened; `mark` is the page that its rows go to, 0 if none.
 
-    `turn` counts the commits that added rows: rows of a later one are newer.
+    `turn` counts the commits that added rows: rows of a later one are newer. It `is_written`, or is
+    an empty one in the place of one that is not.
     """
 
     MARK = "day-book"
     TURN = "turn"
 
-    def __init__(self, place: TablePlace, name: str, delta: DeltaTable) -> None:
+    def __init__(
+        self, place: TablePlace, name: str, delta: DeltaTable, *, is_written: bool = True
+    ) -> None:
         self._place, self.name, self._delta = place, name, delta
+        self.is_written = is_written
         self._read: dict[str, int] = {}  # marks
+        self._history: dict[int, list[dict[str, Any]]] = {}
 
     @property
     def mark(self) -> int:
@@ -129,7 +134,9 @@ class Table:
     def newest_with(self, key: str, value: str | None = None) -> Mapping[str, Any]:
         """What the newest commit says that has this key, with this value; nothing if none has."""
         for limit in _BACK:
-            found = self._delta.history(limit)
+            if limit not in self._history:  # a request for each commit
+                self._history[limit] = self._delta.history(limit)
+            found = self._history[limit]
             for one in found:
                 if key in one and value in (None, one[key]):
                     return one
@@ -209,6 +216,7 @@ class Table:
 
         before = self.version
         self._read.clear()
+        self._history.clear()
         properties = CommitProperties(
             custom_metadata=dict(told),
             app_transactions=[Transaction(name, number) for name, number in marks.items()],
@@ -263,12 +271,30 @@ def open_table(
         ) from None
 
 
+class NextVersion:
+    """Whether somebody has committed a version of a table: its file in the log is there."""
+
+    def __init__(self, place: TablePlace, name: str, version: int) -> None:
+        from deltalake.fs import DeltaStorageHandler
+
+        self._files = DeltaStorageHandler(f"{place.root}/{name}", options=dict(place.options))
+        self._path = f"_delta_log/{version:020d}.json"
+
+    def is_there(self) -> bool:
+        """One request. True also where it cannot be said: who opens the table then is told why."""
+        try:
+            [found] = self._files.get_file_info([self._path])
+        except Exception:  # noqa: BLE001 - a library's errors are those of the table
+            return True
+        return bool(found.is_file)
+
+
 def _empty(place: TablePlace, name: str, schema: pa.Schema) -> Table:
     """One without rows, which lies in a folder of its own as long as it is used."""
     from deltalake import DeltaTable
 
     folder = mkdtemp(prefix="tierkeeper-")
-    table = Table(place, name, DeltaTable.create(folder, schema))
+    table = Table(place, name, DeltaTable.create(folder, schema), is_written=False)
     finalize(table, rmtree, folder, ignore_errors=True)
     return table
 

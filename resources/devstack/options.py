@@ -38,6 +38,7 @@ class StackOptions:
     ledger_megabytes_max: int = 32
     broker_conf: Mapping[str, str | None] = field(default_factory=dict)
     one_broker_conf: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    zookeeper_mb: int = 128  # of Java's heap; 100,000 topics with ten ledgers each need 2000
     bookie_conf: Mapping[str, str | None] = field(default_factory=dict)
     ports: Mapping[str, int] = field(default_factory=dict)
 

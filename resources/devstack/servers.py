@@ -161,7 +161,8 @@ def _zookeeper(plan: Plan) -> Server:
     return Server(
         name="zookeeper",
         argv=(_pulsar(plan), "zookeeper"),
-        environment=_java_environment(plan, memory="-Xmx128m") | {"PULSAR_ZK_CONF": str(conf)},
+        environment=_java_environment(plan, memory=f"-Xmx{plan.options.zookeeper_mb}m")
+        | {"PULSAR_ZK_CONF": str(conf)},
         cwd=plan.directory,
         files=((conf, text),),
         is_ready=lambda: zookeeper_gives_a_session(port),

@@ -130,7 +130,10 @@ class Fleet:
             self.scene.offload(ledger_id)
 
     def lose(self, ledger_id: int) -> None:
-        self.scene.cluster.delete_ledger(ledger_id)
+        """Before any copy is read. What brokers read elsewhere rows do not look for."""
+        states = {one.ledger_id: one.state for one in survey(self.scene.stack)}
+        if states[ledger_id] is LedgerState.SEALED:
+            self.scene.cluster.delete_ledger(ledger_id)
 
     def brokers_offload(self, ledger_id: int) -> None:
         """Of the first that it has not."""
@@ -211,6 +214,7 @@ def compared(seed: int, folder: Path) -> Compared:
     for _ in range(2):
         for one in [one for one in survey(scene.stack) if one.state is LedgerState.SEALED]:
             chance.choice(OF_LEDGERS)(fleet, one.ledger_id)
+            scene.wait(60)  # further than clocks are apart
         scene.wait(chance.choice((1, 3600, scene.stack.settings.release.deletion_lag_s + 60)))
         for name in TOPICS:
             if chance.random() < 0.5:

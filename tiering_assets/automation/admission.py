@@ -53,20 +53,31 @@ class ToOffload:
 
 
 class Offloads:
-    """What one look finds to offload, topic by topic."""
+    """What one look finds to offload, topic by topic.
+
+    `unconfirmed` are the topics of which publications may be without a record; all without.
+    """
 
     def __init__(
-        self, stack: Stack, policies: Policies, may_try: MayTry, memory: TickMemory
+        self,
+        stack: Stack,
+        policies: Policies,
+        may_try: MayTry,
+        memory: TickMemory,
+        *,
+        unconfirmed: Collection[str] | None = None,
     ) -> None:
         self._stack = stack
         self._policies = policies
         self._may_try = may_try
         self._memory = memory
-        memory.catch_up_publications(stack)
+        self._may_be_unconfirmed = unconfirmed
+        if unconfirmed is None:
+            memory.catch_up_publications(stack)
         self._now_ms = int(stack.now().timestamp() * 1000)
         self._idle_left = IDLE_ASKED_MAX
         self._rests: dict[str, Rest] = {}
-        self._certified = CertifiedAttempts(stack)
+        self._certified = CertifiedAttempts(stack, nominated=unconfirmed is not None)
         self._quarantined: dict[int, set[UUID]] = {}
         for ledger_id, uid in stack.book.pairs("quarantines/"):
             self._quarantined.setdefault(ledger_id, set()).add(uid)
@@ -88,7 +99,10 @@ class Offloads:
                 verified.append(listed)
             elif not bad:
                 to_copy.append(listed)
-        to_publish = self._unconfirmed(topic)
+        asked = self._may_be_unconfirmed
+        to_publish = []
+        if asked is None or topic.ml_name in asked:
+            to_publish = self._unconfirmed(topic)
         if not wanted and not to_publish and topic.ml_name in self._rests:
             self._memory.resting.rest(topic.ml_name, self._rests[topic.ml_name])
         else:
@@ -204,7 +218,7 @@ class Releases:
         else:
             asked = sorted(i for some in nominated.values() for i in some)
             self._in_bookkeeper = stack.ledgers.existing(asked)
-        self._certified = CertifiedAttempts(stack)
+        self._certified = CertifiedAttempts(stack, nominated=nominated is not None)
         self._holds = read_brakes(stack, HOLD)
         lag_ms = stack.deletion_lag.total_seconds() * 1000
         self._due_before_ms = stack.now().timestamp() * 1000 - lag_ms

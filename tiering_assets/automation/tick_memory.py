@@ -20,6 +20,7 @@ from tiering_assets.records.models import Publication
 
 Pair = tuple[int, UUID]
 SINGLES_MAX = 50  # requests; a listing of all is one per thousand
+NOMINATED_MAX = 5000  # sixteen at a time
 KEYS_A_TICK = 100_000  # of releases, a hundred requests: a few seconds
 PUBLICATIONS_A_TICK = 1000  # a request each, some at a time
 _REMEMBERED_MAX = 2_000_000
@@ -136,8 +137,10 @@ def _publication(stack: Stack, key: str) -> Publication | None:
 class CertifiedAttempts:
     """Which attempts have a certificate, for one tick."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, *, nominated: bool = False) -> None:
+        """Of ledgers that are `nominated` many are asked about one by one: they are few of all."""
         self._stack = stack
+        self._singles_max = NOMINATED_MAX if nominated else SINGLES_MAX
         self._of: dict[int, set[UUID]] = {}
         self._all = False
 
@@ -146,7 +149,7 @@ class CertifiedAttempts:
         if self._all:
             return
         new = [i for i in ledger_ids if i not in self._of]
-        if len(self._of) + len(new) > SINGLES_MAX:
+        if len(self._of) + len(new) > self._singles_max:
             for ledger_id, uid in self._stack.book.pairs("certificates/"):
                 self._of.setdefault(ledger_id, set()).add(uid)
             self._all = True

@@ -89,6 +89,12 @@ def closing_times(tables: Tables) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
+def topics_unconfirmed(tables: Tables) -> frozenset[str]:
+    """Of these topics rows know publications of which nobody said that brokers took them up."""
+    rows = answer(tables, f"select distinct topic from ledgers where {_UNCONFIRMED}")  # noqa: S608
+    return frozenset(row["topic"] for row in rows.to_pylist())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedLedger:
     """A ledger that its topic has closed, as the catalogue has it."""

@@ -18,7 +18,7 @@ from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
 from tiering_assets.catalogue.facts.read_pages import ReadPages
 from tiering_assets.catalogue.facts.rows import block_rows, event_rows
 from tiering_assets.catalogue.named import read_named
-from tiering_assets.catalogue.pages import read_pages
+from tiering_assets.catalogue.pages import newest_page, read_pages
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.tables import Table
@@ -39,6 +39,10 @@ class Posted:
 
 def post(stack: Stack, catalogue: Catalogue) -> Posted:
     """Post the pages that no table has yet, so many at a time; nothing if there are none."""
+    seen = catalogue.opened()
+    since = min(table.mark for table in seen.posted.values())
+    if seen.made and newest_page(stack) <= since:
+        return Posted(mark=since, pages=0, records=0, rows={}, damaged=0)
     for _ in range(_TRIES):
         every = catalogue.opened(make=True)
         tables = every.posted

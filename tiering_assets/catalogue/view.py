@@ -21,6 +21,7 @@ from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
@@ -57,6 +58,11 @@ class Tables(dict[str, Table]):
     def posted(self) -> dict[str, Table]:
         """Those of pages alone, in the order in which that is done."""
         return {name: self[name] for name in POSTED}
+
+    @property
+    def made(self) -> bool:
+        """Whether all of them are there."""
+        return all(table.is_written for table in self.registered.values())
 
     @property
     def whole(self) -> bool:
@@ -99,17 +105,15 @@ class Catalogue:
     def opened(self, *, make: bool = False) -> Tables:
         """Every table at its newest version, in the order in which they are posted.
 
-        Those that are not there are empty, or are made. CatalogueError where rows are nowhere.
+        Those that are not there are empty. To `make` them is to write: without it they are shared
+        with others of this process. CatalogueError where rows are nowhere.
         """
         for _ in range(_TRIES):
             settled = {
-                name: open_table(self.place, name, TABLES[one.changes], make=make)
+                name: self._open(name, TABLES[one.changes], make=make)
                 for name, one in SETTLED.items()
             }
-            written = {
-                name: open_table(self.place, name, schema, make=make)
-                for name, schema in TABLES.items()
-            }
+            written = {name: self._open(name, schema, make=make) for name, schema in TABLES.items()}
             tables = Tables(written, settled)
             if tables.whole:
                 return tables
@@ -117,6 +121,12 @@ class Catalogue:
             f"{self.place.root}: rows were settled that are not there; nothing else waits for it: "
             "`tierkeeper catalogue rebuild`"
         )
+
+    def _open(self, name: str, schema: pa.Schema, *, make: bool) -> Table:
+        """Who may write has a table of its own."""
+        if make:
+            return open_table(self.place, name, schema, make=True)
+        return KEPT.open(self.place, name, schema)
 
     def as_of(self, table: Table) -> AsOf:
         return as_of_told(table.mark, table.told())

@@ -74,7 +74,7 @@ def scan(
     """
     began = began or stack.now()
     deadline = None if seconds is None else stack.monotonic() + seconds
-    tables = catalogue.opened(make=True)
+    tables = catalogue.opened()
     known = _known(tables)
     names = sorted({*user_topic_names(stack), *known})
     start = 0 if after is None else bisect_right(names, after)

@@ -32,22 +32,24 @@ class KeptTables:
 
 def keep(catalogue: Catalogue, *, store_now: datetime, now: datetime) -> KeptTables:
     """Join where there are many small files, and delete what no reader needs any more."""
-    joined = join_files(catalogue.opened(make=True))
+    joined = join_files(catalogue, catalogue.opened())
     if abs(store_now - now) > APART_MAX:
         return KeptTables(joined=joined, deleted=None)
-    tables = catalogue.opened()
+    tables = catalogue.opened(make=True)
     deleted = sum(delete_old(table, told=carried(table)) for table in tables.values())
     deleted += sum(delete_old(table, told=_settled(table)) for table in tables.settled.values())
     return KeptTables(joined=joined, deleted=deleted)
 
 
-def join_files(tables: Tables) -> tuple[str, ...]:
-    """Join the small files of tables that have many; which ones. Posting goes on beside it."""
-    return tuple(
-        name
-        for name, table in tables.items()
-        if many_small(table.sizes) and join_small(table, told=carried(table))
-    )
+def join_files(catalogue: Catalogue, seen: Tables) -> tuple[str, ...]:
+    """Join the small files of tables that have many, as was seen; which ones. Posting goes on
+    beside it.
+    """
+    many = [name for name, table in seen.items() if many_small(table.sizes)]
+    if not many:
+        return ()
+    own = catalogue.opened(make=True)
+    return tuple(name for name in many if join_small(own[name], told=carried(own[name])))
 
 
 def many_small(sizes: Sequence[int]) -> bool:

@@ -46,7 +46,7 @@ def catalogue(tick: Tick) -> Result:
                 died.late,
                 ", ".join(died.runs),
             )
-        join_files(opened)
+        join_files(tables, opened)
     events, figures = _figures(tick, posted=pages > 0)
     unmoved = tick.memory.unmoved
     try:

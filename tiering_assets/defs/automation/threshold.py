@@ -39,7 +39,7 @@ def offload_threshold(tick: Tick) -> Result:
     """Admit what is above a threshold to be copied, and what waits long enough to be published."""
     from tiering_assets.automation.admission import Offloads
     from tiering_assets.automation.rounds import walk
-    from tiering_assets.catalogue.nominate import topics_to_offload
+    from tiering_assets.catalogue.nominate import topics_to_offload, topics_unconfirmed
     from tiering_assets.policy.policies import open_policies
 
     history = tick.history("offload")
@@ -48,7 +48,13 @@ def offload_threshold(tick: Tick) -> Result:
         return dg.SkipReason(f"{history.unfinished_runs} offload runs are unfinished")
     tables = nominating(tick)
     with open_policies(tick.stack) as policies:
-        offloads = Offloads(tick.stack, policies, _may_try(tick, history), tick.memory.ticks)
+        offloads = Offloads(
+            tick.stack,
+            policies,
+            _may_try(tick, history),
+            tick.memory.ticks,
+            unconfirmed=None if tables is None else topics_unconfirmed(tables),
+        )
         looked = walk(
             tick.stack,
             offloads.look,

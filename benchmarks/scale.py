@@ -1,0 +1,203 @@
+"""What questions and sensors cost over fleets of any size, at several sizes side by side.
+
+    python -m benchmarks.scale [--fleets 10x100 100x1000 10x100000] [--rows 100x100000] [--accept]
+
+For each fleet (ledgers of a topic x topics) servers are started and filled (scale_fleet.py); then
+every sensor ticks, the first time and again, and commands that list and count are run as a person
+runs them. With --rows the topics are in the tables alone: no sensor ticks, and commands for single
+ledgers, messages and times are run as well. Requests to the store are counted on the wire, those
+of the tables included. --accept writes benchmarks/results/scale.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from benchmarks.scale_fleet import ScaleFleet, make_namespaces, write_nodes, write_rows
+from tests.support.wiretap import Wiretap
+from tiering_assets.ground.stack import open_stack
+from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.stack import DevStack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT = Path(__file__).parents[1]
+CELL = Path(__file__).with_name("fleet_cell.py")
+RESULT = Path(__file__).with_name("results") / "scale.json"
+SENSORS: Final = (
+    "catalogue",
+    "offload_threshold",
+    "release_due",
+    "ledger_rollover",
+    "stuck",
+    "retire_partitions",
+    "verify_due",
+    "backlog_due",
+)
+_GIVE_UP_S = 1800
+_METHOD = (
+    "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
+    "store, no records; requests counted on the wire; each line a process of its own"
+)
+
+
+@dataclass
+class Measured:
+    """One fleet that is being asked. `found` is by what was measured."""
+
+    environment: Mapping[str, str]
+    tap: Wiretap
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def command(self, *words: str, codes: tuple[int, ...] = (0,)) -> None:
+        self._run(" ".join(words), [str(ROOT / ".venv/bin/tierkeeper"), *words], codes=codes)
+
+    def sensor(self, name: str) -> None:
+        for what in ("sensor", "again"):
+            self._run(f"{what}:{name}", [sys.executable, str(CELL), f"{what}:{name}"])
+
+    def _run(self, name: str, argv: list[str], *, codes: tuple[int, ...] = (0,)) -> None:
+        self.tap.requests.clear()
+        began = time.perf_counter()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+            child = subprocess.Popen(
+                argv, env={**os.environ, **self.environment}, cwd=ROOT, stdout=out, stderr=errors
+            )
+            _pid, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            seconds = time.perf_counter() - began
+            out.seek(0)
+            errors.seek(0)
+            lines, said = out.read().decode().splitlines(), errors.read().decode()
+        found: dict[str, Any] = {
+            "seconds": round(seconds, 2),
+            "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
+            "peak_mb": used.ru_maxrss // 1024,
+            "store_requests": len(self.tap.requests),
+            "asked": _kinds(one.what for one in self.tap.requests),
+        }
+        if argv[1] == str(CELL) and child.returncode == 0:
+            tick = json.loads(lines[-1])
+            found |= {"tick_seconds": tick["seconds"], "tick_cpu_seconds": tick["cpu_seconds"]}
+        if child.returncode not in codes:
+            found["failed"] = [child.returncode, *said.splitlines()[-2:], *lines[-1:]]
+        self.found[name] = found
+        _tell(f"{name}: {json.dumps(found)}")
+
+
+def _kinds(requests: Iterable[str]) -> dict[str, int]:
+    """By method and folder, as lists of records are what must not grow."""
+    counted = Counter[str]()
+    for what in requests:
+        method, _, url = what.partition(" ")
+        parts = urlsplit(url)
+        path = unquote(parts.path)
+        for option in parts.query.split("&"):
+            name, _, value = option.partition("=")
+            if name == "prefix":
+                method, path = "LIST", unquote(value)
+        kind = path.partition("tierkeeper/")[2].partition("/")[2].partition("/")[0]
+        counted[f"{method} {kind or 'bucket'}"] += 1
+    return dict(sorted(counted.items()))
+
+
+@contextmanager
+def asked(fleet: ScaleFleet, *, nodes: bool) -> Iterator[Measured]:
+    """Servers with this fleet. No threshold is reached, and the deletion lag is four hours."""
+    with tempfile.TemporaryDirectory() as directory:
+        policy = Path(directory) / "tiering.toml"
+        policy.write_text("[default]\nmanagedLedgerOffloadThresholdInBytes = 1000000000000\n")
+        options = StackOptions(zookeeper_mb=3000)
+        with DevStack.start(Path(directory) / "stack", options) as running:
+            make_namespaces(running.settings().broker.admin_url)
+            with open_stack(running.settings()) as stack:
+                if nodes:
+                    write_nodes(stack, fleet, narrate=_tell)
+                write_rows(stack, fleet, narrate=_tell)
+            endpoint = urlsplit(running.settings().store.endpoint or "")
+            with Wiretap((endpoint.hostname or "", endpoint.port or 0)) as tap:
+                environment = running.environment() | {
+                    "TIERKEEPER_AUTO_ENABLED": "true",
+                    "TIERKEEPER_POLICY_FILE": str(policy),
+                    "TIERKEEPER_STORE_ENDPOINT": tap.url,
+                }
+                yield Measured(environment, tap)
+
+
+def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
+    with asked(fleet, nodes=True) as measured:
+        for name in SENSORS:
+            measured.sensor(name)
+        _lists(measured)
+        return measured.found
+
+
+def measure_rows(fleet: ScaleFleet) -> dict[str, Any]:
+    with asked(fleet, nodes=False) as measured:
+        _lists(measured)
+        topic, ledger_id = fleet.topics // 2, fleet.ids_of(fleet.topics // 2)[fleet.per_topic // 2]
+        name = fleet.name(topic).replace("/persistent/", "/")
+        then = fleet.now - timedelta(days=150)
+        until = then + timedelta(minutes=10)
+        measured.command("ledger", "list", str(ledger_id))
+        measured.command("lineage", "message", f"{ledger_id}:5")
+        measured.command(
+            "lineage", "topic", name, "--at", then.isoformat(), "--until", until.isoformat()
+        )
+        measured.command("lineage", "coverage", "--all", codes=(0, 1))
+        return measured.found
+
+
+def _lists(measured: Measured) -> None:
+    measured.command("topic", "backlog")
+    measured.command("topic", "list")
+    measured.command("ledger", "list")
+    measured.command("metrics", "print")
+    measured.command("catalogue", "sql", "select state, count(*) as n from ledgers group by state")
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {line}\n")
+
+
+def _size(text: str) -> ScaleFleet:
+    per_topic, _, topics = text.partition("x")
+    return ScaleFleet(per_topic=int(per_topic), topics=int(topics), now=datetime.now(UTC))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--fleets", nargs="*", default=["10x100", "10x1000", "10x100000"])
+    parser.add_argument("--rows", nargs="*", default=["100x100000"])
+    parser.add_argument("--accept", action="store_true")
+    given = parser.parse_args()
+    document = {
+        "schema": "tierkeeper/scale/1",
+        "method": _METHOD,
+        "fleets": {one: measure_fleet(_size(one)) for one in given.fleets},
+        "rows": {one: measure_rows(_size(one)) for one in given.rows},
+    }
+    text = json.dumps(document, indent=1, sort_keys=True) + "\n"
+    if given.accept:
+        RESULT.write_text(text)
+    sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""A fleet of any size that is there already: topics in a real ZooKeeper, rows in real tables.
+
+Of each topic's ledgers the last is open, the one before it is sealed and below its threshold, the
+one before that is in its deletion lag, and all others are released. So nothing is due. Records and
+objects are not there: who lists or reads them by the ledger is seen by the requests that it makes
+(scale.py), and at 10,000 ledgers with all their records by benchmarks/fleet.py.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.fleet_records import Pattern, real_pattern
+from tests.support.sim_broker_memory import halves
+from tiering_assets.catalogue.columns import POSTED, TABLES
+from tiering_assets.catalogue.scans_told import ScansTold
+from tiering_assets.catalogue.view import Catalogue, Tables
+from tiering_assets.ground.stack import Stack
+from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
+from tiering_assets.resources.metastore.store import NodeStat
+from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.tables import Table
+
+FIRST_ID: Final = 10**6
+NAMESPACES: Final = 100
+_LOT: Final = 500_000  # rows of one file
+_IN_FLIGHT: Final = 1000
+_US: Final = pa.timestamp("us", "UTC")
+_BYTES: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleFleet:
+    """So many topics with so many ledgers each. Ids rise with time, so they go round the topics."""
+
+    topics: int
+    per_topic: int
+    now: datetime
+
+    @property
+    def ledgers(self) -> int:
+        return self.topics * self.per_topic
+
+    def name(self, topic: int) -> str:
+        return f"fleet/ns{topic % NAMESPACES:02d}/persistent/t{topic:06d}"
+
+    def ids_of(self, topic: int) -> list[int]:
+        return [FIRST_ID + nth * self.topics + topic for nth in range(self.per_topic)]
+
+
+def write_nodes(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None]) -> None:
+    """A node of every topic, and one in BookKeeper of every ledger that is not released."""
+    began, client = time.perf_counter(), stack.metadata._client  # type: ignore[attr-defined]
+    pattern, waiting = real_pattern(), deque[Any]()
+    metadata = bytes.fromhex(pattern.intent.ledger_metadata_hex)
+    for number in range(NAMESPACES):
+        client.ensure_path(managed_ledger_path(f"fleet/ns{number:02d}/persistent"))
+    parents = set[str]()
+    for path, data in _nodes(stack, fleet, pattern, metadata):
+        parent = path.rpartition("/")[0]
+        if parent not in parents:
+            client.ensure_path(parent)
+            parents.add(parent)
+        waiting.append(client.create_async(path, data))
+        if len(waiting) > _IN_FLIGHT:
+            waiting.popleft().get()
+    for one in waiting:
+        one.get()
+    narrate(f"{fleet.topics} topics in ZooKeeper in {time.perf_counter() - began:.0f} s")
+
+
+def make_namespaces(admin_url: str) -> None:
+    """By a broker, which is asked for policies of their topics later."""
+
+    def put(path: str, body: object) -> None:
+        request = urllib.request.Request(
+            f"{admin_url}/admin/v2/{path}",
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+            method="PUT",
+        )
+        urllib.request.urlopen(request, timeout=60).close()
+
+    put("tenants/fleet", {"adminRoles": [], "allowedClusters": ["local"]})
+    for number in range(NAMESPACES):
+        put(f"namespaces/fleet/ns{number:02d}", {"replication_clusters": ["local"]})
+
+
+def _nodes(
+    stack: Stack, fleet: ScaleFleet, pattern: Pattern, metadata: bytes
+) -> Iterator[tuple[str, bytes]]:
+    for topic in range(fleet.topics):
+        message = ml_pb2.ManagedLedgerInfo()
+        ids = fleet.ids_of(topic)
+        for nth, ledger_id in enumerate(ids):
+            left = len(ids) - 1 - nth
+            info = message.ledgerInfo.add()
+            if left == 0:
+                info.ledgerId = ledger_id
+                continue
+            info.CopyFrom((pattern.released if left > 2 else pattern.published).ledgerInfo[0])
+            info.ledgerId, info.size, info.entries = ledger_id, _BYTES, 1000
+            info.timestamp = int(_closed_at(fleet, ledger_id).timestamp() * 1000)
+            if left == 1:
+                info.ClearField("offloadContext")
+            else:
+                halved = halves(UUID(int=ledger_id))
+                info.offloadContext.uidMsb, info.offloadContext.uidLsb = halved
+            if left <= 2:
+                yield stack.ledgers.path(ledger_id), metadata
+        yield managed_ledger_path(fleet.name(topic)), message.SerializeToString()
+
+
+def _closed_at(fleet: ScaleFleet, ledger_id: int) -> datetime:
+    """Spread over 300 days; the newest an hour ago."""
+    share = (ledger_id - FIRST_ID) / max(1, fleet.ledgers)
+    return fleet.now - timedelta(hours=1) - timedelta(days=300) * (1 - share)
+
+
+def write_rows(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None]) -> None:
+    """Settled tables of the fleet, proven and scanned just now. Topics have the nodes they have."""
+    began = time.perf_counter()
+    stack.book.name_found(())  # the page that the tables go to
+    stack.book.close_page()
+    tables = Catalogue.of(stack).opened(make=True)
+    for first in range(0, fleet.ledgers, _LOT):
+        rows = ledger_rows(fleet, np.arange(first, min(fleet.ledgers, first + _LOT)))
+        _append(tables.settled["ledgers"], rows)
+        _append(tables["blocks"], block_rows(fleet, rows))
+    _append(tables.settled["topics"], _topic_rows(stack, fleet))
+    call_proven(tables, fleet.now)
+    narrate(f"{fleet.ledgers} rows in {time.perf_counter() - began:.0f} s")
+
+
+def call_proven(tables: Tables, now: datetime) -> None:
+    """As a proof and a whole scan of now would."""
+    told = {"in_work": "{}", "proven_at": now.isoformat(), "written_at": now.isoformat()}
+    for name in POSTED:
+        tables[name].append(TABLES[name].empty_table(), mark=1, told=told)
+    topics = tables["topic_changes"]
+    topics.append(TABLES["topic_changes"].empty_table(), told=ScansTold(now, 0).told())
+
+
+def _append(table: Table, rows: pa.Table) -> None:
+    if not table.again().append(rows, told={}):
+        raise SystemExit(f"{table.name}: somebody else writes")
+
+
+def ledger_rows(fleet: ScaleFleet, numbers: Any) -> pa.Table:
+    """Rows of so-manieth ledgers, in columns."""
+    count, topic = len(numbers), numbers % fleet.topics
+    left = fleet.per_topic - 1 - numbers // fleet.topics
+    ids = numbers + FIRST_ID
+    copied, released = left > 1, left > 2
+    hour_us, day_us = 3_600_000_000, 86_400_000_000
+    now_us = int(fleet.now.timestamp() * 1e6)
+    closed = now_us - hour_us - (300 * day_us * (1 - numbers / max(1, fleet.ledgers))).astype(int)
+    published = np.where(released, closed + hour_us, now_us - hour_us)
+    uids = [str(UUID(int=int(i))) if some else None for i, some in zip(ids, copied, strict=True)]
+    choose = (left == 0, left == 1, left == 2)
+
+    def moments(values: Any, where: Any) -> Any:
+        every = pa.array(values.astype("int64")).cast(_US)
+        return pc.if_else(pa.array(where), every, pa.nulls(count, _US))
+
+    columns: dict[str, Any] = {
+        "ledger_id": ids,
+        "topic": [fleet.name(int(one)) for one in topic],
+        "tenant": ["fleet"] * count,
+        "namespace": [f"fleet/ns{int(one) % NAMESPACES:02d}" for one in topic],
+        "state": np.select(choose, ("open", "sealed", "published"), "released"),
+        "entries": np.full(count, 1000),
+        "bytes": np.where(left == 0, 0, _BYTES),
+        "object_bytes": np.full(count, _BYTES),
+        "closed_at": moments(closed, left > 0),
+        "listed_as": np.select(choose, ("open", "bookies", "offloaded"), "marked"),
+        "context_uid": uids,
+        "ml_version": np.zeros(count, int),
+        "seen_at": [fleet.now] * count,
+        "uid": uids,
+        "offloaded_by": ["tierkeeper" if some else None for some in copied],
+        "bookie_copy": np.where(released, "deleted", "live"),
+        "attempts": copied.astype(int),
+        "certified_at": moments(closed + hour_us, copied),
+        "certificate_sha256": [
+            f"{i:064x}" if some else None for i, some in zip(ids, copied, strict=True)
+        ],
+        "published_at": moments(published, copied),
+        "released_at": moments(closed + 2 * day_us, released),
+        "verified_at": moments(closed + hour_us, copied),
+        "page": np.zeros(count, int),
+        "turn": np.zeros(count, int),
+    }
+    return _table(columns, "ledger_changes", count)
+
+
+def block_rows(fleet: ScaleFleet, ledgers: pa.Table) -> pa.Table:
+    """One block of each copied ledger, with a message a second."""
+    copied = ledgers.filter(pc.is_valid(ledgers["uid"]))
+    count, closed = copied.num_rows, copied["closed_at"]
+    hour = pa.scalar(timedelta(hours=1), pa.duration("us"))
+    ids: list[Any] = copied["ledger_id"].to_pylist()
+    keys = [f"{uid}-ledger-{i}" for uid, i in zip(copied["uid"].to_pylist(), ids, strict=True)]
+    columns: dict[str, Any] = {
+        "topic": copied["topic"],
+        "ledger_id": copied["ledger_id"],
+        "part": np.ones(count, int),
+        "first_entry_id": np.zeros(count, int),
+        "last_entry_id": np.full(count, 999),
+        "publish_min": pc.subtract(closed, hour),
+        "publish_max": closed,
+        "messages": np.full(count, 1000),
+        "bucket": ["tierkeeper"] * count,
+        "data_key": keys,
+        "offset": np.zeros(count, int),
+        "length": np.full(count, _BYTES + 128),
+        "payload_bytes": np.full(count, _BYTES),
+        "sha256": copied["certificate_sha256"],
+        "uid": copied["uid"],
+        "certificate_sha256": copied["certificate_sha256"],
+        "run_id": [f"run-{i % 1000}" for i in ids],
+        "written_by": ["tierkeeper"] * count,
+        "page": np.ones(count, int),
+    }
+    return _table(columns, "blocks", count)
+
+
+def _topic_rows(stack: Stack, fleet: ScaleFleet) -> pa.Table:
+    names = [fleet.name(topic) for topic in range(fleet.topics)]
+    found = stack.metadata.stat_many(map(managed_ledger_path, names))
+    none = NodeStat(version=0, czxid=0, mzxid=0, ctime_ms=0, mtime_ms=0)
+    stats = [one or none for one in found]
+    count = fleet.topics
+    columns: dict[str, Any] = {
+        "topic": names,
+        "tenant": ["fleet"] * count,
+        "namespace": [f"fleet/ns{topic % NAMESPACES:02d}" for topic in range(count)],
+        "czxid": [one.czxid for one in stats],
+        "mzxid": [one.mzxid for one in stats],
+        "ml_version": [one.version for one in stats],
+        "written_at": [datetime.fromtimestamp(one.mtime_ms / 1000, UTC) for one in stats],
+        "ledgers": [fleet.per_topic] * count,
+        "on_bookies": [1] * count,
+        "on_bookies_bytes": [_BYTES] * count,
+        "offloaded": [fleet.per_topic - 2] * count,
+        "terminated": [False] * count,
+        "seen_at": [fleet.now] * count,
+        "turn": [0] * count,
+    }
+    return _table(columns, "topic_changes", count)
+
+
+def _table(columns: dict[str, Any], name: str, count: int) -> pa.Table:
+    schema = TABLES[name]
+    arrays = [_column(columns.get(one.name), one.type, count) for one in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _column(values: Any, kind: Any, count: int) -> Any:
+    if values is None:
+        return pa.nulls(count, kind)
+    return values if isinstance(values, pa.ChunkedArray) else pa.array(values, kind)

@@ -1,0 +1,60 @@
+"""Tables that were opened before in this process, as long as nobody has written to them since.
+
+Owns: what is kept is only read. Each time one question tells whether there is a newer version:
+opening a table takes ten requests and more, and a sensor's tick opens eight.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import pyarrow as pa
+
+from tiering_assets.resources.tables import NextVersion, Table, TablePlace, open_table
+
+_KEPT_MAX: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptTable:
+    place: TablePlace
+    table: Table
+    next: NextVersion
+
+
+class OpenedBefore:
+    """By place and name, the ones that were asked for last. Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], _KeptTable] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, place: TablePlace, name: str, schema: pa.Schema) -> Table:
+        """As `open_table` does, for who only reads."""
+        key = place.root if "://" in place.root else str(Path(place.root).absolute()), name
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None and kept.place.options == place.options and not kept.next.is_there():
+            return kept.table
+        table = open_table(place, name, schema)
+        with self._lock:
+            self._kept.pop(key, None)
+            if table.is_written:
+                self._kept[key] = _KeptTable(
+                    place, table, NextVersion(place, name, table.version + 1)
+                )
+            while len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+        return table
+
+    def forget(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+KEPT: Final = OpenedBefore()
+"""Of this process."""
