@@ -13,7 +13,7 @@ import dagster as dg
 
 from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
-from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
+from tiering_assets.defs.shared.partitions import ledger_id_of
 
 FULL = 0.8
 _LOOKED_MAX = 500  # a request or two each
@@ -24,9 +24,10 @@ def retire_partitions(tick: Tick) -> Result:
     from tiering_assets.automation.retirable import find_retirable
     from tiering_assets.catalogue.nominate import ledgers_that_left
 
-    live = sorted(
-        map(ledger_id_of, tick.instance.get_dynamic_partitions(tick.cluster.partition_set))
-    )
+    keys: dict[int, list[str]] = {}
+    for key in tick.instance.get_dynamic_partitions(tick.cluster.partition_set):
+        keys.setdefault(ledger_id_of(key), []).append(key)
+    live = sorted(keys)
     if not live:
         return dg.SkipReason("there are no partitions")
     busy = tick.history("offload").running | tick.history("release").running
@@ -50,7 +51,7 @@ def retire_partitions(tick: Tick) -> Result:
         dynamic_partitions_requests=(
             [
                 tick.cluster.ledger_partitions.build_delete_request(
-                    [partition_key(i) for i in retired]
+                    [key for i in retired for key in keys[i]]
                 )
             ]
             if retired

@@ -17,6 +17,7 @@ import dagster as dg
 from tiering_assets.defs.automation.cursor import Read, read_cursor, write_cursor
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.wake import TICK_S
+from tiering_assets.defs.shared.batches import most_ledgers
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.resources import TieringStack
@@ -62,7 +63,10 @@ class Tick:
 
     @property
     def auto(self) -> AutoSettings:
-        return self.settings.auto
+        """As set, but for the size of a batch: a run tells of each ledger, or counts them."""
+        auto = self.settings.auto
+        most = most_ledgers(self.cluster, auto.batch_ledgers_max)
+        return replace(auto, batch_ledgers_max=most)
 
     @property
     def instance(self) -> dg.DagsterInstance:
@@ -76,10 +80,6 @@ class Tick:
         """Runs of a job for as long back as a wait for the next try can be."""
         horizon = timedelta(seconds=2 * self.auto.retry_max_s)
         return read_history(self.instance, self.cluster, job, now=self.now, horizon=horizon)
-
-    def partitions_free(self) -> int:
-        live = len(self.instance.get_dynamic_partitions(self.cluster.partition_set))
-        return max(0, self.settings.dagster.partitions_max - live)
 
     def write_cursor(self, **values: Any) -> str:
         """Values that are None are left out."""
