@@ -34,3 +34,8 @@ def day_key(closed_at: datetime | None) -> str | None:
         return None
     day = closed_at.astimezone(UTC).date()
     return day.isoformat() if day >= FIRST_DAY else None
+
+
+def is_day_key(key: str) -> bool:
+    """Whether this is a key of a day, and not of a ledger."""
+    return "-" in key
