@@ -29,6 +29,7 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
     from tiering_assets.doctor import cluster as doctor_cluster
     from tiering_assets.doctor import day_book as doctor_day_book
     from tiering_assets.doctor import machine as doctor_machine
+    from tiering_assets.doctor import partitions as doctor_partitions
     from tiering_assets.doctor import policies as doctor_policies
     from tiering_assets.doctor import proof as doctor_proof
     from tiering_assets.doctor import publications as doctor_publications
@@ -92,5 +93,6 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         yield from asked("publications", lambda: doctor_publications.check(settings))
         yield from asked("records", lambda: doctor_records.check(settings))
         yield from asked("day book", lambda: doctor_day_book.check(settings))
+        yield from asked("dagster partitions", lambda: doctor_partitions.check(settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")
