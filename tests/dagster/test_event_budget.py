@@ -74,7 +74,7 @@ class Lived:
 @pytest.fixture
 def lived(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = []
+    made: list[Lived] = []
     with running_admin_simulator() as admin:
 
         def make(**how):
@@ -117,7 +117,7 @@ def test_what_a_ledger_adds_is_bounded_by_events_and_bytes(lived):
         assert size(few[job]) <= BYTES_A_RUN + BYTES_A_LEDGER * 5, job
     # One materialization of each asset that it reached, one evaluation where it was copied and one
     # where it was released: eight in its life.
-    by_ledger = Counter()
+    by_ledger: Counter[tuple[str, str]] = Counter()
     for job in ("discover", "offload", "release"):
         for row in many[job]:
             event = row.dagster_event

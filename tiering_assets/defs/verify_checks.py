@@ -83,7 +83,7 @@ def _verify(
         ) as stack,
         telling(context, cluster, stack) as told,
     ):
-        wanted = chosen_ids(context, cluster, config) or _certified(
+        wanted = chosen_ids(context, cluster, config, stack) or _certified(
             stack, config, most=most_ledgers(cluster, config.max_ledgers)
         )
         for key, judge in (

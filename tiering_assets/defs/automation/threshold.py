@@ -15,6 +15,7 @@ import dagster as dg
 
 from tiering_assets.defs.automation.nominated import nominating, post_again
 from tiering_assets.defs.automation.tick import RUN_REQUESTS_MAX, Result, Tick
+from tiering_assets.defs.shared.batches import RUN_LEDGERS_MAX
 from tiering_assets.defs.shared.run_history import request_of
 from tiering_assets.policy.admission_rules import Batch, History, Ready, pack, worth_asking
 
@@ -168,8 +169,20 @@ def _asked(
 
 
 def _request(tick: Tick, sensor: str, ask: Ask, batch: Batch) -> dg.RunRequest:
+    from tiering_assets.automation.run_batches import write_run_batch
+
+    written = None
+    if len(batch.ledgers) > RUN_LEDGERS_MAX:
+        written = write_run_batch(tick.stack, ask.job, batch.ledger_ids)
     return request_of(
-        tick.instance, tick.cluster, batch, job=ask.job, op=ask.op, sensor=sensor, config=ask.config
+        tick.instance,
+        tick.cluster,
+        batch,
+        job=ask.job,
+        op=ask.op,
+        sensor=sensor,
+        config=ask.config,
+        written=written,
     )
 
 

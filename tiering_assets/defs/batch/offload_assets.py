@@ -114,7 +114,7 @@ def _offload(
         observed_backlog(context, cluster, stack),
     ):
         started = stack.monotonic()
-        wanted = chosen_ids(context, cluster, config)
+        wanted = chosen_ids(context, cluster, config, stack)
         most = most_ledgers(cluster, config.max_ledgers)
         prefix = plan_of(stack, config, chosen=wanted)
         if prefix is not None:

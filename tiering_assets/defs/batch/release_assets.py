@@ -107,7 +107,7 @@ def _release(
         observed_backlog(context, cluster, stack) as backlog,
     ):
         started = stack.monotonic()
-        wanted = chosen_ids(context, cluster, config)
+        wanted = chosen_ids(context, cluster, config, stack)
         if not wanted:
             topics, most = config.ml_names(), most_ledgers(cluster, config.max_ledgers)
             due = due_ledgers(stack, topics)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pydantic import Field
@@ -18,7 +19,11 @@ from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.run_history import SENSOR_TAG
+from tiering_assets.resources.errors import RefusedError
 from tiering_assets.resources.metastore.topic_names import parse_topic_name
+
+if TYPE_CHECKING:
+    from tiering_assets.ground.stack import Stack
 
 RUN_LEDGERS_MAX = 200
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
@@ -51,6 +56,12 @@ class LedgerBatch(TopicChoice):
     )
     max_ledgers: int = Field(
         default=100, ge=1, description="how many ledgers to take at most when no ids are given"
+    )
+    batch_key: str = Field(
+        default="", description="key of the record with the ledgers of a large run; of sensors"
+    )
+    batch_sha256: str = Field(
+        default="", description="SHA-256 of that record's bytes; the run refuses any other"
     )
 
 
@@ -108,12 +119,19 @@ def chosen_keys(context: Context) -> list[str]:
     return []
 
 
-def chosen_ids(context: Context, cluster: ClusterNames, config: LedgerBatch) -> list[int]:
-    """Ids given by the config, else those of a person's own backfill of ledgers, else none.
+def chosen_ids(
+    context: Context, cluster: ClusterNames, config: LedgerBatch, stack: Stack
+) -> list[int]:
+    """Ids given by the config or by the record it names, else those of a person's own backfill of
+    ledgers, else none.
 
-    dg.Failure for more than a run takes.
+    dg.Failure for more than a run takes, and for a record of other bytes.
     """
     ids = sorted(set(config.ledger_ids))
+    if config.batch_key:
+        ids = _written(config, stack)
+        if cluster.by_day:
+            return ids
     if not ids and not cluster.by_day:
         ids = sorted(map(ledger_id_of, chosen_keys(context)))
     if len(ids) > RUN_LEDGERS_MAX:
@@ -123,6 +141,19 @@ def chosen_ids(context: Context, cluster: ClusterNames, config: LedgerBatch) -> 
             allow_retries=False,
         )
     return ids
+
+
+def _written(config: LedgerBatch, stack: Stack) -> list[int]:
+    from tiering_assets.automation.run_batches import read_run_batch
+
+    if config.ledger_ids:
+        raise dg.Failure(
+            "ledgers are given by ledger_ids or by batch_key, not by both", allow_retries=False
+        )
+    try:
+        return [*read_run_batch(stack, config.batch_key, config.batch_sha256)]
+    except RefusedError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
 
 
 def most_ledgers(cluster: ClusterNames, wanted: int) -> int:
