@@ -32,7 +32,7 @@ from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.days import on_chosen_days
-from tiering_assets.defs.telling.telling import Counted, Telling
+from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
     from tiering_assets.batch.pipeline import LedgerOutcome
@@ -175,7 +175,9 @@ def _tell_outcome(
             told.check(finding(check, ledger_id, str(outcome.error)))
         return
     selected, prefix, certificate = context.selected_asset_keys, stack.book.prefix, stored.record
-    of = Counted(ledger_id=ledger_id, ml_name=certificate.ml_name, bytes=certificate.payload_bytes)
+    of = ReachedLedger(
+        ledger_id=ledger_id, ml_name=certificate.ml_name, bytes=certificate.payload_bytes
+    )
     copied, verified = not outcome.copied, not outcome.verified
     if cluster.offloaded_objects in selected and told.asset(
         object_event(cluster, stored, noop=copied), of

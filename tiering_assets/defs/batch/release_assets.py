@@ -33,7 +33,7 @@ from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.days import on_chosen_days
-from tiering_assets.defs.telling.telling import Counted, Telling
+from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
     from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome
@@ -241,7 +241,7 @@ def _tell_published(
             context_event(
                 cluster, one.certificate, publication, prefix=prefix, noop=one.published.noop
             ),
-            Counted(
+            ReachedLedger(
                 ledger_id=ledger_id,
                 ml_name=certificate.ml_name,
                 bytes=certificate.payload_bytes,
@@ -300,7 +300,7 @@ def _tell_released(
         bucket=stack.settings.store.bucket,
         prefix=stack.book.prefix,
     )
-    of = Counted(
+    of = ReachedLedger(
         ledger_id=outcome.ledger_id,
         ml_name=records.release.record.ml_name,
         bytes=result.bytes_released,

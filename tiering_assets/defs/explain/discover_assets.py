@@ -21,7 +21,7 @@ from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import provenance_tags
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 from tiering_assets.defs.telling.choose import telling
-from tiering_assets.defs.telling.telling import Counted
+from tiering_assets.defs.telling.telling import ReachedLedger
 
 if TYPE_CHECKING:
     from tiering_assets.explain.backlog import ExplainedLedger
@@ -138,7 +138,7 @@ def _tell_sealed(
         for ledger_id in ids:
             view = sealed[ledger_id]
             event = sealed_event(cluster, view, noop=ledger_id in known)
-            of = Counted(ledger_id=ledger_id, ml_name=view.ml_name, bytes=view.bytes or 0)
+            of = ReachedLedger(ledger_id=ledger_id, ml_name=view.ml_name, bytes=view.bytes or 0)
             told.asset(event, of)
     narrate(
         context,

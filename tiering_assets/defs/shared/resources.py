@@ -31,7 +31,7 @@ def narrate(context: Context, line: str) -> None:
     context.log.info("tierkeeper: %s", plain(line))
 
 
-class Narrator:
+class RunLines:
     """Lines of the steps of one run. A line in a run's log is a row of Dagster's database.
 
     So only the first lines about single ledgers and blocks go there, and none where partitions are
@@ -82,7 +82,7 @@ class TieringStack(TierkeeperSettings):
                     settings,
                     runner=opened.enter_context(_runner(settings, run_id)) if with_tasks else None,
                     run_id=run_id,
-                    narrate=Narrator(context, by_day=cluster.by_day),
+                    narrate=RunLines(context, by_day=cluster.by_day),
                     command=context.op_execution_context.job_name,
                 )
             )

@@ -16,7 +16,7 @@ from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.resources import narrate
 from tiering_assets.defs.telling.days import count_by_day, day_event, days_of
-from tiering_assets.defs.telling.telling import Counted, Telling
+from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
@@ -27,9 +27,9 @@ DAYS_TOLD = 2  # yesterday and today, as long as nothing is behind
 class ByDay(Telling):
     def __init__(self, context: Context, cluster: ClusterNames, stack: Stack) -> None:
         super().__init__(context, cluster, stack)
-        self._reached: dict[dg.AssetKey, list[Counted]] = defaultdict(list)
+        self._reached: dict[dg.AssetKey, list[ReachedLedger]] = defaultdict(list)
 
-    def asset(self, event: dg.AssetMaterialization, of: Counted) -> bool:
+    def asset(self, event: dg.AssetMaterialization, of: ReachedLedger) -> bool:
         self._reached[event.asset_key].append(of)
         return True
 

@@ -23,7 +23,7 @@ from tiering_assets.defs.shared.preview_api import (
     told_metadata,
 )
 from tiering_assets.defs.shared.resources import narrate
-from tiering_assets.defs.telling.telling import Counted, Telling
+from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
@@ -50,7 +50,7 @@ class ByLedger(Telling):
         self._surplus |= {*ledger_ids} - self._keyed
         return found.known
 
-    def asset(self, event: dg.AssetMaterialization, of: Counted) -> bool:
+    def asset(self, event: dg.AssetMaterialization, of: ReachedLedger) -> bool:
         new = not self._was_told(event)
         if new and of.ledger_id in self._keyed:
             self.context.op_execution_context.log_event(event)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class ReachedLedger:
     """A ledger that reached an asset. `bytes` of its payload."""
 
     ledger_id: int
@@ -36,7 +36,7 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Verdicts:
+class CheckTally:
     """Of one check in one run."""
 
     passed: int = 0
@@ -48,14 +48,14 @@ class Telling(ABC):
 
     def __init__(self, context: Context, cluster: ClusterNames, stack: Stack) -> None:
         self.context, self.cluster, self.stack = context, cluster, stack
-        self._verdicts: dict[dg.AssetCheckKey, Verdicts] = defaultdict(Verdicts)
+        self._verdicts: dict[dg.AssetCheckKey, CheckTally] = defaultdict(CheckTally)
 
     def begin(self, ledger_ids: Collection[int]) -> frozenset[int]:
         """Of these something will be told; those of them that Dagster knew before."""
         return frozenset()
 
     @abstractmethod
-    def asset(self, event: dg.AssetMaterialization, of: Counted) -> bool:
+    def asset(self, event: dg.AssetMaterialization, of: ReachedLedger) -> bool:
         """A ledger has reached an asset; False where the same was told before."""
 
     def check(self, found: Evaluation) -> None:
