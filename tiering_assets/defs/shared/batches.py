@@ -55,7 +55,12 @@ class LedgerBatch(TopicChoice):
         default_factory=list, description="ledgers to work on; empty means all that are ready"
     )
     max_ledgers: int = Field(
-        default=100, ge=1, description="how many ledgers to take at most when no ids are given"
+        default=100,
+        ge=1,
+        description=(
+            "how many ledgers to take at most when no ids are given; never more than 200 where "
+            "partitions are ledgers"
+        ),
     )
     batch_key: str = Field(
         default="", description="key of the record with the ledgers of a large run; of sensors"
