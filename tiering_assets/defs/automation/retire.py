@@ -32,7 +32,7 @@ def retire_partitions(tick: Tick) -> Result:
         return dg.SkipReason("there are no partitions")
     busy = tick.history("offload").running | tick.history("release").running
     after = int(tick.cursor.number("after_ledger", -1))
-    pressed = len(live) >= FULL * tick.settings.dagster.partitions_max
+    pressed = sum(map(len, keys.values())) >= FULL * tick.settings.dagster.partitions_max
     seconds = 0.0 if pressed else tick.auto.retire_after_s
     free = [i for i in live if i not in busy]
     tables = nominating(tick)
