@@ -17,6 +17,7 @@ from tiering_assets.defs.rebuild import rebuild
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.partitions import day_key, is_day_key
 from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.telling import by_day
 from tiering_assets.defs.telling.days import DayCount, day_event
 from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import CatalogueSettings, DagsterSettings, Settings
@@ -298,3 +299,25 @@ def test_runs_that_told_of_days_are_not_pruned(driven):
     assert find_old_runs(driven.instance, NAMES["day"], before=later).going == ()
     driven.run("day", "offload", ledger_ids=[0, 1])
     assert find_old_runs(driven.instance, NAMES["day"], before=later).going == (alone,)
+
+
+def test_discover_counts_the_sealed_ledgers_of_a_day_from_its_survey(driven, stack, monkeypatch):
+    first, _first, second, _second = days_of(stack)
+    with monkeypatch.context() as blind:
+        blind.setattr(
+            by_day, "days_of", lambda _stack, names: {} if not names else pytest.fail("asked")
+        )
+        driven.run("day", "discover")
+    assert {day: one["ledgers"] for day, one in driven.told("sealed_ledgers").items()} == {
+        first: 2,
+        second: 2,
+    }
+
+
+def test_a_ledger_whose_topic_lists_it_no_more_is_counted_by_no_day(driven, stack, monkeypatch):
+    with monkeypatch.context() as trimmed:
+        trimmed.setattr(by_day, "days_of", lambda *_any: {})
+        result = driven.run("day", "offload", ledger_ids=[0])
+    assert driven.told("certificates") == {}
+    lines = [row.user_message for row in driven.instance.all_logs(result.run_id)]
+    assert any("1 ledgers of other days than none, from 0 on" in line for line in lines)

@@ -138,8 +138,15 @@ def _tell_sealed(
         for ledger_id in ids:
             view = sealed[ledger_id]
             event = sealed_event(cluster, view, noop=ledger_id in known)
-            of = ReachedLedger(ledger_id=ledger_id, ml_name=view.ml_name, bytes=view.bytes or 0)
-            told.asset(event, of)
+            told.asset(
+                event,
+                ReachedLedger(
+                    ledger_id=ledger_id,
+                    ml_name=view.ml_name,
+                    bytes=view.bytes or 0,
+                    closed_at=view.closed_at,
+                ),
+            )
     narrate(
         context,
         f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed.values()})} topics, "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.partitions import day_key
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.resources import narrate
 from tiering_assets.defs.telling.days import count_by_day, day_event, days_of
@@ -39,7 +40,12 @@ class ByDay(Telling):
     def finish(self) -> None:
         super().finish()
         reached = [one for some in self._reached.values() for one in some]
-        days = days_of(self.stack, {one.ledger_id: one.ml_name for one in reached})
+        days = days_of(
+            self.stack, {one.ledger_id: one.ml_name for one in reached if one.closed_at is None}
+        )
+        for one in reached:
+            if one.closed_at is not None and (day := day_key(one.closed_at)) is not None:
+                days[one.ledger_id] = day
         told = sorted(set(days.values()))[-DAYS_TOLD:]
         for asset, some in self._reached.items():
             counts = count_by_day([(one.ledger_id, one.bytes) for one in some], days)
@@ -50,7 +56,7 @@ class ByDay(Telling):
         if left:
             narrate(
                 self.context,
-                f"{len(left)} ledgers of other days than {', '.join(told)}, from {min(left)} on: "
+                f"{len(left)} ledgers of other days than {', '.join(told) or 'none'}, from {min(left)} on: "
                 "the catalogue has them, and `tierkeeper dagster rebuild` tells of days that "
                 "nothing was told of",
             )

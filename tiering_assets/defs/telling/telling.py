@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedLedger:
-    """A ledger that reached an asset. `bytes` of its payload."""
+    """A ledger that reached an asset. `bytes` of its payload. Without `closed_at` its topic is
+    asked where it matters.
+    """
 
     ledger_id: int
     ml_name: str
     bytes: int
+    closed_at: datetime | None = None
 
 
 @dataclass(slots=True)
