@@ -4,7 +4,7 @@ home.
 One ledger goes through the real steps on simulated servers; its records and its topic's node are
 then told of every other ledger. Three of four ledgers are published, every fourth is released.
 
-Run: python benchmarks/rebuild.py [--ledgers 10000] [--bucket]
+Run: python benchmarks/rebuild.py [--ledgers 10000] [--bucket] [--by day]
 
 With --bucket the records lie in the bucket of the settings (TIERKEEPER_STORE_...), below
 tierkeeper/rebuild-<random>/; they stay there. Metadata is simulated in either case.
@@ -24,7 +24,6 @@ from uuid import uuid4
 
 import dagster as dg
 
-from tests.support.default_cluster import CLUSTER
 from tests.support.object_store_sim import SimulatedObjectStore
 from tests.support.sim_broker_memory import halves
 from tests.support.sim_clients import Process
@@ -33,6 +32,7 @@ from tests.support.sim_world import World
 from tests.support.topic_halves import release_topic
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.defs.rebuild import rebuild
+from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
@@ -61,15 +61,17 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     options.add_argument("--ledgers", type=int, default=10_000)
     options.add_argument("--bucket", action="store_true", help="records in the settings' bucket")
+    options.add_argument("--by", choices=("ledger", "day"), default="ledger")
     chosen = options.parse_args()
-    stack = make_fleet(chosen.ledgers, in_bucket=chosen.bucket)
+    stack = make_fleet(chosen.ledgers, in_bucket=chosen.bucket, by=chosen.by)
+    cluster = ClusterNames.of(stack.settings.dagster)
     with (
         tempfile.TemporaryDirectory() as home,
         dg.DagsterInstance.local_temp(home) as instance,
     ):
         for name in ("rebuild", "again"):
             wall, cpu = time.perf_counter(), time.process_time()
-            found = rebuild(stack, instance, CLUSTER)
+            found = rebuild(stack, instance, cluster)
             print(
                 f"{name}: {time.perf_counter() - wall:.1f} s, {time.process_time() - cpu:.1f} s of "
                 f"processor: {found.partitions_added} partitions, "
@@ -78,7 +80,7 @@ def main() -> None:
             )
 
 
-def make_fleet(count: int, *, in_bucket: bool) -> Stack:
+def make_fleet(count: int, *, in_bucket: bool, by: str) -> Stack:
     world = World(1)
     site = world.add_site("alpha", lag_s=None, bookkeeper_first=False)
     site.broker.create_topic(TOPIC)
@@ -94,7 +96,7 @@ def make_fleet(count: int, *, in_bucket: bool) -> Stack:
     cluster = SimCluster(f"rebuild-{uuid4()}", lambda: int(time.time() * 1000))
     settings = replace(
         pattern.settings,
-        dagster=replace(pattern.settings.dagster, partitions_max=count),
+        dagster=replace(pattern.settings.dagster, partitions_max=count, partition_by=by),
     )
     objects = (
         S3ObjectStore(load_settings().settings.store)

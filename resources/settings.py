@@ -228,7 +228,9 @@ class AutoSettings:
         kinds.DURATION.upto(kinds.MINUTE, "Dagster ends a tick after a minute"),
     )
     batch_ledgers_max: int = setting(
-        100, "ledgers of one run", kinds.COUNT.upto(100_000, "a run's configuration lists them")
+        100,
+        "ledgers of one run; more than 200 only where dagster.partition_by is day",
+        kinds.COUNT.upto(100_000, "they are in memory"),
     )
     batch_bytes_max: int = setting(
         16 * 1024 * MIB, "bytes of the ledgers of one run; one ledger at least", kinds.PAYLOAD

@@ -56,10 +56,15 @@ class DagsterSettings:
         "cluster's name then",
     )
     runner: str = setting("spark", "where blocks are copied and read back: spark or local")
+    partition_by: str = setting(
+        "ledger",
+        "what a partition is: ledger, or day for all ledgers closed on that day in UTC "
+        "(docs/dagster-partitions.md)",
+    )
     partitions_max: int = setting(
         5000,
-        "live ledger partitions; ledgers beyond it are counted in the backlog only",
-        kinds.COUNT.upto(1_000_000, "thousands slow every page down"),
+        "live ledger partitions; no ledger waits for one, and the catalogue has all",
+        kinds.COUNT.upto(5000, "more slow every page down"),
     )
     owner: str = setting(
         "", "owner of every asset in the UI: team:NAME or an e-mail address; empty means none"

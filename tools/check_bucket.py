@@ -73,6 +73,7 @@ NEVER_MISSED = (  # what is replaced, is deleted when it is so no more, or count
     "holds",
     "loads",
     "pauses",
+    "run-batches",
     "scrubs",
     "sweeps",
 )

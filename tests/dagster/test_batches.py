@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from tests.support.default_cluster import CLUSTER, PARTITION_SET
 from tiering_assets.defs.shared.batches import (
+    Keyed,
     LedgerBatch,
-    add_partitions,
-    admit,
     batch_failure,
+    give_keys,
     reasons_table,
 )
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
@@ -16,10 +16,10 @@ from tiering_assets.resources.errors import FormatError
 
 
 @given(st.integers(min_value=0, max_value=2**63 - 1))
-def test_partition_keys_are_fixed_width_and_reversible(ledger_id):
-    key = partition_key(ledger_id)
-    assert len(key) == 19
-    assert ledger_id_of(key) == ledger_id
+def test_a_key_is_the_id_and_one_as_it_once_was_is_understood(ledger_id):
+    assert partition_key(ledger_id) == str(ledger_id)
+    assert ledger_id_of(partition_key(ledger_id)) == ledger_id
+    assert ledger_id_of(f"{ledger_id:019d}") == ledger_id
 
 
 @pytest.mark.parametrize("ledger_id", [-1, 2**63])
@@ -28,22 +28,40 @@ def test_no_ledger_id_is_no_key(ledger_id):
         partition_key(ledger_id)
 
 
-@pytest.mark.parametrize("key", ["", "7", "0" * 18 + "x", "٣" * 19, "0" * 20, "...", "a|b"])
+@pytest.mark.parametrize(
+    "key", ["", "07", "0" * 18 + "x", "٣" * 19, "0" * 20, "9" * 19, "...", "a|b", "2026-11-27"]
+)
 def test_no_other_text_is_a_ledger_key(key):
     with pytest.raises(ValueError, match="no ledger partition key"):
         ledger_id_of(key)
 
 
-def test_admission_is_bounded_and_never_refuses_a_known_ledger():
+def test_keys_are_bounded_and_who_has_one_keeps_it():
     with dg.DagsterInstance.ephemeral() as instance:
-        add_partitions(instance, CLUSTER, [30, 10])
-        admission = admit(instance, CLUSTER, [40, 10, 20, 40], live_max=3)
-        assert admission.ledger_ids == (10, 20)
-        assert admission.full == (40,)
-        assert admission.known == {10}
+        assert give_keys(instance, CLUSTER, [30, 10], live_max=3).fresh == {10, 30}
+        found = give_keys(instance, CLUSTER, [40, 10, 20, 40], live_max=3)
+        assert found == Keyed(frozenset({10}), frozenset({20}))
         keys = instance.get_dynamic_partitions(PARTITION_SET)
-        assert keys == [partition_key(10), partition_key(30)]  # asking adds none
-        assert admit(instance, CLUSTER, [10, 50], live_max=1).ledger_ids == (10,)
+        assert keys == ["10", "30", "20"]
+        assert give_keys(instance, CLUSTER, [10, 50], live_max=1) == Keyed(
+            frozenset({10}), frozenset()
+        )
+
+
+def test_runs_that_give_keys_at_once_stay_within_the_bound(monkeypatch):
+    """Another run gives its own between our look and our adding."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        add = type(instance).add_dynamic_partitions
+
+        def both(self, partitions_def_name, partition_keys):
+            add(self, partitions_def_name, ["7", "8"])
+            add(self, partitions_def_name, partition_keys)
+
+        with monkeypatch.context() as raced:
+            raced.setattr(type(instance), "add_dynamic_partitions", both)
+            found = give_keys(instance, CLUSTER, [1, 2, 3], live_max=3)
+        assert found.fresh == {1}
+        assert set(instance.get_dynamic_partitions(PARTITION_SET)) == {"1", "7", "8"}
 
 
 def test_a_failure_names_every_bad_ledger_and_is_not_retried():

@@ -190,7 +190,9 @@ def test_a_ledger_that_was_closed_is_told_once_by_its_row(proven, monkeypatch):
     catch_up(proven)
     read = read_nodes(proven, monkeypatch)
     [told] = proven.tick("ledger_rollover").asset_events
-    assert told.description == "ledger 2 of persistent://t/ns/other was closed"
+    assert told.description == "1 ledgers of 1 topics were closed"
+    [row] = told.metadata["ledgers"].value.records
+    assert (row.data["ledger"], row.data["topic"]) == (2, "persistent://t/ns/other")
     assert proven.tick("ledger_rollover").asset_events == []
     run(proven, lambda stack: offload_batch(stack, [2]))
     assert proven.tick("ledger_rollover").asset_events == []
@@ -206,8 +208,10 @@ def test_more_closed_ledgers_than_one_tick_tells_are_told_in_the_next(proven, mo
         add_topic(proven.site, f"t/ns/persistent/n{number}")
     catch_up(proven)
     monkeypatch.setattr("tiering_assets.defs.automation.rollover.EVENTS_MAX", 2)
-    ticks = [len(proven.tick("ledger_rollover").asset_events) for _ in range(4)]
-    assert ticks == [2, 2, 1, 0]
+    ticks = [proven.tick("ledger_rollover").asset_events for _ in range(4)]
+    assert [[one.metadata["closed_ledgers"].value for one in events] for events in ticks] == [
+        *([2], [2], [1], []),
+    ]
 
 
 def test_stuck_reads_those_topics_in_which_something_may_stand_still(proven, monkeypatch):

@@ -77,7 +77,10 @@ def judge(context: dg.AssetCheckExecutionContext, config: Batch) -> Iterator[dg.
 
 
 DEFS = dg.Definitions(
-    assets=[with_lineage(make, {}), with_lineage(use, {DOWN: [UP]})],
+    assets=[
+        with_lineage(make, {}, partitions_a_run=100),
+        with_lineage(use, {DOWN: [UP]}, partitions_a_run=100),
+    ],
     asset_checks=[judge],
     jobs=[
         dg.define_asset_job("make_job", dg.AssetSelection.assets(UP)),
@@ -161,7 +164,7 @@ def test_a_check_only_run_reports_partitions_and_the_batch(instance):
 
 
 def test_a_backfill_of_people_is_cut_into_batches():
-    policy = with_lineage(use, {}).backfill_policy
+    policy = with_lineage(use, {}, partitions_a_run=100).backfill_policy
     assert policy is not None
     assert policy.max_partitions_per_run == 100
 

@@ -79,8 +79,11 @@ def add_run(instance, cluster, *, job="offload", ids=(42,), status=dg.DagsterRun
     return instance.add_run(run).run_id
 
 
-def history(instance):
-    return read_history(instance, CLUSTER, "offload", now=datetime.now(UTC), horizon=HORIZON)
+def history(instance, batches=None):
+    now = datetime.now(UTC)
+    return read_history(
+        instance, CLUSTER, "offload", now=now, horizon=HORIZON, batches=batches or (lambda *_: ())
+    )
 
 
 def test_another_clusters_run_of_the_same_ledger_is_not_ours(instance):
@@ -112,8 +115,8 @@ def test_a_batch_of_before_the_upgrade_gets_no_key_that_was_used(instance):
     batch = Batch((Ready(ledger_id=42, ml_name="t/ns/persistent/x", bytes=1),))
 
     def key():
-        how = {"job": "offload", "op": "offload_ledgers", "sensor": "offload_threshold"}
-        return request_of(instance, CLUSTER, batch, config={}, **how)
+        op, sensor = "offload_ledgers", "offload_threshold"
+        return request_of(instance, CLUSTER, batch, job="offload", op=op, sensor=sensor, config={})
 
     before = key()
     run = dg.DagsterRun(

@@ -142,18 +142,16 @@ def test_a_topic_goes_from_sealed_to_released(environment, stack, endpoints, ins
     for asset in OFFLOADED:
         found = materialized(instance, asset)
         assert set(found) == keys, asset
-        assert {one["topic"] for one in found.values()} == {topic}
-        assert {one["noop"] for one in found.values()} == {False}
+        assert not any("noop" in one for one in found.values())
     told = materialized(instance, OFFLOADED_OBJECTS)[partition_key(first)]
-    assert told["entries"] == told["dagster/partition_row_count"] == 2000
-    assert told["object"] == f"s3://{endpoints.s3_bucket}/{told['attempt']}-ledger-{first}"
+    assert told["topic"] == topic
+    assert told["dagster/partition_row_count"] == 2000
+    assert told["object"].startswith(f"s3://{endpoints.s3_bucket}/")
+    assert told["object"].endswith(f"-ledger-{first}")
     assert told["object_bytes"] > told["payload_bytes"] > 2000 * 64
-    assert told["blocks"] == 1
-    assert told["MB/s"] > 0
-    assert told["ensembles"][0]["first_entry_id"] == 0
-    assert set(told["ensembles"][0]["bookies"]) <= set(endpoints.bookies)
-    assert evaluated(instance, READ_BACK_EQUAL) == dict.fromkeys(keys, True)
-    assert evaluated(instance, INDEX_SUITE) == dict.fromkeys(keys, True)
+    assert told["seconds"] > 0
+    assert evaluated(instance, READ_BACK_EQUAL) == dict.fromkeys([*keys, None], True)
+    assert evaluated(instance, INDEX_SUITE) == {None: True}
 
     time.sleep(LAG_PASSED_S)
     plan = run(instance, "release", topics=[topic], dry_run=True)
@@ -163,7 +161,7 @@ def test_a_topic_goes_from_sealed_to_released(environment, stack, endpoints, ins
     released = materialized(instance, DELETED_BOOKIE_LEDGERS)
     assert set(released) == keys
     assert {one["deletion_lag_seconds"] for one in released.values()} == {1.0}
-    assert evaluated(instance, RELEASED_SAFELY) == dict.fromkeys(keys, True)
+    assert evaluated(instance, RELEASED_SAFELY) == dict.fromkeys([*keys, None], True)
     with open_stack(stack.settings()) as steps:
         listed = set(steps.ledgers.list_ledger_ids())
     assert listed & {first, second, open_id} == {open_id}
@@ -177,7 +175,6 @@ def test_a_topic_goes_from_sealed_to_released(environment, stack, endpoints, ins
         found = materialized(instance, asset)
         assert {one["noop"] for one in found.values()} == {True}, asset
     again = materialized(instance, OFFLOADED_OBJECTS)[partition_key(first)]
-    assert "ensembles" not in again
     assert again["sha256"] == told["sha256"]
     assert run(instance, "verify", ledger_ids=ids).success
     for check in (READ_BACK_EQUAL, INDEX_SUITE, RELEASED_SAFELY):
@@ -262,9 +259,7 @@ def damage(endpoints, key):
     client.close()
 
 
-def test_without_room_for_partitions_nothing_is_done_and_it_is_said(
-    environment, endpoints, instance, monkeypatch
-):
+def test_no_ledger_waits_for_a_key(environment, endpoints, instance, monkeypatch):
     _spec, topic, (first, second, _open) = sealed_topic(endpoints, "dagster-room")
     monkeypatch.setenv("TIERKEEPER_DAGSTER_PARTITIONS_MAX", "1")
     assert run(instance, "offload", topics=[topic]).success
@@ -272,7 +267,7 @@ def test_without_room_for_partitions_nothing_is_done_and_it_is_said(
     assert set(materialized(instance, OFFLOAD_CONTEXTS)) == {partition_key(first)}
     with open_stack(settings_of(environment)) as steps:
         states = {v.ledger_id: v.state.value for v in survey(steps) if v.topic == topic}
-    assert (states[first] != "sealed", states[second]) == (True, "sealed")
+    assert states[first] == states[second] != "sealed"
 
 
 def test_jobs_run_as_processes_with_their_logs_in_s3(environment, stack, endpoints, tmp_path):

@@ -111,7 +111,6 @@ NOT_PURE = {"tiering_assets.records.schemas"}  # a command that writes files
 BY_WHAT_IT_IS_GIVEN = {  # a store that they read and write
     "tiering_assets.audit.record_reader",
     "tiering_assets.copy.bucket_promises",
-    "tiering_assets.doctor.bucket",
 }
 OUTSIDE = set(FRAMEWORKS) | {
     "os",

@@ -28,7 +28,6 @@ from tiering_assets.records.models import (
 )
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import FormatError
-from tiering_assets.resources.metastore.ledgers import LedgerNode
 
 WORKERS = 16  # requests at a time
 
@@ -43,7 +42,6 @@ class Recorded:
     certified: bool
     quarantined: bool
     publication: Stored[Publication] | None
-    in_bookkeeper: bool
     released: UUID | None
 
 
@@ -62,18 +60,17 @@ class RecordedFleet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """One ledger with its records. `node` is None where its bookie copy is gone."""
+    """One ledger with its records."""
 
     ledger: Recorded
-    node: LedgerNode | None
     certificate: Stored[Certificate] | None
     quarantine: Stored[Quarantine] | None
     release: ReleaseRecords | None
 
 
-def find_recorded(stack: Stack, *, retired_after_s: float) -> RecordedFleet:
+def find_recorded(stack: Stack, *, retired_after_s: float | None) -> RecordedFleet:
     """Ledgers that topics list and that we tried, in id order, without those released so long
-    ago.
+    ago; with all of these for None.
     """
     there: set[str] = set()
     released: dict[int, tuple[datetime, UUID]] = {}
@@ -84,7 +81,9 @@ def find_recorded(stack: Stack, *, retired_after_s: float) -> RecordedFleet:
                 ledger_id, uid = keys.pair_of(key)
                 found = (summary.last_modified, uid)
                 released[ledger_id] = max(found, released.get(ledger_id, found))
-    long_ago = stack.objects.server_time() - timedelta(seconds=retired_after_s)
+    long_ago = None
+    if retired_after_s is not None:
+        long_ago = stack.objects.server_time() - timedelta(seconds=retired_after_s)
     ledgers: list[Recorded] = []
     untried = retired = 0
     for topic in survey_topics(stack):
@@ -92,7 +91,7 @@ def find_recorded(stack: Stack, *, retired_after_s: float) -> RecordedFleet:
             ledger_id = ledger.view.ledger_id
             if ledger.attempts == 0:
                 untried += not ledger.evidence.open
-            elif ledger_id in released and released[ledger_id][0] <= long_ago:
+            elif long_ago and ledger_id in released and released[ledger_id][0] <= long_ago:
                 retired += 1
             else:
                 ledgers.append(_recorded(ledger, released.get(ledger_id)))
@@ -111,7 +110,6 @@ def _recorded(ledger: SurveyedLedger, released: tuple[datetime, UUID] | None) ->
         certified=evidence.certified,
         quarantined=evidence.quarantined,
         publication=ledger.publication,
-        in_bookkeeper=evidence.in_bookkeeper,
         released=released[1] if released and ledger.view.state is LedgerState.RELEASED else None,
     )
 
@@ -159,7 +157,6 @@ def _read(stack: Stack, there: frozenset[str], ledger: Recorded) -> Proven:
             )
     return Proven(
         ledger=ledger,
-        node=stack.ledgers.read(ledger_id) if ledger.in_bookkeeper else None,
         certificate=certificate,
         quarantine=quarantine,
         release=release,

@@ -13,6 +13,8 @@ from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import with_lineage
 from tiering_assets.defs.sweep_assets import define_swept_leavings
 
+BACKFILL_LEDGERS = 100  # a run of a person's own backfill
+
 
 def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
     return {
@@ -34,7 +36,11 @@ def define_assets(dressing: Dressing, *, fresh_s: float) -> list[dg.AssetsDefini
     """
     edges = upstream(dressing.cluster)
     return [
-        with_lineage(definition, edges)
+        with_lineage(
+            definition,
+            edges,
+            partitions_a_run=1 if dressing.cluster.by_day else BACKFILL_LEDGERS,
+        )
         for definition in (
             define_discovered(dressing, fresh_s=fresh_s),
             define_offload_ledgers(dressing),

@@ -16,6 +16,7 @@ from datetime import datetime
 import dagster as dg
 
 from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.partitions import is_day_key
 from tiering_assets.defs.shared.preview_api import told_partitions
 from tiering_assets.defs.shared.run_history import BATCH_TAG, FINISHED, is_ours
 
@@ -96,12 +97,13 @@ def _roll_ups(cluster: ClusterNames) -> tuple[dg.AssetKey, ...]:
 
 def _telling_runs(instance: dg.DagsterInstance, cluster: ClusterNames) -> Iterator[str]:
     """Runs whose event is the newest of a live partition, or of an asset without partitions."""
-    live = set(instance.get_dynamic_partitions(cluster.partition_set))
+    ledgers = set(instance.get_dynamic_partitions(cluster.partition_set))
+    is_live = is_day_key if cluster.by_day else ledgers.__contains__
     for asset in _of_ledgers(cluster):
         newest = sorted(
             storage_id
             for key, storage_id in told_partitions(instance, asset).items()
-            if key in live
+            if is_live(key)
         )
         for start in range(0, len(newest), _PAGE):
             ids = newest[start : start + _PAGE]

@@ -27,8 +27,8 @@ from tiering_assets.batch.recorded import (
     read_proofs,
 )
 from tiering_assets.batch.release_batch import ReleaseRecords
-from tiering_assets.defs.shared.batches import add_partitions
-from tiering_assets.defs.shared.checks import finding, release_evaluation, suites_evaluation
+from tiering_assets.defs.rebuild_days import restore_days
+from tiering_assets.defs.shared.checks import finding, release_evaluation
 from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
@@ -39,8 +39,8 @@ from tiering_assets.defs.shared.ledger_events import (
     release_metadata,
     sealed_event,
 )
-from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.partitions import partition_key
+from tiering_assets.defs.shared.names import ClusterNames, check_partition_by
+from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import (
     Evaluation,
     evaluation_entry,
@@ -68,12 +68,15 @@ Timed = tuple[datetime, dg.AssetMaterialization | Evaluation]
 class Rebuilt:
     """What was restored, or would be. `left_out` ledgers found no partition free.
 
-    `untried` and `retired` ledgers need none. `materializations` and `evaluations` count events by
-    the name of the asset or check; a plan counts a failed check as read_back_equal.
+    `partitions_removed` are keys that no asset has any more: those of ledgers where partitions are
+    days, and keys as they once were. `untried` and `retired` ledgers need none. `materializations`
+    and `evaluations` count events by the name of the asset or check; a plan counts a failed check
+    as read_back_equal.
     """
 
     ledgers: int
     partitions_added: int
+    partitions_removed: int
     left_out: int
     untried: int
     retired: int
@@ -107,31 +110,41 @@ def rebuild(
     """
     _check(stack, instance, cluster, force=force)
     stack.narrate("looking at both metadata trees and the records")
-    fleet = find_recorded(stack, retired_after_s=stack.settings.auto.retire_after_s)
-    live = set(instance.get_dynamic_partitions(cluster.partition_set))
-    chosen = _choose(fleet, live, live_max=stack.settings.dagster.partitions_max)
-    fresh = [one.view.ledger_id for one in chosen if _key(one) not in live]
-    told = _read_told(instance, cluster)
-    lacking = [one for one in chosen if _missing(cluster, one, told)]
-    stack.narrate(
-        f"{len(fleet.ledgers)} ledgers have records; {len(fresh)} lack their partition, "
-        f"{len(lacking)} lack events"
+    days = cluster.by_day
+    fleet = find_recorded(
+        stack, retired_after_s=None if days else stack.settings.auto.retire_after_s
     )
+    keys = set(instance.get_dynamic_partitions(cluster.partition_set))
+    live = set() if days else {key for key in keys if key == partition_key(ledger_id_of(key))}
+    told = _read_told(instance, cluster)
     counts: Counter[dg.AssetKey | dg.AssetCheckKey] = Counter()
     unreadable: dict[int, FormatError] = {}
-    if dry_run:
-        counts.update(name for one in lacking for name in _missing(cluster, one, told))
+    chosen: Sequence[Recorded] = fleet.ledgers
+    fresh: list[int] = []
+    if not dry_run:
+        for key in sorted(keys - live):
+            instance.delete_dynamic_partition(cluster.partition_set, key)
+    if days:
+        counts += restore_days(stack, instance, cluster, chosen, told, dry_run=dry_run)
     else:
-        add_partitions(instance, cluster, fresh)
-        for begin in range(0, len(lacking), _CHUNK):
-            chunk = lacking[begin : begin + _CHUNK]
-            counts += _restore(stack, instance, cluster, fleet, chunk, told, unreadable, workers)
-            stack.narrate(
-                f"{begin + len(chunk)} of {len(lacking)} ledgers, {counts.total()} events"
+        chosen = _choose(fleet, live, live_max=stack.settings.dagster.partitions_max)
+        fresh = [one.view.ledger_id for one in chosen if _key(one) not in live]
+        lacking = [one for one in chosen if _missing(cluster, one, told)]
+        stack.narrate(
+            f"{len(fleet.ledgers)} ledgers have records; {len(fresh)} lack their partition, "
+            f"{len(lacking)} lack events"
+        )
+        if dry_run:
+            counts.update(name for one in lacking for name in _missing(cluster, one, told))
+        else:
+            instance.add_dynamic_partitions(cluster.partition_set, list(map(partition_key, fresh)))
+            counts += _restore_all(
+                stack, instance, cluster, fleet, lacking, told, unreadable, workers
             )
     return Rebuilt(
         ledgers=len(chosen),
         partitions_added=len(fresh),
+        partitions_removed=len(keys - live),
         left_out=len(fleet.ledgers) - len(chosen),
         untried=fleet.untried,
         retired=fleet.retired,
@@ -145,6 +158,24 @@ def rebuild(
     )
 
 
+def _restore_all(
+    stack: Stack,
+    instance: dg.DagsterInstance,
+    cluster: ClusterNames,
+    fleet: RecordedFleet,
+    lacking: Sequence[Recorded],
+    told: Told,
+    unreadable: dict[int, FormatError],
+    workers: int,
+) -> Counter[dg.AssetKey | dg.AssetCheckKey]:
+    counts: Counter[dg.AssetKey | dg.AssetCheckKey] = Counter()
+    for begin in range(0, len(lacking), _CHUNK):
+        chunk = lacking[begin : begin + _CHUNK]
+        counts += _restore(stack, instance, cluster, fleet, chunk, told, unreadable, workers)
+        stack.narrate(f"{begin + len(chunk)} of {len(lacking)} ledgers, {counts.total()} events")
+    return counts
+
+
 def _check(
     stack: Stack, instance: dg.DagsterInstance, cluster: ClusterNames, *, force: bool
 ) -> None:
@@ -153,6 +184,12 @@ def _check(
         raise SettingsError(
             f"dagster.cluster is {named!r}, but the definitions were loaded for {cluster.name!r}: "
             "set it in tierkeeper.toml or TIERKEEPER_DAGSTER_CLUSTER, as the code location has it"
+        )
+    if check_partition_by(stack.settings.dagster.partition_by) != cluster.by_day:
+        raise SettingsError(
+            f"dagster.partition_by is {stack.settings.dagster.partition_by!r}, and the definitions "
+            "were loaded with another: set it in tierkeeper.toml or "
+            "TIERKEEPER_DAGSTER_PARTITION_BY, as the code location has it"
         )
     runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
     unfinished = sum(is_ours(cluster, run) for run in runs)
@@ -207,7 +244,6 @@ def _missing(
             cluster.offloaded_objects,
             cluster.read_back_equal,
             cluster.index_objects,
-            cluster.index_suite,
             cluster.certificates,
         ]
         if ledger.publication is not None:
@@ -291,19 +327,12 @@ def _events(stack: Stack, cluster: ClusterNames, proven: Proven) -> Iterator[Tim
     if stored is not None:
         certificate = stored.record
         at = certificate.verified_at
-        yield at, object_event(cluster, stored, proven.node, noop=True)
+        yield at, object_event(cluster, stored, noop=True)
         yield at, index_event(cluster, stored, noop=True)
         yield at, certificate_event(cluster, stored, prefix=prefix, noop=True)
         # A check has one verdict on a partition here, and a quarantine came after the certificate.
         if failed != cluster.read_back_equal:
-            yield at, certified_evaluation(cluster, stored, prefix=prefix)
-        if failed != cluster.index_suite:
-            yield (
-                at,
-                suites_evaluation(
-                    cluster.index_suite, certificate.ledger.ledger_id, certificate.suites, noop=True
-                ),
-            )
+            yield at, certified_evaluation(cluster, certificate)
         if (publication := ledger.publication) is not None:
             yield (
                 publication.record.confirmed_at,

@@ -13,7 +13,6 @@ from pydantic import Field
 from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     TopicChoice,
-    add_partitions,
     batch_failure,
     reasons_table,
 )
@@ -22,8 +21,9 @@ from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import certified_evaluation
 from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.choose import telling
+from tiering_assets.defs.telling.telling import Telling
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
@@ -84,12 +84,12 @@ def _scrub(
         run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
         fleet = find_fleet(stack, config.ml_names())
         bad = _bad(run)
-        _log_checks(context, cluster, stack, run, fleet, bad)
-    unjudged = {
-        one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None
-    }
-    for ledger_id, said in sorted({**bad, **unjudged}.items()):
-        narrate(context, f"ledger {ledger_id}: {said}")
+        unjudged = {
+            one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None
+        }
+        with telling(context, cluster, stack) as told:
+            _tell_checks(cluster, stack, told, run, fleet, bad)
+            told.lines({**bad, **unjudged})
     sound = len(run.looked) - len(run.broken) - len(unjudged)
     tag_result(context, _line(len(run.broken), len(unjudged), sound))
     yield dg.MaterializeResult(
@@ -104,10 +104,10 @@ def _scrub(
         )
 
 
-def _log_checks(
-    context: dg.AssetExecutionContext,
+def _tell_checks(
     cluster: ClusterNames,
     stack: "Stack",
+    told: Telling,
     run: "ScrubRun",
     fleet: "Fleet",
     bad: dict[int, str],
@@ -119,13 +119,13 @@ def _log_checks(
 
     damaged = sorted(c.ledger_id for c in fleet.candidates if c.failing)[:_TOLD_MAX]
     healed = {i: one for i, one in run.healed.items() if isinstance(one, Healed)}
-    add_partitions(context.instance, cluster, [*damaged, *healed])
+    told.begin([*damaged, *healed])
     for ledger_id in damaged:
         said = bad.get(ledger_id, _OPEN)
-        log_found(context, finding(cluster.read_back_equal, ledger_id, said))
+        told.check(finding(cluster.read_back_equal, ledger_id, said))
     for ledger_id, one in sorted(healed.items()):
         stored = stack.book.require(Certificate, keys.certificate(ledger_id, one.uid))
-        log_found(context, certified_evaluation(cluster, stored, prefix=stack.book.prefix))
+        told.check(certified_evaluation(cluster, stored.record))
 
 
 def _line(broken: int, unjudged: int, sound: int) -> str:

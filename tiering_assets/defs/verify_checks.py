@@ -14,22 +14,21 @@ import dagster as dg
 from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     LedgerBatch,
-    add_partitions,
-    admit,
     batch_failure,
     chosen_ids,
+    most_ledgers,
 )
 from tiering_assets.defs.shared.checks import (
     check_specs,
-    log_batch,
-    log_suites,
     read_back_evaluation,
     release_evaluation,
+    suites_evaluation,
 )
 from tiering_assets.defs.shared.metadata import bucket_path, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.telling.choose import telling
+from tiering_assets.defs.telling.telling import Telling
 from tiering_assets.ground.damage_advice import next_step
 
 if TYPE_CHECKING:
@@ -78,12 +77,14 @@ def _verify(
     unjudged: dict[int, str] = {}
     found: dict[int, str] = {}
     passed_at_all = failed_at_all = 0
-    with tiering_stack.connect(
-        context, cluster, with_tasks=cluster.read_back_equal in selected
-    ) as stack:
-        wanted = chosen_ids(context, config) or _certified(stack, config)
-        admission = admit(
-            context.instance, cluster, wanted, live_max=stack.settings.dagster.partitions_max
+    with (
+        tiering_stack.connect(
+            context, cluster, with_tasks=cluster.read_back_equal in selected
+        ) as stack,
+        telling(context, cluster, stack) as told,
+    ):
+        wanted = chosen_ids(context, cluster, config, stack) or _certified(
+            stack, config, most=most_ledgers(cluster, config.max_ledgers)
         )
         for key, judge in (
             (cluster.read_back_equal, _read_back),
@@ -92,12 +93,11 @@ def _verify(
         ):
             if key not in selected:
                 continue
-            judged = judge(context, cluster, stack, admission.ledger_ids)
+            judged = judge(cluster, stack, told, wanted)
             unjudged |= judged.unjudged
             found |= {i: said for i, said in judged.bad.items() if i not in judged.known}
             passed_at_all += judged.passed
             failed_at_all += len(judged.bad)
-            log_batch(context, key, bad=judged.bad, passed=judged.passed)
     findings = [(failed_at_all, "checks failed"), (len(unjudged), "ledgers not judged")]
     said = [f"{n} {what}" for n, what in findings if n]
     tag_result(context, ", ".join([*said, f"{passed_at_all} passed"]))
@@ -106,7 +106,7 @@ def _verify(
         raise batch_failure("verify", {**unjudged, **found}, done=passed_at_all, waiting={})
 
 
-def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
+def _certified(stack: "Stack", config: LedgerBatch, *, most: int) -> list[int]:
     from tiering_assets.look.ledger.states import LedgerState
     from tiering_assets.look.ledger.survey import survey
 
@@ -115,25 +115,24 @@ def _certified(stack: "Stack", config: LedgerBatch) -> list[int]:
         for view in survey(stack, config.ml_names())
         if view.offloaded_by == "tierkeeper" or view.state is LedgerState.VERIFIED
     ]
-    return sorted(found)[: config.max_ledgers]
+    return sorted(found)[:most]
 
 
 def _read_back(
-    context: Context, cluster: ClusterNames, stack: "Stack", ledger_ids: tuple[int, ...]
+    cluster: ClusterNames, stack: "Stack", told: Telling, ledger_ids: list[int]
 ) -> Judged:
     from tiering_assets.verify.reverify import Reverified
     from tiering_assets.verify.verify_again import verify_again
 
     results = verify_again(stack, ledger_ids, source=True, found_by="verify")
     judged = {i: result for i, result in results.items() if isinstance(result, Reverified)}
-    add_partitions(context.instance, cluster, list(judged))
+    told.begin(list(judged))
     for ledger_id, found in judged.items():
         evaluation = read_back_evaluation(
             cluster,
             ledger_id,
             findings=found.findings,
             metadata={
-                "ledger_id": dg.MetadataValue.int(ledger_id),
                 "topic": dg.MetadataValue.text(topic_text(found.ml_name)),
                 "object": bucket_path(stack.settings.store.bucket, found.data_key),
                 "object_bytes": dg.MetadataValue.int(found.bytes_read),
@@ -144,7 +143,7 @@ def _read_back(
             },
             said=f"{found.blocks} blocks, {found.bytes_read} bytes read back equal",
         )
-        log_found(context, evaluation)
+        told.check(evaluation)
     bad = {
         i: f"damaged: {'; '.join(found.findings)}. {next_step(found.ml_name)}"
         for i, found in judged.items()
@@ -158,25 +157,21 @@ def _read_back(
     )
 
 
-def _suites(
-    context: Context, cluster: ClusterNames, stack: "Stack", ledger_ids: tuple[int, ...]
-) -> Judged:
+def _suites(cluster: ClusterNames, stack: "Stack", told: Telling, ledger_ids: list[int]) -> Judged:
     from tiering_assets.records.models import SuiteResult
     from tiering_assets.verify.reverify import recheck_indexes
 
     results = recheck_indexes(stack, ledger_ids)
     judged = {i: result for i, result in results.items() if isinstance(result, SuiteResult)}
-    add_partitions(context.instance, cluster, list(judged))
-    bad = {
-        ledger_id: ", ".join(suite.failed)
-        for ledger_id, suite in judged.items()
-        if not log_suites(context, cluster.index_suite, ledger_id, [suite])
-    }
+    told.begin(list(judged))
+    for ledger_id, suite in judged.items():
+        told.check(suites_evaluation(cluster.index_suite, ledger_id, [suite]))
+    bad = {i: ", ".join(suite.failed) for i, suite in judged.items() if not suite.success}
     return Judged(bad, _unjudged(results, judged), len(judged) - len(bad))
 
 
 def _releases(
-    context: Context, cluster: ClusterNames, stack: "Stack", ledger_ids: tuple[int, ...]
+    cluster: ClusterNames, stack: "Stack", told: Telling, ledger_ids: list[int]
 ) -> Judged:
     from tiering_assets.batch.release_batch import release_records
 
@@ -186,19 +181,18 @@ def _releases(
         records = release_records(stack, ledger_id)
         if records is None:
             continue  # never released, so there is nothing to judge
-        add_partitions(context.instance, cluster, [ledger_id])
+        told.begin([ledger_id])
         faults = records.faults
         evaluation = release_evaluation(
             cluster,
             ledger_id,
             faults,
             metadata={
-                "ledger_id": dg.MetadataValue.int(ledger_id),
                 "topic": dg.MetadataValue.text(topic_text(records.release.record.ml_name)),
                 "released_at": dg.MetadataValue.timestamp(records.release.record.released_at),
             },
         )
-        log_found(context, evaluation)
+        told.check(evaluation)
         if faults:
             bad[ledger_id] = "; ".join(faults)
         else:

@@ -1,4 +1,6 @@
-"""Doctor's questions about the bucket itself: existence, versions, locks, lifecycle, clock."""
+"""Doctor's questions about the bucket itself: existence, versions, locks, lifecycle, clock, and
+the proof of its promises that is on record.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,12 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from tiering_assets.copy.ask_first import recorded_proof
+from tiering_assets.copy.bucket_promises import PROMISES
 from tiering_assets.doctor.lifecycle import lifecycle_dangers
 from tiering_assets.ground.finding import Finding, fail, ok, skip, warn
+from tiering_assets.ground.moments import moment
+from tiering_assets.ground.stack import open_stack
 from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.settings import Settings
 
@@ -75,3 +81,18 @@ def _clock(settings: Settings, objects: ObjectStore) -> Finding:
     limit_s = settings.publish.clock_skew_max_s
     text = f"this machine is {skew_s:+.0f} s off the store's clock, {limit_s:g} s are allowed"
     return ok("clock", text) if abs(skew_s) <= limit_s else fail("clock", text, "set the clock")
+
+
+def check_proof(settings: Settings) -> Iterator[Finding]:
+    """Whether it is on record that the bucket keeps its promises."""
+    with open_stack(settings) as stack:
+        found = recorded_proof(stack)
+    if found is None:
+        yield skip(
+            "bucket proofs",
+            f"none on record: {', '.join(PROMISES)}; `tierkeeper doctor --prove` tries them with "
+            f"throw-away keys, and so does the first offload",
+        )
+    else:
+        at = moment(found.record.proven_at)
+        yield ok("bucket proofs", f"proven {at}: {', '.join(found.record.promises)}")

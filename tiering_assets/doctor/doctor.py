@@ -29,8 +29,8 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
     from tiering_assets.doctor import cluster as doctor_cluster
     from tiering_assets.doctor import day_book as doctor_day_book
     from tiering_assets.doctor import machine as doctor_machine
+    from tiering_assets.doctor import partitions as doctor_partitions
     from tiering_assets.doctor import policies as doctor_policies
-    from tiering_assets.doctor import proof as doctor_proof
     from tiering_assets.doctor import publications as doctor_publications
     from tiering_assets.doctor import records as doctor_records
     from tiering_assets.doctor import signing as doctor_signing
@@ -78,7 +78,7 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
             if not one_cluster:
                 yield skip("bucket proofs", "not looked at before all addresses are of one cluster")
             elif bucket_answers and metadata is not None:
-                yield from asked("bucket proofs", lambda: doctor_proof.check(settings))
+                yield from asked("bucket proofs", lambda: doctor_bucket.check_proof(settings))
             else:
                 yield skip("bucket proofs", "needs the bucket and ZooKeeper")
         else:
@@ -92,5 +92,6 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         yield from asked("publications", lambda: doctor_publications.check(settings))
         yield from asked("records", lambda: doctor_records.check(settings))
         yield from asked("day book", lambda: doctor_day_book.check(settings))
+        yield from asked("dagster partitions", lambda: doctor_partitions.check(settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")

@@ -79,10 +79,14 @@ ABOUT: Final[Mapping[type[Record], _About]] = {
     broker_models.Undo: lambda record: record.ledger_ids,
     broker_models.UndoConfirmed: _none,
     bucket_models.DayBookPage: _none,
+    bucket_models.RunBatch: _none,  # its run takes them up
 }
 
 _OF_NOW: Final = frozenset(
-    {"brokers", "bucket-proofs", "budgets", "claims", "day-book", "failures", "pauses"}
+    {
+        *("brokers", "bucket-proofs", "budgets", "claims", "day-book", "failures", "pauses"),
+        "run-batches",
+    }
 )
 _CHANGING: Final = frozenset({"canaries", "damage", "holds", "scrubs", "sweeps"})
 _COUNTED: Final = frozenset({"begun-releases", "disturbances", "loads"})

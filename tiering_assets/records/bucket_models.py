@@ -1,5 +1,5 @@
 """Records of a bucket as a whole: that its store keeps its promises, the wanted rates, its day
-book.
+book, the ledgers of large runs.
 
 docs/records.md explains their fields, models.py has the rules of every record.
 """
@@ -85,4 +85,18 @@ class DayBookPage:
     for_run: str | None = None
 
 
-BucketRecord = BucketProof | Budget | DayBookPage
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBatch:
+    """The ledgers of a run that has more than its configuration should list.
+
+    The configuration names this record and the SHA-256 of its bytes, and the run refuses others.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/run-batch/1"
+    job: str
+    ledger_ids: tuple[int, ...]
+    asked_at: AwareDatetime
+    writer: Writer
+
+
+BucketRecord = BucketProof | Budget | DayBookPage | RunBatch

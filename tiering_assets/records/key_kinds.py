@@ -48,6 +48,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "quarantines": _OF_ATTEMPT,
     "removals": _OF_ATTEMPT,
     "releases": rf"{_LEDGER}/{_UUID}(?:\.intent)?\.json",
+    "run-batches": rf"{_DIGEST}\.json",
     "scrubs": rf"{_LEDGER}/{_UUID}\.(?:shallow|deep|partial|failed)\.json",
     "sweep-intents": _OF_ATTEMPT,
     "sweeps": _OF_ATTEMPT,

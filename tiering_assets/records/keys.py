@@ -229,6 +229,13 @@ def release_plan(digest: str) -> str:
     return f"plans/{digest}.json"
 
 
+RUN_BATCHES = "run-batches/"
+
+
+def run_batch(digest: str) -> str:
+    return f"{RUN_BATCHES}{digest}.json"
+
+
 DAY_BOOK = "day-book/"
 PAGES_MAX = 10**19 - 1
 

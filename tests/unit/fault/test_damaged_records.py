@@ -136,6 +136,7 @@ OF_ALL = {
     "expired-plans",
     "forget-plans",
     "plans",
+    "run-batches",
 }
 ONLY_WRITTEN = {"hold-lifts", "pause-lifts"}
 

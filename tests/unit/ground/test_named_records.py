@@ -8,7 +8,7 @@ import pytest
 from tests.unit.records.examples import EXAMPLES
 from tests.unit.records.test_key_kinds import EVERY_KEY
 from tiering_assets.ground.named_records import ABOUT, is_lasting, is_named, ledgers_of
-from tiering_assets.records.bucket_models import DayBookPage
+from tiering_assets.records.bucket_models import DayBookPage, RunBatch
 from tiering_assets.records.codec import RECORD_TYPES, encode_record
 from tiering_assets.records.models import HoldLift, Record, ReleasePlan
 
@@ -16,8 +16,11 @@ from tiering_assets.records.models import HoldLift, Record, ReleasePlan
 NOT_ABOUT = {
     ReleasePlan: "not_released",  # reasons why a plan leaves them alone
     DayBookPage: "ledgers",  # a page has no page
+    RunBatch: "ledger_ids",  # they are taken up by the run that is asked for
 }
-OF_NOW = {"brokers", "bucket-proofs", "budgets", "claims", "day-book", "failures", "pauses"}
+OF_NOW = {"brokers", "bucket-proofs", "budgets", "claims", "day-book", "failures", "pauses"} | {
+    "run-batches"  # of use to its run
+}
 CHANGING = {"canaries", "damage", "holds", "scrubs", "sweeps"}
 COUNTED = {"begun-releases", "disturbances", "loads"}  # for an hour; a rule may delete them then
 

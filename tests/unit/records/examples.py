@@ -11,7 +11,7 @@ from tiering_assets.records import (
     pause_models,
     sweep_models,
 )
-from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
+from tiering_assets.records.bucket_models import DayBookPage, NamedRecord, RunBatch
 from tiering_assets.records.writer import Writer
 
 UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
@@ -358,6 +358,7 @@ EXAMPLES: tuple[models.Record, ...] = (
         ledgers=(42,),
         records=(NamedRecord(key=f"outcomes/42/{UID}.json", sha256="cd" * 32),),
     ),
+    RunBatch(job="offload", ledger_ids=(42, 43), asked_at=AT, writer=WRITER),
     models.ReleasePlan(
         instance="0f6a2f4e-6b8a-4d25-9c3c-0d3f0b1f7b11",
         bucket="tiered",

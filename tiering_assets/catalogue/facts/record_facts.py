@@ -172,6 +172,7 @@ SILENT: Final = frozenset(
         "pause-lifts",
         "pauses",
         "plans",
+        "run-batches",
         "sweep-intents",
         "sweeps",
     }

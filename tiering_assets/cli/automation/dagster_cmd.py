@@ -57,8 +57,9 @@ def rebuild(
 ) -> None:
     """Restore Dagster's view from the bucket's records.
 
-    For the instance in DAGSTER_HOME, after it was lost: what it has already stays, so that a second
-    run adds nothing. Ledgers that were tried get a partition, unless they were released long ago.
+    For the instance in DAGSTER_HOME, after it was lost or dagster.partition_by was changed. What it
+    has already stays, so that a second run adds nothing. Ledgers that were tried get a partition,
+    unless they were released long ago; with days, each day that ledgers were closed on is counted.
     Reads the cluster and the bucket and changes nothing there. docs/dagster-rebuild.md says more.
     """
     from tiering_assets.defs.shared.instance import find_home, open_instance
@@ -163,6 +164,7 @@ def _document(found: Rebuilt) -> dict[str, object]:
     return {
         "ledgers": found.ledgers,
         "partitions_added": found.partitions_added,
+        "partitions_removed": found.partitions_removed,
         "left_out": found.left_out,
         "untried": found.untried,
         "retired": found.retired,
@@ -191,6 +193,12 @@ def _print(found: Rebuilt, *, dry_run: bool) -> None:
     print_line(
         f"{found.ledgers} ledgers: {found.partitions_added} partitions and {events} events {verb}"
     )
+    if found.partitions_removed:
+        print_line(
+            f"{found.partitions_removed} keys that no asset has any more "
+            + ("would go" if dry_run else "removed")
+            + "; what was told of them stays"
+        )
     if found.left_out:
         print_line(
             f"{found.left_out} older ledgers left out: no partition is free "

@@ -29,6 +29,11 @@ class SensorMemory:
     wake: Wake = field(default_factory=lambda: Wake())
 
     @cached_property
+    def batches(self) -> dict[str, tuple[int, ...]]:
+        """Ledgers of large runs, by the digest of their records."""
+        return {}
+
+    @cached_property
     def topics(self) -> KeptTopics:
         """Topics' nodes that one sensor has read, for the next."""
         from tiering_assets.defs.automation.shared_topics import KeptTopics

@@ -13,7 +13,7 @@ import dagster as dg
 
 from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
-from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
+from tiering_assets.defs.shared.partitions import ledger_id_of
 
 FULL = 0.8
 _LOOKED_MAX = 500  # a request or two each
@@ -24,14 +24,15 @@ def retire_partitions(tick: Tick) -> Result:
     from tiering_assets.automation.retirable import find_retirable
     from tiering_assets.catalogue.nominate import ledgers_that_left
 
-    live = sorted(
-        map(ledger_id_of, tick.instance.get_dynamic_partitions(tick.cluster.partition_set))
-    )
+    keys: dict[int, list[str]] = {}
+    for key in tick.instance.get_dynamic_partitions(tick.cluster.partition_set):
+        keys.setdefault(ledger_id_of(key), []).append(key)
+    live = sorted(keys)
     if not live:
         return dg.SkipReason("there are no partitions")
     busy = tick.history("offload").running | tick.history("release").running
     after = int(tick.cursor.number("after_ledger", -1))
-    pressed = len(live) >= FULL * tick.settings.dagster.partitions_max
+    pressed = sum(map(len, keys.values())) >= FULL * tick.settings.dagster.partitions_max
     seconds = 0.0 if pressed else tick.auto.retire_after_s
     free = [i for i in live if i not in busy]
     tables = nominating(tick)
@@ -50,7 +51,7 @@ def retire_partitions(tick: Tick) -> Result:
         dynamic_partitions_requests=(
             [
                 tick.cluster.ledger_partitions.build_delete_request(
-                    [partition_key(i) for i in retired]
+                    [key for i in retired for key in keys[i]]
                 )
             ]
             if retired

@@ -1,5 +1,5 @@
-"""`ledger_rollover`: ledgers that their topics have closed since the last look, told as
-observations.
+"""`ledger_rollover`: ledgers that their topics have closed since the last look, told as one
+observation a tick.
 
 Owns: a view for people and for the time line of `sealed_ledgers`; what is offloaded is decided from
 the topics' nodes by `offload_threshold`, which misses nothing when this sensor does. A ledger is
@@ -10,6 +10,7 @@ backlog.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 
 OVERLAP_MS = 120_000
 _TOLD_MAX = 5000
+_SHOWN_MAX = 50  # ledgers of an observation
+_COLUMNS = dg.TableSchema(
+    columns=[
+        dg.TableColumn("ledger", "int"),
+        dg.TableColumn("topic", "string"),
+        dg.TableColumn("entries", "int"),
+        dg.TableColumn("bytes", "int", "of the ledger's payload"),
+        dg.TableColumn("closed_at", "string"),
+    ]
+)
 
 
 def ledger_rollover(tick: Tick) -> Result:
@@ -53,7 +64,7 @@ def _by_rows(tick: Tick, tables: Tables) -> Result:
         most=EVENTS_MAX,
     )
     return dg.SensorResult(
-        asset_events=[_observation(tick.cluster, one) for one in found],
+        asset_events=[_observation(tick.cluster, found)] if found else [],
         skip_reason=None if found else dg.SkipReason(f"no ledger closed up to turn {newest}"),
         cursor=tick.write_cursor(
             began_ms=began_ms,
@@ -91,7 +102,7 @@ def _by_topics(tick: Tick) -> Result:
     found, left = looked.found[:EVENTS_MAX], looked.found[EVENTS_MAX:]
     told.update({one.ledger_id: int(one.closed_at.timestamp() * 1000) for one in found})
     first = "since_ms" not in tick.cursor.values
-    events = [] if first else [_observation(tick.cluster, one) for one in found]
+    events = [_observation(tick.cluster, found)] if found and not first else []
     whole = looked.resume is None and not left
     tick.looked.names, tick.looked.whole = looked.names, whole
     since = began if whole else since
@@ -122,18 +133,29 @@ def _closed(topic: Topic, listed: LedgerInfo, closed_at: datetime) -> ClosedLedg
     )
 
 
-def _observation(cluster: ClusterNames, one: ClosedLedger) -> dg.AssetObservation:
+def _observation(cluster: ClusterNames, found: Sequence[ClosedLedger]) -> dg.AssetObservation:
+    """One of all ledgers of a tick, so that a ledger costs no event; the table has some."""
     from tiering_assets.look.topic.topic_evidence import topic_of
 
-    name = topic_of(one.topic)
+    rows = [
+        dg.TableRecord(
+            {
+                "ledger": one.ledger_id,
+                "topic": topic_of(one.topic),
+                "entries": one.entries or 0,
+                "bytes": one.bytes or 0,
+                "closed_at": one.closed_at.isoformat(timespec="seconds"),
+            }
+        )
+        for one in found[:_SHOWN_MAX]
+    ]
+    topics = len({one.topic for one in found})
     return dg.AssetObservation(
         cluster.sealed_ledgers,
-        description=f"ledger {one.ledger_id} of {name} was closed",
+        description=f"{len(found)} ledgers of {topics} topics were closed",
         metadata={
-            "ledger_id": one.ledger_id,
-            "topic": name,
-            "payload_bytes": one.bytes or 0,
-            "entries": one.entries or 0,
-            "closed_at": dg.MetadataValue.timestamp(one.closed_at),
+            "closed_ledgers": len(found),
+            "payload_bytes": sum(one.bytes or 0 for one in found),
+            "ledgers": dg.MetadataValue.table(rows, _COLUMNS),
         },
     )

@@ -15,7 +15,7 @@ import dagster as dg
 
 from tiering_assets.defs.automation.nominated import nominating, post_again
 from tiering_assets.defs.automation.tick import RUN_REQUESTS_MAX, Result, Tick
-from tiering_assets.defs.shared.partitions import partition_key
+from tiering_assets.defs.shared.batches import RUN_LEDGERS_MAX
 from tiering_assets.defs.shared.run_history import request_of
 from tiering_assets.policy.admission_rules import Batch, History, Ready, pack, worth_asking
 
@@ -66,7 +66,6 @@ def offload_threshold(tick: Tick) -> Result:
         )
     looked.require_any()
     to_copy = [one for topic in looked.found for one in topic.copy]
-    admitted = _with_partition(tick, to_copy)
     asks = [
         Ask(
             job="offload",
@@ -77,19 +76,17 @@ def offload_threshold(tick: Tick) -> Result:
         Ask(
             job="offload",
             op="offload_ledgers",
-            ready=admitted,
+            ready=to_copy,
             config={"when_due": True},
         ),
     ]
-    full = len(to_copy) - len(admitted)
     return _asked(
         tick,
         "offload_threshold",
         asks,
         history=history,
         looked=looked,
-        said=_looked_text(looked.topics, looked.failed)
-        + (f"; {full} ledgers wait for a free partition" if full else ""),
+        said=_looked_text(looked.topics, looked.failed),
     )
 
 
@@ -135,26 +132,12 @@ def release_due(tick: Tick) -> Result:
 
 
 def _may_try(tick: Tick, history: History) -> Any:
-    now = tick.now
-    return lambda ledger_id: history.may_try(ledger_id, tick.auto, now=now)
+    now, auto = tick.now, tick.auto
+    return lambda ledger_id: history.may_try(ledger_id, auto, now=now)
 
 
 def _runs_free(tick: Tick, history: History) -> int:
     return min(RUN_REQUESTS_MAX, max(0, tick.auto.runs_unfinished_max - history.unfinished_runs))
-
-
-def _with_partition(tick: Tick, ready: Sequence[Ready]) -> list[Ready]:
-    """Those that have a partition or find one free; the run adds it."""
-    live = set(tick.instance.get_dynamic_partitions(tick.cluster.partition_set))
-    free = tick.partitions_free()
-    taken: list[Ready] = []
-    for one in ready:
-        if partition_key(one.ledger_id) in live:
-            taken.append(one)
-        elif free > 0:
-            free -= 1
-            taken.append(one)
-    return taken
 
 
 def _asked(
@@ -192,8 +175,20 @@ def _asked(
 
 
 def _request(tick: Tick, sensor: str, ask: Ask, batch: Batch) -> dg.RunRequest:
+    from tiering_assets.automation.run_batches import write_run_batch
+
+    written = None
+    if len(batch.ledgers) > RUN_LEDGERS_MAX:
+        written = write_run_batch(tick.stack, ask.job, batch.ledger_ids)
     return request_of(
-        tick.instance, tick.cluster, batch, job=ask.job, op=ask.op, sensor=sensor, config=ask.config
+        tick.instance,
+        tick.cluster,
+        batch,
+        job=ask.job,
+        op=ask.op,
+        sensor=sensor,
+        config=ask.config,
+        written=written,
     )
 
 

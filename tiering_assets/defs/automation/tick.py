@@ -17,12 +17,13 @@ import dagster as dg
 from tiering_assets.defs.automation.cursor import Read, read_cursor, write_cursor
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.wake import TICK_S
+from tiering_assets.defs.shared.batches import most_ledgers
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import read_history
 from tiering_assets.policy.admission_rules import History
-from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.resources.errors import RefusedError, TierkeeperError
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.settings import AutoSettings, Settings
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 Result = dg.SensorResult | dg.SkipReason
 RUN_REQUESTS_MAX = 10  # a request costs 0.2 s of the tick
 EVENTS_MAX = 200
+_BATCHED_MAX = 1_000_000  # ids of large runs that are remembered
 OFF = "automation is off: auto.enabled is false. `tierkeeper auto on --execute` turns it on"
 
 
@@ -62,7 +64,10 @@ class Tick:
 
     @property
     def auto(self) -> AutoSettings:
-        return self.settings.auto
+        """As set, but for the size of a batch: a run tells of each ledger, or counts them."""
+        auto = self.settings.auto
+        most = most_ledgers(self.cluster, auto.batch_ledgers_max)
+        return replace(auto, batch_ledgers_max=most)
 
     @property
     def instance(self) -> dg.DagsterInstance:
@@ -75,11 +80,29 @@ class Tick:
     def history(self, job: str) -> History:
         """Runs of a job for as long back as a wait for the next try can be."""
         horizon = timedelta(seconds=2 * self.auto.retry_max_s)
-        return read_history(self.instance, self.cluster, job, now=self.now, horizon=horizon)
+        return read_history(
+            self.instance,
+            self.cluster,
+            job,
+            now=self.now,
+            horizon=horizon,
+            batches=self._batch,
+        )
 
-    def partitions_free(self) -> int:
-        live = len(self.instance.get_dynamic_partitions(self.cluster.partition_set))
-        return max(0, self.settings.dagster.partitions_max - live)
+    def _batch(self, key: str, sha256: str) -> tuple[int, ...]:
+        """The ledgers of a large run. None where they cannot be read: then its run refuses them."""
+        from tiering_assets.automation.run_batches import read_run_batch
+
+        known = self.memory.batches
+        if sum(map(len, known.values())) > _BATCHED_MAX:
+            known.clear()
+        if sha256 not in known:
+            try:
+                known[sha256] = read_run_batch(self.stack, key, sha256)
+            except RefusedError as error:
+                self.context.log.warning("tierkeeper: %s", error)
+                return ()
+        return known[sha256]
 
     def write_cursor(self, **values: Any) -> str:
         """Values that are None are left out."""

@@ -1,7 +1,7 @@
 """A batch of ledgers through copy, verification and publication, in one op.
 
-Owns: one materialization per ledger and asset and one evaluation per ledger and check, told as soon
-as the batch is done; the good ledgers are recorded before the bad ones fail the run by name.
+Owns: what the good ledgers reached is told as soon as the batch is done, before the bad ones fail
+the run by name. No ledger waits for Dagster: what it has no key for is counted.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,11 @@ from tiering_assets.defs.explain.figures import observed_backlog
 from tiering_assets.defs.shared.batch_summary import BatchSummary, Result, Row, log_batch
 from tiering_assets.defs.shared.batches import (
     OffloadBatch,
-    add_partitions,
-    admit,
     batch_failure,
     chosen_ids,
+    most_ledgers,
 )
-from tiering_assets.defs.shared.checks import disproved_by, log_finding, log_suites
+from tiering_assets.defs.shared.checks import disproved_by, finding
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
@@ -30,8 +29,10 @@ from tiering_assets.defs.shared.ledger_events import (
 )
 from tiering_assets.defs.shared.metadata import INDEX_COLUMNS, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import log_found
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.choose import telling
+from tiering_assets.defs.telling.days import on_chosen_days
+from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
     from tiering_assets.batch.pipeline import LedgerOutcome
@@ -113,69 +114,84 @@ def _offload(
         observed_backlog(context, cluster, stack),
     ):
         started = stack.monotonic()
-        wanted = chosen_ids(context, config)
+        wanted = chosen_ids(context, cluster, config, stack)
+        most = most_ledgers(cluster, config.max_ledgers)
         prefix = plan_of(stack, config, chosen=wanted)
         if prefix is not None:
-            wanted = prefix.prefix.ledger_ids[: config.max_ledgers]
+            wanted = [*prefix.prefix.ledger_ids[:most]]
             narrate_plan(context, prefix, taken=len(wanted))
         elif not wanted:
-            wanted = sealed_ledgers(stack, config.ml_names())[: config.max_ledgers]
-        admission = admit(
-            context.instance, cluster, wanted, live_max=stack.settings.dagster.partitions_max
-        )
-        outcomes = offload_batch(
-            stack, admission.ledger_ids, publish=publish, when_due=config.when_due
-        )
-        add_partitions(
-            context.instance,
-            cluster,
-            [
-                one.ledger_id
-                for one in outcomes
-                if one.certificate is not None or disproved_by(cluster, one.error)
-            ],
-        )
-        for outcome in outcomes:
-            _log_outcome(context, cluster, stack, outcome)
+            topics = config.ml_names()
+            ready = sealed_ledgers(stack, topics)
+            wanted = on_chosen_days(context, cluster, stack, ready, topics)[:most]
+        outcomes = offload_batch(stack, wanted, publish=publish, when_due=config.when_due)
+        with telling(context, cluster, stack) as told:
+            _tell(context, cluster, stack, told, outcomes)
         if prefix is not None:
             narrate_progress(context, stack, prefix)
         seconds = stack.monotonic() - started
     yield from ()  # nothing is materialized but ledger by ledger, above
-    _finish(context, cluster, outcomes, full=admission.full, seconds=seconds)
+    _finish(context, cluster, outcomes, seconds=seconds)
 
 
-def _log_outcome(
+def _tell(
     context: dg.AssetExecutionContext,
     cluster: ClusterNames,
     stack: "Stack",
+    told: Telling,
+    outcomes: list["LedgerOutcome"],
+) -> None:
+    reached = [
+        one
+        for one in outcomes
+        if one.certificate is not None or disproved_by(cluster, one.error) is not None
+    ]
+    told.begin([one.ledger_id for one in reached])
+    for outcome in reached:
+        _tell_outcome(context, cluster, stack, told, outcome)
+    told.lines(
+        {
+            one.ledger_id: f"waits: {one.wait}"
+            for one in outcomes
+            if one.wait is not None and not one.wait.reason.is_fault and one.error is None
+        }
+    )
+
+
+def _tell_outcome(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    stack: "Stack",
+    told: Telling,
     outcome: "LedgerOutcome",
 ) -> None:
     """Tell what one ledger has reached, each asset before the check that judges it."""
     from tiering_assets.records.models import Publication
 
     ledger_id, stored = outcome.ledger_id, outcome.certificate
-    selected = context.selected_asset_keys
     if stored is None:
         check = disproved_by(cluster, outcome.error)
-        if check is not None and outcome.error is not None:
-            log_finding(context, check, ledger_id, outcome.error)
+        if check is not None:
+            told.check(finding(check, ledger_id, str(outcome.error)))
         return
-    prefix = stack.book.prefix
+    selected, prefix, certificate = context.selected_asset_keys, stack.book.prefix, stored.record
+    of = ReachedLedger(
+        ledger_id=ledger_id, ml_name=certificate.ml_name, bytes=certificate.payload_bytes
+    )
     copied, verified = not outcome.copied, not outcome.verified
-    if cluster.offloaded_objects in selected:
-        node = stack.ledgers.read(ledger_id)
-        context.log_event(object_event(cluster, stored, node, noop=copied))
-        log_found(context, certified_evaluation(cluster, stored, prefix=prefix))
+    if cluster.offloaded_objects in selected and told.asset(
+        object_event(cluster, stored, noop=copied), of
+    ):
+        told.check(certified_evaluation(cluster, certificate))
     if cluster.index_objects in selected:
-        context.log_event(index_event(cluster, stored, noop=copied))
-        log_suites(context, cluster.index_suite, ledger_id, stored.record.suites, noop=verified)
+        told.asset(index_event(cluster, stored, noop=copied), of)
+        told.suites(cluster.index_suite, ledger_id, certificate.suites)
     if cluster.certificates in selected:
-        context.log_event(certificate_event(cluster, stored, prefix=prefix, noop=verified))
+        told.asset(certificate_event(cluster, stored, prefix=prefix, noop=verified), of)
     if cluster.offload_contexts in selected and outcome.published is not None:
         publication = stack.book.require(Publication, outcome.published.publication_key)
-        context.log_event(
-            context_event(cluster, stored, publication, prefix=prefix, noop=outcome.published.noop)
-        )
+        noop = outcome.published.noop
+        told.asset(context_event(cluster, stored, publication, prefix=prefix, noop=noop), of)
 
 
 def _finish(
@@ -183,10 +199,9 @@ def _finish(
     cluster: ClusterNames,
     outcomes: list["LedgerOutcome"],
     *,
-    full: tuple[int, ...],
     seconds: float,
 ) -> None:
-    waiting = dict.fromkeys(full, "no partition is free: retire released ledgers")
+    waiting: dict[int, str] = {}
     failures: dict[int, str] = {}
     for outcome in outcomes:
         if outcome.error is not None:
@@ -195,10 +210,7 @@ def _finish(
             failures[outcome.ledger_id] = str(outcome.wait)
         elif outcome.wait is not None:
             waiting[outcome.ledger_id] = str(outcome.wait)
-    for ledger_id, reason in sorted(waiting.items()):
-        narrate(context, f"ledger {ledger_id} waits: {reason}")
     rows = [_row(outcome, failures, waiting) for outcome in outcomes]
-    rows += [Row.waiting(ledger_id, waiting[ledger_id]) for ledger_id in full]
     log_batch(
         context,
         cluster.offload_contexts,

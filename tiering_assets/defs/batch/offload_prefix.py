@@ -65,7 +65,7 @@ def narrate_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:
         context,
         f"{plan.topic} before {position_text(plan.before)}: {count} ledgers to offload, "
         f"{len(plan.prefix.offloaded)} are offloaded"
-        + (f"; this run takes the oldest {taken}, by max_ledgers" if taken < count else ""),
+        + (f"; this run takes the oldest {taken}" if taken < count else ""),
     )
     for note in plan.notes:
         narrate(context, note)

@@ -20,25 +20,27 @@ from tiering_assets.defs.shared.batch_summary import (
 )
 from tiering_assets.defs.shared.batches import (
     ReleaseBatch,
-    add_partitions,
-    admit,
     batch_failure,
     chosen_ids,
+    most_ledgers,
     reasons_table,
 )
-from tiering_assets.defs.shared.checks import log_suites, release_evaluation
+from tiering_assets.defs.shared.checks import release_evaluation
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import context_event, release_event, release_metadata
 from tiering_assets.defs.shared.metadata import Metadata, bucket_path, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import log_found
-from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.telling.choose import telling
+from tiering_assets.defs.telling.days import on_chosen_days
+from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
     from tiering_assets.batch.release_batch import PublishedAlong, ReleaseOutcome
     from tiering_assets.batch.release_plan import Written
     from tiering_assets.ground.stack import Stack
 
+PLAN_SHOWN = 50  # ledgers of a plan that people read in Dagster; a larger one is in its record
 _DESCRIPTION = "Deletes due bookie copies behind the release gate. Safe to run again."
 
 
@@ -105,22 +107,24 @@ def _release(
         observed_backlog(context, cluster, stack) as backlog,
     ):
         started = stack.monotonic()
-        wanted = chosen_ids(context, config)
+        wanted = chosen_ids(context, cluster, config, stack)
         if not wanted:
-            wanted = due_ledgers(stack, config.ml_names())[: config.max_ledgers]
-        admission = admit(
-            context.instance, cluster, wanted, live_max=stack.settings.dagster.partitions_max
-        )
-        written, unknown = _plan(stack, admission.ledger_ids, config.acknowledge or None)
-        _log_suites(context, cluster, written)
+            topics, most = config.ml_names(), most_ledgers(cluster, config.max_ledgers)
+            due = due_ledgers(stack, topics)
+            wanted = on_chosen_days(context, cluster, stack, due, topics)[:most]
+        written, unknown = _plan(stack, wanted, config.acknowledge or None)
         done = (
             ReleaseResults(planned_outcomes(written), along={})
             if dry_run
             else execute_plan(stack, written, publish_waiting=config.publish_waiting)
         )
         outcomes = unknown + done.outcomes
-        released = log_releases(context, cluster, stack, outcomes)
-        _log_published(context, cluster, stack, done.along)
+        said = {outcome.ledger_id: outcome_text(outcome) for outcome in outcomes}
+        with telling(context, cluster, stack) as told:
+            _tell_suites(cluster, told, written)
+            released = tell_releases(cluster, stack, told, outcomes)
+            _tell_published(cluster, stack, told, done.along)
+            told.lines(said)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         shown: Metadata = {}
         figures = None
@@ -134,12 +138,7 @@ def _release(
                 prefix=stack.book.prefix,
             )
         seconds = stack.monotonic() - started
-    said = {outcome.ledger_id: outcome_text(outcome) for outcome in outcomes}
-    said.update(dict.fromkeys(admission.full, "no partition is free: retire released ledgers"))
-    for ledger_id, line in said.items():
-        narrate(context, f"ledger {ledger_id}: {line}")
     rows = [release_row(outcome) for outcome in outcomes]
-    rows += [Row.waiting(ledger_id, said[ledger_id]) for ledger_id in admission.full]
     summary = BatchSummary(
         action="release plan" if dry_run else "release", rows=tuple(rows), seconds=seconds
     )
@@ -190,13 +189,11 @@ def _plan(
     return make_plan(stack, topics, acknowledged=acknowledged), unknown
 
 
-def _log_suites(
-    context: dg.AssetExecutionContext, cluster: ClusterNames, written: "Written"
-) -> None:
+def _tell_suites(cluster: ClusterNames, told: Telling, written: "Written") -> None:
     """What the expectation suites said of each ledger while the plan was made."""
-    add_partitions(context.instance, cluster, list(written.suites))
+    told.begin(list(written.suites))
     for ledger_id, suites in written.suites.items():
-        log_suites(context, cluster.expectation_suites, ledger_id, suites)
+        told.suites(cluster.expectation_suites, ledger_id, suites)
 
 
 def _plan_metadata(
@@ -210,48 +207,45 @@ def _plan_metadata(
     found: dict[str, dg.MetadataValue] = {
         "planned_ledgers": dg.MetadataValue.int(len(plan.release)),
         "planned_bytes": dg.MetadataValue.int(sum(one.bytes for one in plan.release)),
-        "release_plan": dg.MetadataValue.json(encode_record(plan)),
     }
+    if len(plan.release) <= PLAN_SHOWN:
+        found["release_plan"] = dg.MetadataValue.json(encode_record(plan))
     if executed and plan.release:
         key = stack.book.prefix + keys.release_plan(written.digest)
         found["release_plan_record"] = bucket_path(stack.settings.store.bucket, key)
     return found
 
 
-def log_releases(
-    context: dg.AssetExecutionContext,
-    cluster: ClusterNames,
-    stack: "Stack",
-    outcomes: "list[ReleaseOutcome]",
+def tell_releases(
+    cluster: ClusterNames, stack: "Stack", told: Telling, outcomes: "list[ReleaseOutcome]"
 ) -> "list[ReleaseOutcome]":
     """Tell Dagster of the ledgers that are released, and return them."""
     released = [outcome for outcome in outcomes if outcome.records is not None]
-    add_partitions(context.instance, cluster, [outcome.ledger_id for outcome in released])
+    told.begin([outcome.ledger_id for outcome in released])
     for outcome in released:
-        _log_released(context, cluster, stack, outcome)
+        _tell_released(cluster, stack, told, outcome)
     return released
 
 
-def _log_published(
-    context: dg.AssetExecutionContext,
-    cluster: ClusterNames,
-    stack: "Stack",
-    along: "dict[int, PublishedAlong]",
+def _tell_published(
+    cluster: ClusterNames, stack: "Stack", told: Telling, along: "dict[int, PublishedAlong]"
 ) -> None:
     """Tell of the waiting ledgers that were published with the reload of a release."""
     from tiering_assets.records.models import Publication
 
-    add_partitions(context.instance, cluster, list(along))
-    for _ledger_id, one in sorted(along.items()):
+    told.begin(list(along))
+    for ledger_id, one in sorted(along.items()):
         publication = stack.book.require(Publication, one.published.publication_key)
-        context.log_event(
+        certificate, prefix = one.certificate.record, stack.book.prefix
+        told.asset(
             context_event(
-                cluster,
-                one.certificate,
-                publication,
-                prefix=stack.book.prefix,
-                noop=one.published.noop,
-            )
+                cluster, one.certificate, publication, prefix=prefix, noop=one.published.noop
+            ),
+            ReachedLedger(
+                ledger_id=ledger_id,
+                ml_name=certificate.ml_name,
+                bytes=certificate.payload_bytes,
+            ),
         )
 
 
@@ -292,11 +286,8 @@ def outcome_text(outcome: "ReleaseOutcome") -> str:
             return f"failed: {error}"
 
 
-def _log_released(
-    context: dg.AssetExecutionContext,
-    cluster: ClusterNames,
-    stack: "Stack",
-    outcome: "ReleaseOutcome",
+def _tell_released(
+    cluster: ClusterNames, stack: "Stack", told: Telling, outcome: "ReleaseOutcome"
 ) -> None:
     from tiering_assets.release.work import Released
 
@@ -309,8 +300,13 @@ def _log_released(
         bucket=stack.settings.store.bucket,
         prefix=stack.book.prefix,
     )
-    context.log_event(release_event(cluster, records, metadata, noop=result.noop))
-    log_found(
-        context,
-        release_evaluation(cluster, outcome.ledger_id, records.faults, metadata=metadata),
+    of = ReachedLedger(
+        ledger_id=outcome.ledger_id,
+        ml_name=records.release.record.ml_name,
+        bytes=result.bytes_released,
     )
+    event = release_event(cluster, records, metadata, noop=result.noop)
+    if told.asset(event, of):
+        told.check(
+            release_evaluation(cluster, outcome.ledger_id, records.faults, metadata=metadata)
+        )

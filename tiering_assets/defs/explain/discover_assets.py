@@ -1,6 +1,6 @@
 """What there is to do: sealed ledgers, and the backlog of every topic."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -14,15 +14,18 @@ from tiering_assets.defs.explain.figures import (
     objectives_spec,
 )
 from tiering_assets.defs.explain.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
-from tiering_assets.defs.shared.batches import Discovery, add_partitions, admit
+from tiering_assets.defs.shared.batches import Discovery, most_ledgers
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.ledger_events import sealed_event
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import provenance_tags
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.choose import telling
+from tiering_assets.defs.telling.telling import ReachedLedger
 
 if TYPE_CHECKING:
     from tiering_assets.explain.backlog import ExplainedLedger
+    from tiering_assets.ground.stack import Stack
     from tiering_assets.look.ledger.survey import LedgerView
 
 _DESCRIPTION = "Surveys metadata and bucket; admits sealed ledgers; counts the rest."
@@ -53,8 +56,8 @@ def _specs(dressing: Dressing, fresh_s: float) -> list[dg.AssetSpec]:
         dressing.asset_spec(
             cluster.sealed_ledgers,
             "Ledgers that their topic has closed and that no broker reads from the bucket yet. "
-            "A ledger gets its partition here or when a batch takes it up; all others are "
-            "counted in tiering_backlog.",
+            "A ledger gets its partition here or when a batch has taken it up. All are counted in "
+            "tiering_backlog.",
             group="ingest",
             kinds={"pulsar"},
             page="states.md",
@@ -93,23 +96,12 @@ def _discover(
 
     with tiering_stack.connect(context, cluster) as stack:
         figures = take_backlog(stack, config.ml_names(), each=told).figures
-        live_max = stack.settings.dagster.partitions_max
         objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
         prefix, newest = stack.book.prefix, []
         if not config.topics:
             newest = newest_releases(stack, NEWEST_SHOWN)
-    if cluster.sealed_ledgers in context.selected_asset_keys:
-        oldest = nsmallest(config.max_ledgers, sealed)
-        admission = admit(context.instance, cluster, oldest, live_max=live_max)
-        add_partitions(context.instance, cluster, admission.ledger_ids)
-        for ledger_id in admission.ledger_ids:
-            noop = ledger_id in admission.known
-            context.log_event(sealed_event(cluster, sealed[ledger_id], noop=noop))
-        narrate(
-            context,
-            f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed.values()})} topics, "
-            f"{len(admission.ledger_ids)} admitted, {len(admission.full)} find no partition free",
-        )
+        if cluster.sealed_ledgers in context.selected_asset_keys:
+            _tell_sealed(context, cluster, stack, sealed, most=config.max_ledgers)
     if cluster.tiering_backlog in context.selected_asset_keys:
         yield dg.MaterializeResult(
             asset_key=cluster.tiering_backlog,
@@ -129,3 +121,34 @@ def _discover(
                 tags=provenance_tags(context, cluster.deleted_bookie_ledgers),
             )
         )
+
+
+def _tell_sealed(
+    context: dg.AssetExecutionContext,
+    cluster: ClusterNames,
+    stack: "Stack",
+    sealed: "Mapping[int, LedgerView]",
+    *,
+    most: int,
+) -> None:
+    """Tell of the oldest; of all, where partitions are days."""
+    ids = list(sealed) if cluster.by_day else nsmallest(most_ledgers(cluster, most), sealed)
+    with telling(context, cluster, stack) as told:
+        known = told.begin(ids)
+        for ledger_id in ids:
+            view = sealed[ledger_id]
+            event = sealed_event(cluster, view, noop=ledger_id in known)
+            told.asset(
+                event,
+                ReachedLedger(
+                    ledger_id=ledger_id,
+                    ml_name=view.ml_name,
+                    bytes=view.bytes or 0,
+                    closed_at=view.closed_at,
+                ),
+            )
+    narrate(
+        context,
+        f"{len(sealed)} sealed ledgers of {len({v.topic for v in sealed.values()})} topics, "
+        f"{len(ids)} of them told",
+    )

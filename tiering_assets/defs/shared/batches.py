@@ -1,14 +1,16 @@
-"""What the batched ops share: the config, which ledgers a run works on, admission, the failure.
+"""What the batched ops share: the config, which ledgers a run works on, their keys, the failure.
 
 Owns: a run gets its ledgers by id in its config and carries no partition tag, because a range tag
-marks every ledger in the range failed when one of them is. A ledger gets its partition when a
-batch admits it, and only while there is room: thousands of live keys slow every page down.
+marks every ledger in the range failed when one of them is. A ledger gets a key when a run has
+something to tell of it, and only while there is room: thousands of live keys slow every page down.
+No ledger waits for a key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import dagster as dg
 from pydantic import Field
@@ -16,8 +18,14 @@ from pydantic import Field
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import Context
+from tiering_assets.defs.shared.run_history import SENSOR_TAG
+from tiering_assets.resources.errors import RefusedError
 from tiering_assets.resources.metastore.topic_names import parse_topic_name
 
+if TYPE_CHECKING:
+    from tiering_assets.ground.stack import Stack
+
+RUN_LEDGERS_MAX = 200
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
 
 
@@ -47,7 +55,18 @@ class LedgerBatch(TopicChoice):
         default_factory=list, description="ledgers to work on; empty means all that are ready"
     )
     max_ledgers: int = Field(
-        default=100, ge=1, description="how many ledgers to take at most when no ids are given"
+        default=100,
+        ge=1,
+        description=(
+            "how many ledgers to take at most when no ids are given; never more than 200 where "
+            "partitions are ledgers"
+        ),
+    )
+    batch_key: str = Field(
+        default="", description="key of the record with the ledgers of a large run; of sensors"
+    )
+    batch_sha256: str = Field(
+        default="", description="SHA-256 of that record's bytes; the run refuses any other"
     )
 
 
@@ -92,50 +111,92 @@ class ReleaseBatch(LedgerBatch):
     )
 
 
-def chosen_ids(context: Context, config: LedgerBatch) -> list[int]:
-    """Ids given by the config, else those of a person's own backfill, else none."""
-    if config.ledger_ids:
-        return sorted(set(config.ledger_ids))
+def by_hand(context: Context) -> bool:
+    """Whether a person asked for this run. One that a sensor asked for tells only what is new."""
+    return SENSOR_TAG not in context.op_execution_context.run.tags
+
+
+def chosen_keys(context: Context) -> list[str]:
+    """The partitions of a person's own backfill; none of any other run."""
     operation = context.op_execution_context
     if operation.has_partition_key or operation.has_partition_key_range:
-        return [ledger_id_of(key) for key in operation.partition_keys]
+        return [*operation.partition_keys]
     return []
 
 
+def chosen_ids(
+    context: Context, cluster: ClusterNames, config: LedgerBatch, stack: Stack
+) -> list[int]:
+    """Ids given by the config or by the record it names, else those of a person's own backfill of
+    ledgers, else none.
+
+    dg.Failure for more than a run takes, and for a record of other bytes.
+    """
+    ids = sorted(set(config.ledger_ids))
+    if config.batch_key:
+        ids = _written(config, stack)
+        if cluster.by_day:
+            return ids
+    if not ids and not cluster.by_day:
+        ids = sorted(map(ledger_id_of, chosen_keys(context)))
+    if len(ids) > RUN_LEDGERS_MAX:
+        raise dg.Failure(
+            f"{len(ids)} ledgers are given by id, and a run takes {RUN_LEDGERS_MAX} at most: "
+            "give the others to other runs, or no ids and `topics`",
+            allow_retries=False,
+        )
+    return ids
+
+
+def _written(config: LedgerBatch, stack: Stack) -> list[int]:
+    from tiering_assets.automation.run_batches import read_run_batch
+
+    if config.ledger_ids:
+        raise dg.Failure(
+            "ledgers are given by ledger_ids or by batch_key, not by both", allow_retries=False
+        )
+    try:
+        return [*read_run_batch(stack, config.batch_key, config.batch_sha256)]
+    except RefusedError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+
+
+def most_ledgers(cluster: ClusterNames, wanted: int) -> int:
+    """How many of `wanted` a run takes: it tells of each one, unless partitions are days."""
+    return wanted if cluster.by_day else min(wanted, RUN_LEDGERS_MAX)
+
+
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """`full` ledgers found no room for a partition; they wait until others are retired."""
+class Keyed:
+    """Ledgers that have a key: `known` had it before, `fresh` got it now."""
 
-    ledger_ids: tuple[int, ...]
-    full: tuple[int, ...]
     known: frozenset[int]
+    fresh: frozenset[int]
 
 
-def admit(
+def give_keys(
     instance: dg.DagsterInstance,
     cluster: ClusterNames,
     ledger_ids: Iterable[int],
     *,
     live_max: int,
-) -> Admission:
-    """Say which ledgers have a partition or have room for one. Adds none."""
-    live = set(instance.get_dynamic_partitions(cluster.partition_set))
+) -> Keyed:
+    """Give ledgers keys while there is room, lowest ids first.
+
+    All in one request and in order, so that a batch is one range of keys. Where other runs give
+    keys at the same moment, those that are too many are taken back.
+    """
     wanted = sorted(set(ledger_ids))
+    live = set(instance.get_dynamic_partitions(cluster.partition_set))
     known = frozenset(i for i in wanted if partition_key(i) in live)
-    fresh = [i for i in wanted if i not in known]
-    room = max(0, live_max - len(live))
-    return Admission(
-        ledger_ids=tuple(sorted([*known, *fresh[:room]])), full=tuple(fresh[room:]), known=known
-    )
-
-
-def add_partitions(
-    instance: dg.DagsterInstance, cluster: ClusterNames, ledger_ids: Collection[int]
-) -> None:
-    """Give ledgers their partitions in one request, so that a batch is one range of keys."""
-    if ledger_ids:
-        keys = [partition_key(ledger_id) for ledger_id in sorted(ledger_ids)]
-        instance.add_dynamic_partitions(cluster.partition_set, keys)
+    fresh = [i for i in wanted if i not in known][: max(0, live_max - len(live))]
+    if fresh:
+        instance.add_dynamic_partitions(cluster.partition_set, [partition_key(i) for i in fresh])
+        over = max(0, len(instance.get_dynamic_partitions(cluster.partition_set)) - live_max)
+        for ledger_id in fresh[len(fresh) - over :]:
+            instance.delete_dynamic_partition(cluster.partition_set, partition_key(ledger_id))
+        fresh = fresh[: len(fresh) - over]
+    return Keyed(known, frozenset(fresh))
 
 
 def batch_failure(

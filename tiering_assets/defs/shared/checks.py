@@ -19,7 +19,6 @@ from tiering_assets.defs.shared.preview_api import (
     Context,
     Evaluation,
     log_evaluation,
-    log_found,
     partitioned_check,
 )
 from tiering_assets.resources.errors import ExpectationError, FormatError, IntegrityError
@@ -49,12 +48,12 @@ _ABOUT = {
 
 
 def check_specs(cluster: ClusterNames) -> list[dg.AssetCheckSpec]:
-    """The checks of single ledgers."""
+    """The checks of ledgers: of each one, or, where partitions are days, of those of a run."""
     return [
         partitioned_check(
             key.name,
             asset=key.asset_key,
-            partitions_def=cluster.ledger_partitions,
+            partitions_def=None if cluster.by_day else cluster.ledger_partitions,
             description=_ABOUT[key.name],
         )
         for key in (
@@ -71,13 +70,6 @@ def disproved_by(cluster: ClusterNames, error: Exception | None) -> dg.AssetChec
     if isinstance(error, ExpectationError):
         return cluster.index_suite
     return cluster.read_back_equal if isinstance(error, IntegrityError | FormatError) else None
-
-
-def log_finding(
-    context: Context, check: dg.AssetCheckKey, ledger_id: int, error: Exception
-) -> None:
-    """Tell that a check failed during the offload, where no certificate came of it."""
-    log_found(context, finding(check, ledger_id, str(error)))
 
 
 def finding(check: dg.AssetCheckKey, ledger_id: int, said: str) -> Evaluation:
@@ -108,22 +100,8 @@ def read_back_evaluation(
     )
 
 
-def log_suites(
-    context: Context,
-    check: dg.AssetCheckKey,
-    ledger_id: int,
-    suites: Iterable[SuiteResult],
-    *,
-    noop: bool = False,
-) -> bool:
-    """Log what the suites found; True when all passed and there was one."""
-    evaluation = suites_evaluation(check, ledger_id, suites, noop=noop)
-    log_found(context, evaluation)
-    return evaluation.passed
-
-
 def suites_evaluation(
-    check: dg.AssetCheckKey, ledger_id: int, suites: Iterable[SuiteResult], *, noop: bool
+    check: dg.AssetCheckKey, ledger_id: int, suites: Iterable[SuiteResult]
 ) -> Evaluation:
     found = list(suites)
     failed = [name for suite in found for name in suite.failed]
@@ -132,14 +110,14 @@ def suites_evaluation(
         partition=partition_key(ledger_id),
         passed=bool(found) and all(suite.success for suite in found),
         description=", ".join(failed) or f"{sum(s.evaluated for s in found)} expectations met",
-        metadata={**suite_metadata(found), "noop": dg.MetadataValue.bool(noop)},
+        metadata=suite_metadata(found),
     )
 
 
 def log_batch(
     context: Context, check: dg.AssetCheckKey, *, bad: Mapping[int, str], passed: int
 ) -> None:
-    """One line over a batch; what counts is each ledger's own."""
+    """One line over a batch. The gate counts neither this nor a ledger's own."""
     log_evaluation(
         context,
         check,

@@ -69,7 +69,7 @@ class Dressing:
             key,
             description=description,
             metadata={"docs": self.docs_link(page), **(metadata or {})},
-            partitions_def=self.cluster.ledger_partitions if of_ledgers else None,
+            partitions_def=self.cluster.partitions if of_ledgers else None,
             freshness_policy=freshness_policy,
             group_name=group,
             kinds=kinds,

@@ -13,13 +13,13 @@ import dagster as dg
 from tiering_assets.defs.shared.checks import read_back_evaluation
 from tiering_assets.defs.shared.metadata import (
     Metadata,
-    asset_uri,
     bucket_path,
     certificate_metadata,
     context_metadata,
     index_metadata,
     materialization,
     object_metadata,
+    suite_summary,
     topic_text,
 )
 from tiering_assets.defs.shared.names import ClusterNames
@@ -30,54 +30,41 @@ if TYPE_CHECKING:
     from tiering_assets.look.ledger.survey import LedgerView
     from tiering_assets.records.models import Certificate, Publication
     from tiering_assets.records.stored import Stored
-    from tiering_assets.resources.metastore.ledgers import LedgerNode
 
 
 def sealed_event(cluster: ClusterNames, view: LedgerView, *, noop: bool) -> dg.AssetMaterialization:
     """`state` is the ledger's state at the time of the telling."""
     metadata: dict[str, dg.MetadataValue] = {
-        "ledger_id": dg.MetadataValue.int(view.ledger_id),
         "topic": dg.MetadataValue.text(view.topic),
         "state": dg.MetadataValue.text(view.state.value),
         "dagster/partition_row_count": dg.MetadataValue.int(view.entries or 0),
-        "entries": dg.MetadataValue.int(view.entries or 0),
         "payload_bytes": dg.MetadataValue.int(view.bytes or 0),
     }
     if view.closed_at is not None:
         metadata["closed_at"] = dg.MetadataValue.timestamp(view.closed_at)
-    return materialization(
-        cluster.sealed_ledgers,
-        view.ledger_id,
-        metadata,
-        noop=noop,
-        description=f"ledger {view.ledger_id} of {view.topic}",
-    )
+    return materialization(cluster.sealed_ledgers, view.ledger_id, metadata, noop=noop)
 
 
 def object_event(
-    cluster: ClusterNames, stored: Stored[Certificate], node: LedgerNode | None, *, noop: bool
+    cluster: ClusterNames, stored: Stored[Certificate], *, noop: bool
 ) -> dg.AssetMaterialization:
-    """`node` None: the bookie copy is gone already."""
     certificate = stored.record
     copy_s = certificate.copy_seconds
-    metadata = object_metadata(
-        certificate,
-        seconds=certificate.seconds if copy_s is None else copy_s,
-        ensembles=None if node is None else node.metadata.segments,
-    )
+    seconds = certificate.seconds if copy_s is None else copy_s
+    metadata = object_metadata(certificate, seconds=seconds)
     return _of_certificate(cluster.offloaded_objects, certificate, metadata, noop=noop)
 
 
-def certified_evaluation(
-    cluster: ClusterNames, stored: Stored[Certificate], *, prefix: str
-) -> Evaluation:
-    """The pass of read_back_equal that a certificate stands for. `prefix` is the records'."""
-    certificate = stored.record
+def certified_evaluation(cluster: ClusterNames, certificate: Certificate) -> Evaluation:
+    """The pass of read_back_equal that a certificate stands for.
+
+    The suites had passed before there was a certificate, so they need no evaluations of their own.
+    """
     return read_back_evaluation(
         cluster,
         certificate.ledger.ledger_id,
         findings=(),
-        metadata=certificate_metadata(certificate, key=prefix + stored.key, sha256=stored.sha256),
+        metadata={f"suite {one.name}": suite_summary(one) for one in certificate.suites},
         said=f"{certificate.entries} entries, {certificate.data.size} bytes read back equal",
     )
 
@@ -115,12 +102,9 @@ def release_metadata(
     """Metadata of a release and of the check that judges it."""
     release = records.release.record
     metadata: dict[str, dg.MetadataValue] = {
-        "ledger_id": dg.MetadataValue.int(release.ledger_id),
         "topic": dg.MetadataValue.text(topic_text(release.ml_name)),
-        "attempt": dg.MetadataValue.text(str(release.uid)),
         "bytes_released": dg.MetadataValue.int(bytes_released),
         "released_at": dg.MetadataValue.timestamp(release.released_at),
-        **asset_uri(bucket, prefix + records.release.key),
         "release": bucket_path(bucket, prefix + records.release.key),
     }
     if records.intent is not None:
@@ -137,18 +121,10 @@ def release_event(
     cluster: ClusterNames, records: ReleaseRecords, metadata: Metadata, *, noop: bool
 ) -> dg.AssetMaterialization:
     release = records.release.record
-    return materialization(
-        cluster.deleted_bookie_ledgers,
-        release.ledger_id,
-        metadata,
-        noop=noop,
-        description=f"ledger {release.ledger_id} of {topic_text(release.ml_name)}",
-    )
+    return materialization(cluster.deleted_bookie_ledgers, release.ledger_id, metadata, noop=noop)
 
 
 def _of_certificate(
     asset: dg.AssetKey, certificate: Certificate, metadata: Metadata, *, noop: bool
 ) -> dg.AssetMaterialization:
-    ledger_id = certificate.ledger.ledger_id
-    said = f"ledger {ledger_id} of {topic_text(certificate.ml_name)}"
-    return materialization(asset, ledger_id, metadata, noop=noop, description=said)
+    return materialization(asset, certificate.ledger.ledger_id, metadata, noop=noop)

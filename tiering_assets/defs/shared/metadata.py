@@ -1,7 +1,8 @@
 """What the pages show of a ledger: records in, Dagster metadata out. Reads nothing.
 
 Numbers are numbers, so that the pages plot them; objects are s3:// paths; everything comes from
-the certificate, so that a run that finds its work done shows the same values again.
+the certificate, so that a run that finds its work done shows the same values again. A ledger has a
+budget of events and bytes (docs/dagster-partitions.md): what its records have is not told twice.
 """
 
 from __future__ import annotations
@@ -14,11 +15,9 @@ import dagster as dg
 from tiering_assets.defs.shared.partitions import partition_key
 
 if TYPE_CHECKING:
-    from tiering_assets.records.models import Certificate, ObjectFacts, Publication, SuiteResult
-    from tiering_assets.resources.bookkeeper.ledger import EnsembleFragment
+    from tiering_assets.records.models import Certificate, Publication, SuiteResult
 
 Metadata = Mapping[str, dg.MetadataValue]
-_MB = 1_000_000
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 INDEX_COLUMNS = dg.TableSchema(
     columns=[
@@ -35,11 +34,6 @@ def bucket_uri(bucket: str, key: str) -> str:
 
 def bucket_path(bucket: str, key: str) -> dg.MetadataValue:
     return dg.MetadataValue.path(bucket_uri(bucket, key))
-
-
-def asset_uri(bucket: str, key: str) -> Metadata:
-    """Where the asset's own bytes lie, under the key that Dagster's catalogue shows."""
-    return {"dagster/uri": dg.MetadataValue.text(bucket_uri(bucket, key))}
 
 
 def bytes_text(size: int) -> str:
@@ -60,75 +54,39 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def megabytes_per_second(size: int, seconds: float) -> dg.MetadataValue:
-    return dg.MetadataValue.float(round(size / _MB / seconds, 2) if seconds > 0 else 0.0)
-
-
-def object_metadata(
-    certificate: Certificate, *, seconds: float, ensembles: Iterable[EnsembleFragment] | None
-) -> Metadata:
-    """Metadata of the data object. `ensembles` None: the ledger's node is gone already."""
+def object_metadata(certificate: Certificate, *, seconds: float) -> Metadata:
     data = certificate.data
-    shown: dict[str, dg.MetadataValue] = {
-        **_ledger(certificate),
-        **_object(certificate.bucket, data),
+    return {
+        "topic": dg.MetadataValue.text(topic_text(certificate.ml_name)),
+        "object": bucket_path(certificate.bucket, data.key),
+        "sha256": dg.MetadataValue.text(data.sha256),
         "dagster/partition_row_count": dg.MetadataValue.int(certificate.entries),
-        "entries": dg.MetadataValue.int(certificate.entries),
         "payload_bytes": dg.MetadataValue.int(certificate.payload_bytes),
         "object_bytes": dg.MetadataValue.int(data.size),
-        "blocks": dg.MetadataValue.int(len(certificate.blocks)),
-        "digest_type": dg.MetadataValue.text(certificate.ledger.digest_type),
         "seconds": dg.MetadataValue.float(round(seconds, 3)),
-        "MB/s": megabytes_per_second(data.size, seconds),
     }
-    if ensembles is not None:
-        shown["ensembles"] = dg.MetadataValue.json(
-            [{"first_entry_id": s.first_entry_id, "bookies": list(s.bookies)} for s in ensembles]
-        )
-    return shown
 
 
 def index_metadata(certificate: Certificate) -> Metadata:
     return {
-        **_ledger(certificate),
-        **_object(certificate.bucket, certificate.index),
+        "object": bucket_path(certificate.bucket, certificate.index.key),
         "dagster/partition_row_count": dg.MetadataValue.int(len(certificate.blocks)),
-        "index_entries": dg.MetadataValue.int(len(certificate.blocks)),
-        "object_bytes": dg.MetadataValue.int(certificate.index.size),
     }
 
 
 def certificate_metadata(certificate: Certificate, *, key: str, sha256: str) -> Metadata:
     """`key` is the record's full key in the bucket, `sha256` the digest of its bytes."""
     return {
-        **_ledger(certificate),
         "certificate": bucket_path(certificate.bucket, key),
-        **asset_uri(certificate.bucket, key),
         "certificate_sha256": dg.MetadataValue.text(sha256),
-        "data_sha256": dg.MetadataValue.text(certificate.data.sha256),
-        "index_sha256": dg.MetadataValue.text(certificate.index.sha256),
-        "dagster/partition_row_count": dg.MetadataValue.int(certificate.entries),
-        "entries": dg.MetadataValue.int(certificate.entries),
-        "payload_bytes": dg.MetadataValue.int(certificate.payload_bytes),
         "verified_at": dg.MetadataValue.timestamp(certificate.verified_at),
-        "verify_seconds": dg.MetadataValue.float(certificate.seconds),
-        "verify MB/s": megabytes_per_second(certificate.data.size, certificate.seconds),
-        "written_by": dg.MetadataValue.text(
-            f"tierkeeper {certificate.writer.tool_version}, run {certificate.writer.run_id}"
-        ),
-        **{f"suite {s.name}": suite_summary(s) for s in certificate.suites},
     }
 
 
 def context_metadata(certificate: Certificate, publication: Publication, *, key: str) -> Metadata:
     return {
-        **_ledger(certificate),
         "publication": bucket_path(certificate.bucket, key),
-        **asset_uri(certificate.bucket, key),
         "published_at": dg.MetadataValue.timestamp(publication.confirmed_at),
-        "confirmed_by": dg.MetadataValue.text(publication.confirmed_by),
-        "published_together": dg.MetadataValue.int(len(publication.ledgers)),
-        "node_version": dg.MetadataValue.int(publication.node_version),
     }
 
 
@@ -149,23 +107,18 @@ def suite_metadata(suites: Iterable[SuiteResult]) -> Metadata:
 
 
 def materialization(
-    asset: dg.AssetKey, ledger_id: int, metadata: Metadata, *, noop: bool, description: str
+    asset: dg.AssetKey, ledger_id: int, metadata: Metadata, *, noop: bool
 ) -> dg.AssetMaterialization:
-    """One ledger's event. `noop`: the goal was reached before, and is told again."""
+    """One ledger's event. `noop`: the goal was reached before, and is told again.
+
+    Dagster stores what it says three times, and two hundred of these a run: so it is short.
+    """
     return dg.AssetMaterialization(
         asset_key=asset,
         partition=partition_key(ledger_id),
-        description=description,
-        metadata={**metadata, "noop": dg.MetadataValue.bool(noop)},
+        description=f"ledger {ledger_id}",
+        metadata={**metadata, **({"noop": dg.MetadataValue.bool(True)} if noop else {})},
     )
-
-
-def _ledger(certificate: Certificate) -> Metadata:
-    return {
-        "ledger_id": dg.MetadataValue.int(certificate.ledger.ledger_id),
-        "topic": dg.MetadataValue.text(topic_text(certificate.ml_name)),
-        "attempt": dg.MetadataValue.text(str(certificate.uid)),
-    }
 
 
 def topic_text(ml_name: str) -> str:
@@ -173,12 +126,3 @@ def topic_text(ml_name: str) -> str:
     from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
     return str(parse_managed_ledger_name(ml_name))
-
-
-def _object(bucket: str, facts: ObjectFacts) -> Metadata:
-    return {
-        "object": bucket_path(bucket, facts.key),
-        **asset_uri(bucket, facts.key),
-        "sha256": dg.MetadataValue.text(facts.sha256),
-        "etag": dg.MetadataValue.text(facts.etag),
-    }

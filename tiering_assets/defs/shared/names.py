@@ -15,6 +15,7 @@ from functools import cached_property
 
 import dagster as dg
 
+from tiering_assets.defs.shared.partitions import FIRST_DAY
 from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import DagsterSettings
 
@@ -32,17 +33,31 @@ def check_cluster(name: str) -> str:
     return name
 
 
+def check_partition_by(by: str) -> bool:
+    """Whether partitions are days. SettingsError for what is neither `ledger` nor `day`."""
+    if by not in ("ledger", "day"):
+        raise SettingsError(f"dagster.partition_by is {by!r}, expected ledger or day")
+    return by == "day"
+
+
 @dataclass(frozen=True)
 class ClusterNames:
-    """`is_first`: the instance has no other cluster that was there before."""
+    """`is_first`: the instance has no other cluster that was there before. `by_day`: partitions are
+    days, and else ledgers.
+    """
 
     name: str
     is_first: bool = True
+    by_day: bool = False
 
     @classmethod
     def of(cls, settings: DagsterSettings) -> ClusterNames:
         """SettingsError for a cluster's name that no asset key can carry."""
-        return cls(check_cluster(settings.cluster), settings.first_of_instance)
+        return cls(
+            check_cluster(settings.cluster),
+            settings.first_of_instance,
+            check_partition_by(settings.partition_by),
+        )
 
     def named(self, name: str) -> str:
         """The name of a sensor or pool in an instance that other clusters share.
@@ -57,11 +72,19 @@ class ClusterNames:
 
     @cached_property
     def partition_set(self) -> str:
+        """The keys of ledgers; empty while partitions are days."""
         return f"ledgers_{self.name}"
 
     @cached_property
     def ledger_partitions(self) -> dg.DynamicPartitionsDefinition:
         return dg.DynamicPartitionsDefinition(name=self.partition_set)
+
+    @cached_property
+    def partitions(self) -> dg.PartitionsDefinition[str]:
+        """Of every asset about ledgers: one a ledger, or one a day in UTC up to today's."""
+        if not self.by_day:
+            return self.ledger_partitions
+        return dg.DailyPartitionsDefinition(FIRST_DAY.isoformat(), timezone="UTC", end_offset=1)
 
     @cached_property
     def bookie_read_pool(self) -> str:

@@ -31,8 +31,8 @@ from dagster._core.definitions.data_version import (
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-BACKFILL_BATCH = 100  # ledgers a run
 Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 AssetJob = UnresolvedAssetJobDefinition  # what define_asset_job returns
 
@@ -52,10 +52,10 @@ def partitioned_check(
     name: str,
     *,
     asset: dg.AssetKey,
-    partitions_def: dg.PartitionsDefinition[str],
+    partitions_def: dg.PartitionsDefinition[str] | None,
     description: str,
 ) -> dg.AssetCheckSpec:
-    """A check with one status per partition."""
+    """A check with one status per partition, or without partitions."""
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", dg.PreviewWarning
@@ -66,7 +66,10 @@ def partitioned_check(
 
 
 def with_lineage(
-    definition: dg.AssetsDefinition, upstream: Mapping[dg.AssetKey, Sequence[dg.AssetKey]]
+    definition: dg.AssetsDefinition,
+    upstream: Mapping[dg.AssetKey, Sequence[dg.AssetKey]],
+    *,
+    partitions_a_run: int,
 ) -> dg.AssetsDefinition:
     """Give an op's assets their upstream assets for the graph, without making them op inputs.
 
@@ -86,7 +89,7 @@ def with_lineage(
         ],
         can_subset=True,
         # Only people's own backfills have ranges; without a policy each ledger would be a run.
-        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=BACKFILL_BATCH),
+        backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=partitions_a_run),
     )
 
 
@@ -226,6 +229,28 @@ def judged_partitions(instance: dg.DagsterInstance, check: dg.AssetCheckKey) -> 
     """Partitions that a check was evaluated or planned for, by one query."""
     found = instance.event_log_storage.get_asset_check_partition_info([check])
     return frozenset(info.partition_key for info in found if info.partition_key is not None)
+
+
+def failed_partitions(instance: dg.DagsterInstance, check: dg.AssetCheckKey) -> frozenset[str]:
+    """Partitions whose last evaluation failed, by one query."""
+    found = instance.event_log_storage.get_asset_check_partition_info([check])
+    failed = AssetCheckExecutionRecordStatus.FAILED
+    return frozenset(
+        info.partition_key
+        for info in found
+        if info.partition_key is not None and info.latest_execution_status is failed
+    )
+
+
+def told_metadata(
+    instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str
+) -> Mapping[str, dg.MetadataValue] | None:
+    """What the partition's last materialization says; None without one."""
+    found = instance.fetch_materializations(
+        dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[partition]), limit=1
+    ).records
+    told = found[0].asset_materialization if found else None
+    return None if told is None else told.metadata
 
 
 def target_of(

@@ -6,12 +6,12 @@ server, daemon) pays for none of them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
-from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.names import ClusterNames, check_partition_by
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.resources.dagster_resources import TierkeeperSettings
 from tiering_assets.resources.errors import SettingsError
@@ -23,9 +23,35 @@ if TYPE_CHECKING:
     from tiering_assets.tasks.runner import TaskRunner
 
 
+LEDGER_LINES_MAX = 20
+
+
 def narrate(context: Context, line: str) -> None:
     """Write a line for people into the run's log; the prefix tells ours from Dagster's."""
     context.log.info("tierkeeper: %s", plain(line))
+
+
+class RunLines:
+    """Lines of the steps of one run. A line in a run's log is a row of Dagster's database.
+
+    So only the first lines about single ledgers and blocks go there, and none where partitions are
+    days. All others go to standard output, which Dagster keeps as the run's captured logs.
+    """
+
+    def __init__(self, context: Context, *, by_day: bool) -> None:
+        self._context = context
+        self._by_day = by_day
+        self._left = LEDGER_LINES_MAX
+
+    def __call__(self, line: str) -> None:
+        """Takes a line of Stack.narrate or Stack.tell."""
+        of_ledgers = "ledgers" in getattr(line, "event", {})
+        if self._by_day or (of_ledgers and self._left == 0):
+            sys.stdout.write(f"tierkeeper: {plain(line)}\n")
+            sys.stdout.flush()
+            return
+        self._left -= of_ledgers
+        narrate(self._context, line)
 
 
 class TieringStack(TierkeeperSettings):
@@ -56,7 +82,7 @@ class TieringStack(TierkeeperSettings):
                     settings,
                     runner=opened.enter_context(_runner(settings, run_id)) if with_tasks else None,
                     run_id=run_id,
-                    narrate=partial(narrate, context),
+                    narrate=RunLines(context, by_day=cluster.by_day),
                     command=context.op_execution_context.job_name,
                 )
             )
@@ -85,12 +111,18 @@ class TieringStack(TierkeeperSettings):
             yield stack
 
     def load_for_cluster(self, cluster: ClusterNames) -> Settings:
-        """The settings now. SettingsError when they are another cluster's than the definitions'."""
+        """The settings now. SettingsError when the definitions were loaded with others."""
         settings = self.load()
         if settings.dagster.cluster != cluster.name:
             raise SettingsError(
                 f"dagster.cluster is {settings.dagster.cluster!r}, but the definitions were loaded "
                 f"for {cluster.name!r}: reload the code location"
+            )
+        if check_partition_by(settings.dagster.partition_by) != cluster.by_day:
+            raise SettingsError(
+                f"dagster.partition_by is {settings.dagster.partition_by!r} now, and was another "
+                "when the definitions were loaded: reload the code location, then run "
+                "`tierkeeper dagster rebuild`"
             )
         return settings
 

@@ -7,20 +7,25 @@ again at once, and the run keys that would forbid it are lost with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.policy.admission_rules import Batch, History
 
+if TYPE_CHECKING:
+    from tiering_assets.records.bucket_models import RunBatch
+    from tiering_assets.records.stored import Stored
+
 JOB_TAG = "tierkeeper/job"
 RELEASE_TAG = "tierkeeper/release"  # the cluster: dagster.yaml lets one release of each run
 BATCH_TAG = "tierkeeper/batch"
 SENSOR_TAG = "tierkeeper/sensor"
 _RUNS_MAX = 1000
+Batches = Callable[[str, str], Iterable[int]]  # by the key and digest of their records
 FINISHED = [
     dg.DagsterRunStatus.SUCCESS,
     dg.DagsterRunStatus.FAILURE,
@@ -36,15 +41,16 @@ def read_history(
     *,
     now: datetime,
     horizon: timedelta,
+    batches: Batches,
 ) -> History:
     """Unfinished runs of a job, and those that began within the horizon: the newest thousand
-    each.
+    each. `batches` says which ledgers a large run was given.
     """
     running: set[int] = set()
     found = our_records(instance, cluster, job, statuses=UNFINISHED)
     unfinished = [record.dagster_run for record in found]
     for run in unfinished:
-        running.update(ledger_ids_of(run.run_config))
+        running.update(ledger_ids_of(run.run_config, batches))
     tries: Counter[int] = Counter()
     ended_at: dict[int, datetime] = {}
     for record in our_records(instance, cluster, job, created_after=now - horizon):
@@ -53,7 +59,7 @@ def read_history(
         ended = record.create_timestamp
         if record.end_time is not None:
             ended = datetime.fromtimestamp(record.end_time, UTC)
-        for ledger_id in ledger_ids_of(record.dagster_run.run_config):
+        for ledger_id in ledger_ids_of(record.dagster_run.run_config, batches):
             tries[ledger_id] += 1
             ended_at[ledger_id] = max(ended, ended_at.get(ledger_id, ended))
     return History(
@@ -99,16 +105,20 @@ def is_ours(cluster: ClusterNames, run: dg.DagsterRun) -> bool:
     return named == cluster.name or (named is None and cluster.is_first and JOB_TAG in run.tags)
 
 
-def ledger_ids_of(run_config: Mapping[str, Any]) -> Iterable[int]:
+def ledger_ids_of(run_config: Mapping[str, Any], batches: Batches) -> Iterable[int]:
     """Ids that a run was given; none of a config that is no batch's."""
     ops = run_config.get("ops")
     if not isinstance(ops, Mapping):
         return
     for op in ops.values():
         config = op.get("config") if isinstance(op, Mapping) else None
-        ids = config.get("ledger_ids") if isinstance(config, Mapping) else None
+        if not isinstance(config, Mapping):
+            continue
+        ids = config.get("ledger_ids")
         if isinstance(ids, list):
             yield from (i for i in ids if isinstance(i, int))
+        if config.get("batch_key"):
+            yield from batches(str(config["batch_key"]), str(config.get("batch_sha256")))
 
 
 def request_of(
@@ -120,17 +130,24 @@ def request_of(
     op: str,
     sensor: str,
     config: Mapping[str, Any],
+    written: Stored[RunBatch] | None = None,
 ) -> dg.RunRequest:
     """A run for one batch, ids in its config and no partition tag. Its key counts earlier tries.
 
-    A run key can be used once for ever, so a second run of the same ledgers needs another.
+    A run key can be used once for ever, so a second run of the same ledgers needs another. The ids
+    of a large batch are `written` down, and its config names the record.
     """
+    ids: dict[str, Any] = (
+        {"ledger_ids": list(batch.ledger_ids)}
+        if written is None
+        else {"batch_key": written.key, "batch_sha256": written.sha256}
+    )
     name = f"{cluster.named(sensor)}-{batch.name}"
     earlier = instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name}))
     return dg.RunRequest(
         run_key=f"{name}-{earlier}",
         job_name=job,
-        run_config={"ops": {op: {"config": {"ledger_ids": list(batch.ledger_ids), **config}}}},
+        run_config={"ops": {op: {"config": {**ids, **config}}}},
         tags={
             BATCH_TAG: name,
             SENSOR_TAG: sensor,
