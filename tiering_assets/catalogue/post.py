@@ -8,7 +8,7 @@ several posters at once do no harm. Nothing else waits for a posting or fails by
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -28,13 +28,16 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """What one posting did. `mark` is the page that all tables go to."""
+    """What one posting did. `mark` is the page that all tables go to; `tables` are those of
+    before.
+    """
 
     mark: int
     pages: int
     records: int
     rows: Mapping[str, int]
     damaged: int
+    tables: Tables = field(compare=False, repr=False)
 
 
 def post(stack: Stack, catalogue: Catalogue) -> Posted:
@@ -45,7 +48,7 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
         since = min(table.mark for table in tables.values())
         pages = read_pages(stack, since)
         if not pages:
-            return Posted(mark=since, pages=0, records=0, rows={}, damaged=0)
+            return Posted(mark=since, pages=0, records=0, rows={}, damaged=0, tables=every)
         batch = ReadPages(pages, read_named(stack, pages))
         mark = pages[-1].number
         told = _told(catalogue, tables, batch, since)
@@ -66,6 +69,7 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
                 records=sum(len(page.records) for page in batch.readable),
                 rows=rows,
                 damaged=sum(one.why is not None for one in batch.found.values()),
+                tables=every,
             )
     raise catalogue.busy(_TRIES)
 
