@@ -7,23 +7,26 @@ several posters at once do no harm. Nothing else waits for a posting or fails by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from tiering_assets.catalogue.bulk import in_bulk
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
-from tiering_assets.catalogue.facts.read_pages import ReadPages
+from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.facts.rows import block_rows, event_rows
-from tiering_assets.catalogue.named import read_named
+from tiering_assets.catalogue.named import named_in, read_record, to_read
 from tiering_assets.catalogue.pages import read_pages
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.tables import Table
 
 _TRIES = 20
+BULK_FROM = 50
+"""So many records cost as much as a client for many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,15 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
                 tables=every,
             )
     raise catalogue.busy(_TRIES)
+
+
+def read_named(stack: Stack, pages: Sequence[ReadPage]) -> Mapping[str, FoundRecord]:
+    """The records by key."""
+    named = named_in(pages)
+    wanted = to_read(named)
+    book = in_bulk(stack).book if len(wanted) > BULK_FROM else stack.book
+    found = stack.in_parallel(lambda key: read_record(book, named[key]), wanted)
+    return dict(zip(wanted, found, strict=True))
 
 
 def _told(

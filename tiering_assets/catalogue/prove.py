@@ -4,30 +4,26 @@ It needs no page to have worked. What no page named, because its run was killed 
 version, is named by a `proof` page and posted by it like everything else. Runs that died are
 closed. What pages named and the bucket has not is told, and changes nothing: an audit judges it.
 
-A request for a thousand records, one for each whose content counts and that was not named, and
-memory for one lot of keys.
+A request for a thousand records, and one for each whose content counts and that was not named. Four
+listings are under way at a time, of a lot of keys each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
+from tiering_assets.catalogue.bulk import in_bulk
 from tiering_assets.catalogue.died import close_dead, digested
 from tiering_assets.catalogue.facts.record_facts import ledger_and_attempt
+from tiering_assets.catalogue.listings import listed_lots
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
-from tiering_assets.ground.named_records import is_lasting, is_named
+from tiering_assets.ground.named_records import is_lasting
 from tiering_assets.ground.stack import Stack
-from tiering_assets.records.key_kinds import FOLDERS
 
-_LOT: Final = 100_000
 _NAMED: Final = "max(page) filter (where what <> 'gone')"
-_NAMED_FOLDERS: Final = sorted(f"{one}/" for one in FOLDERS if is_named(f"{one}/"))
-_BEHIND: Final = "~"
-"""Behind the key of every record."""
 _GONE: Final = "max(page) filter (where what = 'gone')"
 TOLD_MAX: Final = 20
 
@@ -49,23 +45,23 @@ class Proof:
 
 def prove(stack: Stack, catalogue: Catalogue) -> Proof:
     """Compare the catalogue with a listing of every record, and post what it had not."""
-    tables = _post_all(stack, catalogue)
+    read, tables = in_bulk(stack), _post_all(stack, catalogue)
     died = close_dead(stack, tables, least(catalogue, tables))
     if died.runs:
         tables = _post_all(stack, catalogue)
     busy = least(catalogue, tables).in_work.ledgers
     listed, late, lost = 0, died.late, list[str]()
-    for after, keys, upto in _lots(stack):
-        listed += len(keys)
+    for after, upto, found in listed_lots(read, tables):
+        listed += len(found)
         known, _gone = _events(tables, after, upto)
-        there = {*keys}
-        unnamed = [key for key in keys if key not in known and _ledger(key) not in busy]
+        there = {*found}
+        unnamed = [key for key in found if key not in known and _ledger(key) not in busy]
         late += len(unnamed)
         if unnamed:
-            stack.book.name_found(digested(stack, unnamed))
-        lost += sorted(key for key in known - there if is_lasting(key))
+            stack.book.name_found(digested(read, unnamed))
+        lost += [key for key in known - there if is_lasting(key)]
     tables = _post_all(stack, catalogue)
-    missing = _still(stack, tables, lost)
+    missing = _still(stack, tables, sorted(lost))
     if not missing:
         stack.book.name_found(())
         tables = _post_all(stack, catalogue)
@@ -84,19 +80,6 @@ def _post_all(stack: Stack, catalogue: Catalogue) -> Tables:
     while (done := post(stack, catalogue)).pages:
         pass
     return done.tables
-
-
-def _lots(stack: Stack) -> Iterator[tuple[str, list[str], str]]:
-    """(key before, keys, last key) of all that pages name, in key order."""
-    keys = (key for folder in _NAMED_FOLDERS for key, _listed in stack.book.listed(folder))
-    after = ""
-    while True:
-        lot = [*islice(keys, _LOT)]
-        upto = lot[-1] if len(lot) == _LOT else _BEHIND
-        yield after, lot, upto
-        if len(lot) < _LOT:
-            return
-        after = upto
 
 
 def _events(tables: Tables, after: str, upto: str) -> tuple[set[str], set[str]]:
