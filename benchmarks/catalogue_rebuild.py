@@ -13,10 +13,13 @@ import argparse
 import json
 import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -127,8 +130,8 @@ class CpuSeconds:
 
     def look(self) -> None:
         for one in self._own.children(recursive=True):
-            if one.pid != self._gateway.pid:
-                with suppress(psutil.NoSuchProcess):
+            with suppress(psutil.NoSuchProcess):
+                if one.pid != self._gateway.pid and "benchmarks.far_store" not in one.cmdline():
                     self._below[one.pid] = cpu_s(one)
 
     @property
@@ -192,11 +195,28 @@ def measure(settings: Settings, ledgers: int, by: str, store: str, gateway: int)
         }
 
 
+@contextmanager
+def far_endpoint(endpoint: str, milliseconds: float) -> Iterator[str]:
+    """The same server so far away, by a process of its own that its answers come through."""
+    if not milliseconds:
+        yield endpoint
+        return
+    server = endpoint.removeprefix("http://")
+    command = [sys.executable, "-m", "benchmarks.far_store", server, str(milliseconds)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        process.terminate()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--ledgers", type=int, nargs="+", default=[10_000])
     parser.add_argument("--by", nargs="+", default=["here", "local[1,4]", "local[2,4]"])
     parser.add_argument("--client", default="obstore", choices=["obstore", "boto3"])
+    parser.add_argument("--far", type=float, default=0, help="milliseconds that answers take more")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder) / "store"
@@ -215,9 +235,10 @@ def main() -> None:
                     list(pool.map(plant, range(ledgers // RUN)))
                 print(f"{ledgers} ledgers planted", flush=True)
                 for by in asked.by:
-                    settings = replace(Settings(), store=store)
-                    row = measure(settings, ledgers, by, asked.client, gateway._process.pid)
-                    print(json.dumps(row, indent=1), flush=True)
+                    with far_endpoint(gateway.endpoint, asked.far) as endpoint:
+                        settings = replace(Settings(), store=replace(store, endpoint=endpoint))
+                        row = measure(settings, ledgers, by, asked.client, gateway._process.pid)
+                    print(json.dumps(row | {"far, ms": asked.far}, indent=1), flush=True)
         finally:
             gateway.close()
 
