@@ -80,6 +80,7 @@ class BulkS3ObjectStore(S3ObjectStore):
     def list_objects(
         self, prefix: str = "", *, start_after: str = "", at_once: int = PAGE
     ) -> Iterator[ObjectSummary]:
+        start_after = "" if start_after == prefix else start_after
         after, whole = start_after, False
         folder = not prefix or (prefix[-1] == "/" and is_plain(prefix[:-1]))
         if folder and at_once == PAGE and (not start_after or is_plain(start_after)):

@@ -88,6 +88,8 @@ def test_reads_and_listings_are_its_own(store, alone):
     found = store.get("k/2", bytes_max=2)
     assert (found.body, found.head.size, found.head.metadata) == (b"xx", 2, {"a": "b"})
     assert [one.key for one in store.list_objects("k/", start_after="k/0")] == ["k/1", "k/2"]
+    whole = [one.key for one in store.list_objects("k/", start_after="k/")]
+    assert whole == ["k/0", "k/1", "k/2"]
 
 
 def test_what_it_tells_is_what_boto3_tells(store, boto):

@@ -58,9 +58,8 @@ def listed_lots(stack: Stack, tables: Tables) -> Iterator[ListedLot]:
 
 def _listed(stack: Stack, after: str, upto: str) -> ListedLot:
     """As much of a span as is one lot."""
-    folder, _slash, first = after.partition("/")
-    keys: list[str] = []
-    listing = stack.book.listed(f"{folder}/", after=after if first else "")
+    folder, keys = after.partition("/")[0], list[str]()
+    listing = stack.book.listed(f"{folder}/", after=after)
     for key in takewhile(lambda key: key <= upto, (key for key, _one in listing)):
         keys.append(key)
         if len(keys) == LOT:
