@@ -3,6 +3,7 @@
 import dataclasses
 import pickle
 
+import certifi
 import pytest
 
 from benchmarks.versity import PROGRAM, Gateway
@@ -193,6 +194,13 @@ def test_an_environment_that_says_more_than_credentials_is_boto3s(
     again = BulkS3ObjectStore(settings)
     assert body_of(again) == b"1"
     assert again._store() is None
+
+
+def test_a_ca_bundle_is_trusted_and_one_that_cannot_be_read_is_boto3s(settings, monkeypatch):
+    monkeypatch.setenv("AWS_CA_BUNDLE", certifi.where())
+    assert BulkS3ObjectStore(settings)._store() is not None
+    monkeypatch.setenv("AWS_CA_BUNDLE", "/nowhere/ca.pem")
+    assert BulkS3ObjectStore(settings)._store() is None
 
 
 def test_without_the_library_boto3_reads(store, settings, monkeypatch):
