@@ -28,6 +28,7 @@ from tests.support.sim_clients import Process, Site
 from tests.support.sim_run import run_world
 from tests.support.sim_schedule import lay_out, schedule
 from tests.support.sim_world import World
+from tiering_assets.catalogue import listings
 from tiering_assets.catalogue import post as posting
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
@@ -141,7 +142,12 @@ def _of_site(seed: int, world: World, site: Site, folder: Path) -> Iterator[str]
             raise _KilledError
         return done
 
-    with patch.object(posting, "read_pages", some), patch.object(Table, "append", append):
+    lot = random.Random(-seed).choice((1, 3, 25_000))
+    with (
+        patch.object(posting, "read_pages", some),
+        patch.object(Table, "append", append),
+        patch.object(listings, "LOT", lot),
+    ):
         whole = 0
         for _ in range(10):
             if whole == 2:  # and one that saw what the first one settled and cut
