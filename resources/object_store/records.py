@@ -44,7 +44,7 @@ class StoredRecord:
     size: int
     etag: str
     last_modified: datetime
-    server_date: datetime
+    server_date: datetime | None
     version_id: str | None = None
 
 

@@ -124,6 +124,12 @@ def credentials_of(settings: StoreSettings) -> tuple[str, str, str | None]:
     return now.access_key, now.secret_key, now.token
 
 
+def ca_bundle() -> str | None:
+    """The file of certificates that a client trusts, where boto3 is told of one."""
+    found: str | None = get_session().get_config_variable("ca_bundle")
+    return found
+
+
 class S3Connection:
     """The client of one bucket's settings, and what its errors mean."""
 

@@ -16,13 +16,16 @@ Buffer = bytes | bytearray | memoryview
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectHead:
-    """HEAD of one object. `server_date` is the store's Date header: its clock, not ours."""
+    """HEAD of one object. `server_date` is the store's Date header: its clock, not ours.
+
+    None where the client that read it does not tell.
+    """
 
     key: str
     size: int
     etag: str
     last_modified: datetime
-    server_date: datetime
+    server_date: datetime | None = None
     version_id: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)  # keys lower case
     storage_class: str | None = None

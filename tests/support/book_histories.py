@@ -28,6 +28,7 @@ from tests.support.sim_clients import Process, Site
 from tests.support.sim_run import run_world
 from tests.support.sim_schedule import lay_out, schedule
 from tests.support.sim_world import World
+from tiering_assets.catalogue import listings
 from tiering_assets.catalogue import post as posting
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
@@ -141,8 +142,16 @@ def _of_site(seed: int, world: World, site: Site, folder: Path) -> Iterator[str]
             raise _KilledError
         return done
 
-    with patch.object(posting, "read_pages", some), patch.object(Table, "append", append):
+    lot = random.Random(-seed).choice((8, 25_000, 25_000))
+    with (
+        patch.object(posting, "read_pages", some),
+        patch.object(Table, "append", append),
+        patch.object(listings, "LOT", lot),
+    ):
+        whole = 0
         for _ in range(10):
+            if whole == 2:  # and one that saw what the first one settled and cut
+                break
             with suppress(_KilledError, CatalogueError):
                 poster = Process(world, "poster", site).stack()
                 stale = _Stale(place, chance)
@@ -151,6 +160,7 @@ def _of_site(seed: int, world: World, site: Site, folder: Path) -> Iterator[str]
                 settle(stale, "ledgers", at=at, tail_max=chance.choice((0, 3)))
                 if chance.random() < 0.3:
                     cut(stale, "ledgers", now=at + timedelta(days=2))
+                whole += 1
     stack = Process(world, "last poster", site).stack()
     stack = replace(
         stack, settings=replace(stack.settings, catalogue=CatalogueSettings(root=str(folder)))
@@ -223,9 +233,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args()
     began, bad = time.monotonic(), 0
-    with tempfile.TemporaryDirectory() as folder, get_context("spawn").Pool(2) as pool:
+    workers = get_context("spawn").Pool(asked.processes)
+    with tempfile.TemporaryDirectory() as folder, workers as pool:
         seeds = range(asked.first, asked.first + asked.seeds)
         for seed, found in pool.imap_unordered(_one, [(seed, folder) for seed in seeds]):
             bad += bool(found)

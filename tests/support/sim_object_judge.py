@@ -15,6 +15,7 @@ from tests.support.sim_truth import Truth, decoded
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.object_store.store import ObjectHead
 
 if TYPE_CHECKING:
     from tests.support.sim_clients import Process, Site
@@ -184,7 +185,7 @@ class ObjectJudge(Truth):
         head = self.world.objects.peek_head(record_key)
         if head is None:
             return True
-        told_s = (head.server_date - head.last_modified).total_seconds()
+        told_s = _age_s(head)
         true_s = self.world.scheduler.now - self.put_at.get(record_key, self.world.scheduler.now)
         return max(told_s, true_s) <= self.world.settings.release.guard_age_s
 
@@ -233,7 +234,7 @@ class ObjectJudge(Truth):
             return False
         key = self.publications.get((instance, ledger_id, str(context.uid)))
         head = None if key is None else self.world.objects.peek_head(key)
-        return head is not None and (head.server_date - head.last_modified).total_seconds() > 3600
+        return head is not None and _age_s(head) > 3600
 
     def _is_last_copy(self, site: Site, uid: UUID, ledger_id: int) -> bool:
         cluster = site.cluster
@@ -266,3 +267,9 @@ class ObjectJudge(Truth):
         own = self.attempts.get(key) == process.name
         if not own and certificate is None and (outcome or {}).get("outcome") != "abandon":
             self.report("I13", f"upload of {key} aborted by {process.name}, nobody abandoned it")
+
+
+def _age_s(head: ObjectHead) -> float:
+    """By the store's clock."""
+    assert head.server_date is not None
+    return (head.server_date - head.last_modified).total_seconds()

@@ -33,6 +33,7 @@ MODULES_MAX = 15  # of a folder
 # Who may import a framework, by prefix of the module's name.
 FRAMEWORKS = {
     "deltalake": ("tiering_assets.resources.tables", "tiering_assets.resources.table_upkeep"),
+    "obstore": ("tiering_assets.resources.object_store.s3_bulk",),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
         "tiering_assets.resources.devstack.bucket",
@@ -163,6 +164,7 @@ LAZY = {
     "tiering_assets.resources.proto_build": "the protobuf compiler is a development dependency",
     "tiering_assets.resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
     "tiering_assets.resources.object_store.s3": "types only: stubs are a development dependency",
+    "tiering_assets.resources.object_store.s3_bulk": "it may be missing; then boto3 reads",
     "tiering_assets.resources.object_store.s3_client": "types only: stubs are a development dependency",
 }
 
@@ -272,6 +274,22 @@ def test_nothing_is_decided_by_the_day_book():
     users = {name for name in WRITTEN if name_of_pages(name)}
     assert {name for name in users if not inside(name, *KNOW_PAGES)} == set()
     assert "tiering_assets.ground.record_book" in users
+
+
+def test_only_the_catalogue_reads_by_the_client_for_many_reads():
+    """What is judged, published or deleted is read by the client that is proven."""
+    bulk = "tiering_assets.resources.object_store.s3_bulk"
+    made = {one.importer for one in IMPORTS if inside(one.module, bulk)}
+    assert made == {
+        "tiering_assets.catalogue.bulk",
+        "tiering_assets.catalogue.upkeep.shard_worker",
+    }
+    given = {one.importer for one in IMPORTS if inside(one.module, "tiering_assets.catalogue.bulk")}
+    assert given == {
+        "tiering_assets.catalogue.post",
+        "tiering_assets.catalogue.prove",
+        "tiering_assets.catalogue.upkeep.rebuild",
+    }
 
 
 def test_nothing_is_decided_by_the_catalogue():

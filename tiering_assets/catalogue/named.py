@@ -6,13 +6,12 @@ nor an intent beside its release. Of many kinds only the name is of use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, written_on
 from tiering_assets.catalogue.facts.record_facts import TYPES, folder_of, type_of
 from tiering_assets.ground.named_records import is_lasting
 from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.ground.stack import Stack
 from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.codec import decode_record
 from tiering_assets.records.stored import Stored
@@ -39,14 +38,6 @@ def named_in(pages: Sequence[ReadPage]) -> dict[str, NamedRecord]:
         if page.stored is not None
         for one in written_on(page.stored.record)
     }
-
-
-def read_named(stack: Stack, pages: Sequence[ReadPage]) -> Mapping[str, FoundRecord]:
-    """The records by key."""
-    named = named_in(pages)
-    wanted = to_read(named)
-    found = stack.in_parallel(lambda key: read_record(stack.book, named[key]), wanted)
-    return dict(zip(wanted, found, strict=True))
 
 
 def read_record(book: RecordBook, named: NamedRecord) -> FoundRecord:

@@ -7,34 +7,40 @@ several posters at once do no harm. Nothing else waits for a posting or fails by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from tiering_assets.catalogue.bulk import in_bulk
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
-from tiering_assets.catalogue.facts.read_pages import ReadPages
+from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.facts.rows import block_rows, event_rows
-from tiering_assets.catalogue.named import read_named
+from tiering_assets.catalogue.named import named_in, read_record, to_read
 from tiering_assets.catalogue.pages import newest_page, read_pages
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.tables import Table
 
 _TRIES = 20
+BULK_FROM = 50
+"""So many records cost as much as a client for many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """What one posting did. `mark` is the page that all tables go to."""
+    """What one posting did. `mark` is the page that all tables go to; `tables` are those of
+    before.
+    """
 
     mark: int
     pages: int
     records: int
     rows: Mapping[str, int]
     damaged: int
+    tables: Tables = field(compare=False, repr=False)
 
 
 def post(stack: Stack, catalogue: Catalogue) -> Posted:
@@ -42,14 +48,14 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
     seen = catalogue.opened()
     since = min(table.mark for table in seen.posted.values())
     if seen.made and newest_page(stack) <= since:
-        return Posted(mark=since, pages=0, records=0, rows={}, damaged=0)
+        return Posted(mark=since, pages=0, records=0, rows={}, damaged=0, tables=seen)
     for _ in range(_TRIES):
         every = catalogue.opened(make=True)
         tables = every.posted
         since = min(table.mark for table in tables.values())
         pages = read_pages(stack, since)
         if not pages:
-            return Posted(mark=since, pages=0, records=0, rows={}, damaged=0)
+            return Posted(mark=since, pages=0, records=0, rows={}, damaged=0, tables=every)
         batch = ReadPages(pages, read_named(stack, pages))
         mark = pages[-1].number
         told = _told(catalogue, tables, batch, since)
@@ -70,8 +76,18 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
                 records=sum(len(page.records) for page in batch.readable),
                 rows=rows,
                 damaged=sum(one.why is not None for one in batch.found.values()),
+                tables=every,
             )
     raise catalogue.busy(_TRIES)
+
+
+def read_named(stack: Stack, pages: Sequence[ReadPage]) -> Mapping[str, FoundRecord]:
+    """The records by key."""
+    named = named_in(pages)
+    wanted = to_read(named)
+    book = in_bulk(stack).book if len(wanted) > BULK_FROM else stack.book
+    found = stack.in_parallel(lambda key: read_record(book, named[key]), wanted)
+    return dict(zip(wanted, found, strict=True))
 
 
 def _told(

@@ -4,26 +4,25 @@ It needs no page to have worked. What no page named, because its run was killed 
 version, is named by a `proof` page and posted by it like everything else. Runs that died are
 closed. What pages named and the bucket has not is told, and changes nothing: an audit judges it.
 
-A request for a thousand records, one for each whose content counts and that was not named, and
-memory for one lot of keys.
+A request for a thousand records, and one for each whose content counts and that was not named. Four
+listings are under way at a time, of a lot of keys each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
+from tiering_assets.catalogue.bulk import in_bulk
 from tiering_assets.catalogue.died import close_dead, digested
 from tiering_assets.catalogue.facts.record_facts import ledger_and_attempt
+from tiering_assets.catalogue.listings import listed_lots
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
-from tiering_assets.ground.named_records import is_lasting, is_named
+from tiering_assets.ground.named_records import is_lasting
 from tiering_assets.ground.stack import Stack
-from tiering_assets.records.key_kinds import FOLDERS
 
-_LOT: Final = 100_000
 _NAMED: Final = "max(page) filter (where what <> 'gone')"
 _GONE: Final = "max(page) filter (where what = 'gone')"
 TOLD_MAX: Final = 20
@@ -46,76 +45,60 @@ class Proof:
 
 def prove(stack: Stack, catalogue: Catalogue) -> Proof:
     """Compare the catalogue with a listing of every record, and post what it had not."""
-    _post_all(stack, catalogue)
-    tables = catalogue.opened()
+    read, tables = in_bulk(stack), _post_all(stack, catalogue)
     died = close_dead(stack, tables, least(catalogue, tables))
     if died.runs:
-        _post_all(stack, catalogue)
-        tables = catalogue.opened()
+        tables = _post_all(stack, catalogue)
     busy = least(catalogue, tables).in_work.ledgers
     listed, late, lost = 0, died.late, list[str]()
-    for folder in (one for one in FOLDERS if is_named(f"{one}/")):
-        for after, keys, upto in _lots(stack, folder):
-            listed += len(keys)
-            known, _gone = _events(tables, folder, after, upto)
-            there = {*keys}
-            unnamed = [key for key in keys if key not in known and _ledger(key) not in busy]
-            late += len(unnamed)
-            if unnamed:
-                stack.book.name_found(digested(stack, unnamed))
-            lost += sorted(key for key in known - there if is_lasting(key))
-    _post_all(stack, catalogue)
-    missing = _still(stack, catalogue, lost)
+    for after, upto, found in listed_lots(read, tables):
+        listed += len(found)
+        known, _gone = _events(tables, after, upto)
+        there = {*found}
+        unnamed = [key for key in found if key not in known and _ledger(key) not in busy]
+        late += len(unnamed)
+        if unnamed:
+            stack.book.name_found(digested(read, unnamed))
+        lost += [key for key in known - there if is_lasting(key)]
+    tables = _post_all(stack, catalogue)
+    missing = _still(stack, tables, sorted(lost))
     if not missing:
         stack.book.name_found(())
-        _post_all(stack, catalogue)
+        tables = _post_all(stack, catalogue)
     return Proof(
         listed=listed,
         late=late,
         missing=len(missing),
         first=tuple(missing[:TOLD_MAX]),
         died=died.runs,
-        as_of=least(catalogue, catalogue.opened()),
+        as_of=least(catalogue, tables),
     )
 
 
-def _post_all(stack: Stack, catalogue: Catalogue) -> None:
-    while post(stack, catalogue).pages:
+def _post_all(stack: Stack, catalogue: Catalogue) -> Tables:
+    """The tables as they were when no page was behind them."""
+    while (done := post(stack, catalogue)).pages:
         pass
+    return done.tables
 
 
-def _lots(stack: Stack, folder: str) -> Iterator[tuple[str, list[str], str]]:
-    """(key before, keys, last key) of a folder in key order; the last lot has no last key."""
-    keys = (key for key, _listed in stack.book.listed(f"{folder}/"))
-    after = f"{folder}/"
-    while True:
-        lot = [*islice(keys, _LOT)]
-        upto = lot[-1] if len(lot) == _LOT else f"{folder}0"  # '0' comes behind '/'
-        yield after, lot, upto
-        if len(lot) < _LOT:
-            return
-        after = upto
-
-
-def _events(tables: Tables, folder: str, after: str, upto: str) -> tuple[set[str], set[str]]:
+def _events(tables: Tables, after: str, upto: str) -> tuple[set[str], set[str]]:
     """Keys that pages named between two keys, and those of them that a later page says are gone."""
     rows = answer(
         tables,
         f"select key, {_NAMED} as named, {_GONE} as gone from events "  # noqa: S608 - our keys
-        f"where kind = '{folder}' and key > '{after}' and key <= '{upto}' group by key",
+        f"where kind <> 'day-book' and key > '{after}' and key <= '{upto}' group by key",
     ).to_pylist()
     known = {row["key"] for row in rows if row["named"] is not None}
     gone = {row["key"] for row in rows if (row["gone"] or 0) > (row["named"] or 0)}
     return known - gone, gone
 
 
-def _still(stack: Stack, catalogue: Catalogue, lost: Sequence[str]) -> list[str]:
+def _still(stack: Stack, tables: Tables, lost: Sequence[str]) -> list[str]:
     """Those that are not there now either, and that no page has said to go meanwhile."""
-    tables = catalogue.opened()
     found = []
     for key in lost:
-        folder, _slash, _rest = key.partition("/")
-        _known, gone = _events(tables, folder, key[:-1], key)
+        _known, gone = _events(tables, key[:-1], key)
         if key not in gone and not stack.book.exists(key):
             found.append(key)
     return found

@@ -7,7 +7,7 @@ from tiering_assets.catalogue.facts import changes
 from tiering_assets.catalogue.facts.read_pages import written_on
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(50))
 def test_tables_equal_the_bucket_after_a_history(seed, tmp_path):
     assert problems_of(seed, tmp_path) == []
 

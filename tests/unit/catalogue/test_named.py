@@ -8,7 +8,8 @@ from tests.unit.catalogue.desk import OTHER_UID, batch, example, page, stored, u
 from tests.unit.records.examples import ML_NAME, UID
 from tiering_assets.catalogue.facts.read_pages import FoundRecord
 from tiering_assets.catalogue.facts.rows import block_rows, event_rows
-from tiering_assets.catalogue.named import named_in, read_named, read_record, to_read
+from tiering_assets.catalogue.named import named_in, read_record, to_read
+from tiering_assets.catalogue.post import read_named
 from tiering_assets.records import keys, models
 from tiering_assets.records.bucket_models import NamedRecord
 

@@ -58,7 +58,10 @@ def dies(monkeypatch):
 
 
 def test_where_there_is_no_page_nothing_is_posted(desk, catalogue):
-    assert post(desk.stack, catalogue) == Posted(mark=0, pages=0, records=0, rows={}, damaged=0)
+    opened = catalogue.opened()
+    assert post(desk.stack, catalogue) == Posted(
+        mark=0, pages=0, records=0, rows={}, damaged=0, tables=opened
+    )
 
 
 def test_what_one_run_wrote_is_posted_once(desk, catalogue):
@@ -69,6 +72,7 @@ def test_what_one_run_wrote_is_posted_once(desk, catalogue):
         records=6,
         rows={"blocks": 2, "events": 6, "ledger_changes": 1},
         damaged=0,
+        tables=catalogue.opened(),
     )
     again = post(desk.stack, catalogue)
     assert (again.mark, again.pages, again.rows) == (2, 0, {})

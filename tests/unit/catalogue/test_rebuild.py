@@ -1,8 +1,13 @@
 """Tables made anew from the records are those that were posted; until then the old ones serve."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,16 +18,16 @@ from tiering_assets.catalogue import generation
 from tiering_assets.catalogue.generation import FIRST, KEY, read_generation
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.prove import prove
-from tiering_assets.catalogue.upkeep import new_table, shard_runs
+from tiering_assets.catalogue.upkeep import new_table, shard_runs, shard_worker
 from tiering_assets.catalogue.upkeep import rebuild as rebuilding
 from tiering_assets.catalogue.upkeep.rebuild import rebuild
-from tiering_assets.catalogue.upkeep.spool import Shard
+from tiering_assets.catalogue.upkeep.spans import Shard
 from tiering_assets.catalogue.view import Catalogue, least
 from tiering_assets.records import keys
 from tiering_assets.records.key_kinds import FOLDERS
 from tiering_assets.records.models import Publication
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget
-from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.errors import CatalogueError, ObjectStoreError, PrerequisiteError
 from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import CatalogueSettings
 from tiering_assets.resources.table_upkeep import add_in_order
@@ -277,6 +282,79 @@ def test_new_tables_that_somebody_else_writes_are_given_up(desk, monkeypatch):
     assert read_generation(desk.stack).folder == FIRST
 
 
+class Carried:
+    """By threads, as another process would; `asked` is what it was opened with."""
+
+    def __init__(self, settings, error=None):
+        self._settings, self._error, self.asked = settings, error, []
+
+    @contextmanager
+    def __call__(self, entry, arguments):
+        if self._error:
+            raise self._error
+        self.asked.append((entry, arguments))
+        module, _, name = entry.partition(":")
+        work = getattr(import_module(module), name)(self._settings, **arguments)
+        with ThreadPoolExecutor(2) as pool:
+            yield SimpleNamespace(at_once=2, submit=partial(pool.submit, work))
+
+
+@pytest.fixture
+def carried(desk, monkeypatch):
+    """Few are enough to be carried, and the client there is the desk's."""
+    monkeypatch.setattr(rebuilding, "CARRIED_FROM", 1)
+    monkeypatch.setattr(rebuilding, "SHARD", 2)
+    monkeypatch.setattr(shard_worker, "BulkS3ObjectStore", lambda _settings, **_how: desk.objects)
+
+    return Carried(desk.stack.settings)
+
+
+def test_shards_that_are_carried_to_other_processes_give_the_same(desk, carried):
+    for ledger_id in (42, 7, 9, 11, 13):
+        run_of(desk, ledger_id)
+    desk.chain(17, outcome="abandon")
+    desk.book.close_page()
+    desk.drop(next(iter(desk.book.keys("certificates/17/"))))
+    done = rebuilt(desk, carried=carried)
+    assert done.ledgers == 5  # of the sixth nothing can be read
+    [(entry, arguments)] = carried.asked
+    assert entry == "tiering_assets.catalogue.upkeep.shard_worker:open_shards"
+    assert arguments == {"instance": "inst", "budget_key": desk.key_of(keys.BUDGET)}
+    found = asked(now(desk), "select what from events where kind = 'certificates'")
+    assert {"what": "missing"} in found
+
+
+def test_a_few_shards_are_read_in_this_process(desk, carried):
+    run_of(desk, 42)
+    rebuilt(desk, carried=carried)
+    assert carried.asked == []
+
+
+def test_where_nobody_can_carry_them_shards_are_read_in_this_process(desk, carried):
+    for ledger_id in (42, 7, 9):
+        run_of(desk, ledger_id)
+
+    broken = Carried(desk.stack.settings, PrerequisiteError("no Java is found"))
+    told: list[str] = []
+    rebuilt(desk, carried=broken, tell=told.append)
+    assert "records are read in this process: no Java is found" in told
+
+
+def test_an_error_of_a_shard_ends_the_rebuild(desk, carried, monkeypatch):
+    for ledger_id in (42, 7, 9):
+        run_of(desk, ledger_id)
+    before = posted(desk)
+
+    def away(*_given):
+        raise ObjectStoreError("the store is away")
+
+    monkeypatch.setattr(shard_worker, "rows_of_shard", away)
+    with pytest.raises(ObjectStoreError, match="the store is away"):
+        rebuild(desk.stack, carried=carried)
+    assert read_generation(desk.stack).folder == FIRST
+    assert seen(now(desk)) == before
+
+
 def test_a_shard_has_its_ledgers_and_no_others():
     inner = Shard(5, 9)
     assert [n for n in range(12) if inner.has(n)] == [5, 6, 7, 8]
@@ -295,11 +373,10 @@ def test_a_few_shards_are_under_way_and_come_in_their_order():
 
         def result(self):
             waiting.remove(self)
-            return self.task[0]
+            return self.task
 
-    submit, tasks = cast(Any, Late), cast(Any, [(n, None, None) for n in range(6)])
-    found = [n for n, _rows in shard_runs._in_order(submit, tasks, ahead=2)]
-    assert found == [*range(6)]
+    lots = [b"%d" % n for n in range(6)]
+    assert [*shard_runs._in_order(cast(Any, Late), lots, ahead=2)] == lots
     assert max(most) == 3
 
 

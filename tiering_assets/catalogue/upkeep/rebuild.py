@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tiering_assets.catalogue.bulk import in_bulk
 from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.facts.read_pages import ReadPages
 from tiering_assets.catalogue.facts.rows import event_rows
@@ -25,8 +26,9 @@ from tiering_assets.catalogue.settled import ABSORBED, SETTLED
 from tiering_assets.catalogue.upkeep.new_table import NewTable
 from tiering_assets.catalogue.upkeep.settlements import Settlements
 from tiering_assets.catalogue.upkeep.shard import doubts_of, ledgers_told_of, read_live
-from tiering_assets.catalogue.upkeep.shard_runs import Task, reading, run_shards
-from tiering_assets.catalogue.upkeep.spool import Shard, Spool
+from tiering_assets.catalogue.upkeep.shard_runs import OpenCarrier, Task, reading, run_shards
+from tiering_assets.catalogue.upkeep.spans import Shard
+from tiering_assets.catalogue.upkeep.spool import Spool
 from tiering_assets.catalogue.view import AsOf, Catalogue, as_of_told
 from tiering_assets.ground.record_book import utc_now
 from tiering_assets.ground.stack import Stack
@@ -35,6 +37,8 @@ from tiering_assets.resources.tables import Table
 
 SHARD: Final = 5_000
 """Ledgers of a shard: some tens of megabytes in memory."""
+CARRIED_FROM: Final = 4
+"""So many shards take this process as long as it takes to start another one, a JVM included."""
 _WIDE_AT_ONCE: Final = 1_000
 _EVENTS_AT_ONCE: Final = 500_000
 
@@ -55,17 +59,21 @@ class RebuiltTables:
 def rebuild(
     stack: Stack,
     *,
-    processes: int = 1,
+    carried: OpenCarrier | None = None,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> RebuiltTables:
-    """Make all tables anew, and have them asked."""
+    """Make all tables anew, and have them asked.
+
+    Many shards are `carried` to other processes, where that can be done; few are read here.
+    """
+    read = in_bulk(stack)
     before = read_generation(stack)
     folder = f"{before.number + 1}-{stack.run_id}"
     catalogue = Catalogue.at(stack, folder)
     tables = catalogue.opened(make=True)
     with Spool() as spool:
-        mark, told = _spool_pages(stack, spool, tell)
-        _spool_wide(stack, spool)
+        mark, told = _spool_pages(read, spool, tell)
+        _spool_wide(read, spool)
         new = {name: NewTable(tables[name], TABLES[name], told) for name in POSTED}
         at = stack.objects.server_time()
         ledgers = NewTable(
@@ -74,8 +82,9 @@ def rebuild(
             Settlements().having(1, at=at).told(),
         )
         shards = spool.shards(SHARD)
-        done = run_shards(stack, _tasks(spool, shards), processes=min(processes, len(shards)))
-        for n, (_shard, rows) in enumerate(done, 1):
+        carried = carried if len(shards) > CARRIED_FROM else None
+        done = run_shards(read, _tasks(spool, shards), carried=carried, tell=tell)
+        for n, rows in enumerate(done, 1):
             ledgers.add(rows.ledgers)
             new["blocks"].add(rows.blocks)
             spool.add_doubts(rows.doubts)

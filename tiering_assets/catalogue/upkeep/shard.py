@@ -18,7 +18,7 @@ from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, Rea
 from tiering_assets.catalogue.facts.record_facts import told_by
 from tiering_assets.catalogue.facts.rows import block_rows
 from tiering_assets.catalogue.named import to_read
-from tiering_assets.catalogue.upkeep.spool import Shard
+from tiering_assets.catalogue.upkeep.spans import Shard
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
 from tiering_assets.records.stored import Stored

@@ -1,30 +1,43 @@
-"""Shards side by side, in this process or in some of its own: reading records takes most of it.
+"""Shards side by side where somebody carries them to other processes, or else one by one here.
 
 Owns: results come in the order of the shards, and a few are under way at a time, as they lie in
-memory. A process is started, not forked: the tables' library must not be used in a forked one.
+memory. Reading records takes most of it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
-from multiprocessing import get_context
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from tiering_assets.catalogue.named import read_record
 from tiering_assets.catalogue.upkeep.shard import Read, ShardRows, rows_of_shard
-from tiering_assets.catalogue.upkeep.spool import Shard
-from tiering_assets.ground.record_book import RecordBook
-from tiering_assets.ground.stack import REQUESTS_AT_ONCE, Stack
+from tiering_assets.catalogue.upkeep.shard_bytes import bytes_of_task, rows_of
+from tiering_assets.catalogue.upkeep.spans import Shard
+from tiering_assets.ground.stack import Stack
+from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import NamedRecord
-from tiering_assets.resources.object_store.s3 import S3ObjectStore
-from tiering_assets.resources.settings import StoreSettings
+from tiering_assets.resources.errors import PrerequisiteError
 
 Task = tuple[Shard, pa.Table, pa.Table]
+_ENTRY: Final = "tiering_assets.catalogue.upkeep.shard_worker:open_shards"
+
+
+class Carrier(Protocol):
+    """Brings lots to other processes, so many at once."""
+
+    @property
+    def at_once(self) -> int: ...
+
+    def submit(self, lot: bytes) -> Future[bytes]: ...
+
+
+OpenCarrier = Callable[[str, Mapping[str, Any]], AbstractContextManager[Carrier]]
+"""For a function by its name, and what it is called with before the first lot."""
 
 
 def reading(stack: Stack) -> Read:
@@ -38,51 +51,39 @@ def reading(stack: Stack) -> Read:
 
 
 def run_shards(
-    stack: Stack, tasks: Iterable[Task], *, processes: int
-) -> Iterator[tuple[Shard, ShardRows]]:
+    stack: Stack,
+    tasks: Iterable[Task],
+    *,
+    carried: OpenCarrier | None,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Iterator[ShardRows]:
     """Rows of each, in the order of the tasks."""
-    if processes < 2:
-        read = reading(stack)
-        yield from ((shard, rows_of_shard(shard, own, wide, read)) for shard, own, wide in tasks)
-        return
-    given = (stack.settings.store, stack.book.prefix.split("/")[1])
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=_begin, initargs=given
-    ) as pool:
-        yield from _in_order(lambda task: pool.submit(_run, *task), tasks, ahead=processes + 1)
+    with ExitStack() as exits:
+        carrier = None
+        if carried is not None:
+            arguments = {
+                "instance": stack.book.prefix.split("/")[1],
+                "budget_key": stack.book.prefix + keys.BUDGET,
+            }
+            try:
+                carrier = exits.enter_context(carried(_ENTRY, arguments))
+            except PrerequisiteError as error:
+                tell(f"records are read in this process: {error}")
+        if carrier is None:
+            read = reading(stack)
+            yield from (rows_of_shard(shard, own, wide, read) for shard, own, wide in tasks)
+        else:
+            lots = (bytes_of_task(*task) for task in tasks)
+            yield from map(rows_of, _in_order(carrier.submit, lots, ahead=carrier.at_once + 1))
 
 
 def _in_order(
-    submit: Callable[[Task], Future[ShardRows]], tasks: Iterable[Task], *, ahead: int
-) -> Iterator[tuple[Shard, ShardRows]]:
-    under_way: deque[tuple[Shard, Future[ShardRows]]] = deque()
-    for task in tasks:
-        under_way.append((task[0], submit(task)))
+    submit: Callable[[bytes], Future[bytes]], lots: Iterable[bytes], *, ahead: int
+) -> Iterator[bytes]:
+    under_way: deque[Future[bytes]] = deque()
+    for lot in lots:
+        under_way.append(submit(lot))
         if len(under_way) > ahead:
-            shard, future = under_way.popleft()
-            yield shard, future.result()
-    for shard, future in under_way:
-        yield shard, future.result()
-
-
-class _Worker:
-    """What a process of its own has."""
-
-    def __init__(self, settings: StoreSettings, instance: str) -> None:
-        self._book = RecordBook(S3ObjectStore(settings), instance)
-        self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE)
-
-    def read(self, named: Sequence[NamedRecord]) -> dict[str, Any]:
-        found = self._pool.map(partial(read_record, self._book), named)
-        return {one.key: record for one, record in zip(named, found, strict=True)}
-
-
-_OURS: list[_Worker] = []
-
-
-def _begin(settings: StoreSettings, instance: str) -> None:
-    _OURS[:] = [_Worker(settings, instance)]
-
-
-def _run(shard: Shard, own: pa.Table, wide: pa.Table) -> ShardRows:
-    return rows_of_shard(shard, own, wide, _OURS[0].read)
+            yield under_way.popleft().result()
+    for future in under_way:
+        yield future.result()

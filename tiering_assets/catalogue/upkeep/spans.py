@@ -36,6 +36,23 @@ class KeySpan:
         return " and ".join(bounds) or "true"
 
 
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Ledgers from `first` on, to before `behind`; None is no bound."""
+
+    first: int | None
+    behind: int | None
+
+    @property
+    def sql(self) -> str:
+        return f"ledger_id is not null and {KeySpan(self.first, self.behind).sql('ledger_id')}"
+
+    def has(self, ledger_id: int) -> bool:
+        return (self.first is None or self.first <= ledger_id) and (
+            self.behind is None or ledger_id < self.behind
+        )
+
+
 def _literal(key: Any) -> str:
     return sql_text(key) if isinstance(key, str) else str(key)
 

@@ -7,7 +7,6 @@ that name no ledger by their key, such as publications, are filed by the ledgers
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -17,34 +16,17 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.columns import EVENTS
 from tiering_assets.catalogue.facts.record_facts import TYPES
-from tiering_assets.catalogue.upkeep.spans import KeySpan
+from tiering_assets.catalogue.upkeep.shard_bytes import DOUBTS
+from tiering_assets.catalogue.upkeep.spans import Shard
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table
 
 _WIDE: Final = pa.schema([EVENTS.field("ledger_id"), EVENTS.field("key")])
-_DOUBTS: Final = pa.schema([EVENTS.field(name) for name in ("key", "what", "why")])
 _LAST: Final = (
     "*, max(page) filter (where what = 'gone') over (partition by key) as went, "
     "max(page) filter (where what = 'written') over (partition by key) as came"
 )
 """Beside each name the last pages that said of its key that it was written, and that it went."""
 _GONE: Final = "select key, max(page) as went from events where what = 'gone' group by key"
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Ledgers from `first` on, to before `behind`; None is no bound."""
-
-    first: int | None
-    behind: int | None
-
-    @property
-    def sql(self) -> str:
-        return f"ledger_id is not null and {KeySpan(self.first, self.behind).sql('ledger_id')}"
-
-    def has(self, ledger_id: int) -> bool:
-        return (self.first is None or self.first <= ledger_id) and (
-            self.behind is None or ledger_id < self.behind
-        )
 
 
 class Spool:
@@ -55,7 +37,7 @@ class Spool:
         place = TablePlace(root=self._folder.name, options={})
         self._events = open_table(place, "events", EVENTS, make=True)
         self._wide = open_table(place, "wide", _WIDE, make=True)
-        self._doubts = open_table(place, "doubts", _DOUBTS, make=True)
+        self._doubts = open_table(place, "doubts", DOUBTS, make=True)
 
     def __enter__(self) -> Spool:
         return self
@@ -77,7 +59,7 @@ class Spool:
 
     def add_doubts(self, rows: Sequence[dict[str, Any]]) -> None:
         """Records that were read and are not what a page says."""
-        _add(self._doubts, rows, _DOUBTS)
+        _add(self._doubts, rows, DOUBTS)
 
     def named(self, where: str) -> pa.Table:
         """Names of written records whose content counts, in page order."""
