@@ -47,7 +47,7 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
     """Post the pages that no table has yet, so many at a time; nothing if there are none."""
     seen = catalogue.opened()
     since = min(table.mark for table in seen.posted.values())
-    if seen.made and newest_page(stack) <= since:
+    if newest_page(stack) <= since:
         return Posted(mark=since, pages=0, records=0, rows={}, damaged=0, tables=seen)
     for _ in range(_TRIES):
         every = catalogue.opened(make=True)

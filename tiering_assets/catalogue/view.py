@@ -60,11 +60,6 @@ class Tables(dict[str, Table]):
         return {name: self[name] for name in POSTED}
 
     @property
-    def made(self) -> bool:
-        """Whether all of them are there."""
-        return all(table.is_written for table in self.registered.values())
-
-    @property
     def whole(self) -> bool:
         """Whether settled tables, as they were opened, have all that was cut from their tails."""
         return all(

@@ -1,0 +1,112 @@
+"""Tables that were opened before are read again as long as nobody has written to them."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.view import Catalogue
+from tiering_assets.resources import kept_tables
+from tiering_assets.resources.kept_tables import KEPT, OpenedBefore
+from tiering_assets.resources.tables import TablePlace, open_table
+
+NAME = "events"
+SCHEMA = TABLES[NAME]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return TablePlace(root=str(tmp_path), options={})
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """How often a table was really opened."""
+    names = []
+    really = open_table
+
+    def counting(place, name, schema, **how):
+        names.append(name)
+        return really(place, name, schema, **how)
+
+    monkeypatch.setattr("tiering_assets.resources.kept_tables.open_table", counting)
+    return names
+
+
+def add(place, **told):
+    table = open_table(place, NAME, SCHEMA, make=True)
+    assert table.append(SCHEMA.empty_table(), told={"page": "1", **told}, mark=table.mark + 1)
+
+
+def test_one_that_nobody_wrote_to_is_not_opened_again(place, opened):
+    add(place)
+    kept = OpenedBefore()
+    first = kept.open(place, NAME, SCHEMA)
+    assert kept.open(place, NAME, SCHEMA) is first
+    assert opened == [NAME]
+    kept.forget()
+    assert kept.open(place, NAME, SCHEMA) is not first
+
+
+def test_a_commit_of_anybody_is_seen_by_the_next_who_asks(place, opened):
+    add(place)
+    kept = OpenedBefore()
+    first = kept.open(place, NAME, SCHEMA)
+    add(place)
+    second = kept.open(place, NAME, SCHEMA)
+    assert (first.mark, second.mark) == (1, 2)
+    assert first.version < second.version
+    assert opened == [NAME, NAME]
+
+
+def test_one_that_is_not_there_is_looked_for_again(place):
+    kept = OpenedBefore()
+    assert not kept.open(place, NAME, SCHEMA).is_written
+    add(place)
+    assert kept.open(place, NAME, SCHEMA).is_written
+
+
+def test_with_other_credentials_it_is_opened_anew(place, opened):
+    add(place)
+    kept = OpenedBefore()
+    kept.open(place, NAME, SCHEMA)
+    kept.open(replace(place, options={"timeout": "30s"}), NAME, SCHEMA)
+    assert opened == [NAME, NAME]
+
+
+def test_no_more_are_kept_than_are_of_use(place, opened, monkeypatch):
+    monkeypatch.setattr(kept_tables, "_KEPT_MAX", 1)
+    add(place)
+    open_table(place, "blocks", TABLES["blocks"], make=True)
+    kept = OpenedBefore()
+    for name in (NAME, "blocks", NAME):
+        kept.open(place, name, TABLES[name])
+    assert opened == [NAME, "blocks", NAME]
+
+
+def test_a_folder_that_is_named_from_here_is_another_one_elsewhere(tmp_path, monkeypatch):
+    kept, marks = OpenedBefore(), []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        place = TablePlace(root="tables", options={})
+        add(place)
+        if name == "there":
+            add(place)
+        marks.append(kept.open(place, NAME, SCHEMA).mark)
+    assert marks == [1, 2]
+
+
+def test_who_may_write_has_tables_of_its_own(place):
+    KEPT.forget()
+    catalogue = Catalogue(place)
+    assert not catalogue.opened()[NAME].is_written
+    own = catalogue.opened(make=True)
+    shared = catalogue.opened()
+    assert all(table.is_written for table in shared.registered.values())
+    assert all(shared[name] is not own[name] for name in own)
+    assert all(shared[name] is catalogue.opened()[name] for name in own)
+    table = own["topic_changes"]
+    assert table.append(pa.Table.from_pylist([], schema=TABLES["topic_changes"]), told={})
+    assert catalogue.opened()["topic_changes"] is not shared["topic_changes"]
