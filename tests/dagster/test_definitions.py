@@ -47,6 +47,14 @@ GRAPH = {
     "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
     "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
     "swept_leavings": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
+    "catalogue": ("integrity", {"deltalake"}, {"sealed_ledgers", "certificates"}, False, set()),
+    "lineage": (
+        "integrity",
+        {"deltalake"},
+        {"offloaded_objects", "certificates"},
+        False,
+        {"covered"},
+    ),
 }
 POOLS = {
     "discovered": set(),
@@ -55,6 +63,7 @@ POOLS = {
     "release_ledgers": {"release"},
     "pulsar__scrubbed_ledgers": {"bookie_read"},
     "pulsar__swept_leavings": set(),
+    "compared_blocks": set(),
 }
 JOBS = {
     "discover": {"sealed_ledgers", "tiering_backlog", "objectives_met"},
@@ -63,6 +72,7 @@ JOBS = {
     "release": {"deleted_bookie_ledgers", "released_ledgers"},
     "scrub": {"scrubbed_ledgers"},
     "sweep": {"swept_leavings"},
+    "coverage": {"catalogue", "lineage", "covered"},
 }
 
 
@@ -166,10 +176,10 @@ def test_checks_of_ledgers_are_partitioned_and_none_is_blocking():
     """Blocking holds only inside one run, and an unpartitioned check lets other ledgers through."""
     graph = defs.resolve_asset_graph()
     specs = {key.name: graph.get_check_spec(key) for key in graph.asset_check_keys}
-    assert len(specs) == 5
+    assert len(specs) == 6
     assert {spec.blocking for spec in specs.values()} == {False}
     of_the_fleet = {name for name, spec in specs.items() if spec.partitions_def is None}
-    assert of_the_fleet == {"objectives_met"}
+    assert of_the_fleet == {"objectives_met", "covered"}
     assert {spec.partitions_def for spec in specs.values()} == {None, LEDGER_PARTITIONS}
 
 
@@ -217,6 +227,7 @@ def test_the_sensors_are_these_and_each_asks_for_one_job():
         "release_due": {"release"},
         "verify_due": {"scrub"},
         "backlog_due": {"discover"},
+        "coverage_due": {"coverage"},
         "catalogue": set(),
         "stuck": set(),
         "retire_partitions": set(),

@@ -40,7 +40,7 @@ OF_BEFORE = {  # what instances know by name since the first version
     "pools": ["bookie_read", "release"],
     "partitions": "ledgers_pulsar",
 }
-SINCE = ["catalogue"]
+SINCE = ["catalogue", "coverage_due"]
 SECOND = """
 import json
 from tiering_assets.definitions import defs

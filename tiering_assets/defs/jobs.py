@@ -1,6 +1,6 @@
-"""The six jobs over assets; pause_job.py is the seventh.
+"""The seven jobs over assets; pause_job.py is the eighth.
 
-Each may run again at any time; `verify` and `discover` change no ledger.
+Each may run again at any time; `verify`, `discover` and `coverage` change no ledger.
 Runs get their ledgers in run config and no partition tags; see batches.py.
 """
 
@@ -72,5 +72,12 @@ def define_jobs(cluster: ClusterNames) -> list[AssetJob]:
             "sweep",
             dg.AssetSelection.assets(cluster.swept_leavings).without_checks(),
             "Say what abandoned attempts, ours and brokers', left in the bucket; with execute delete it.",
+        ),
+        _job(
+            cluster,
+            "coverage",
+            dg.AssetSelection.assets(cluster.catalogue, cluster.lineage).without_checks()
+            | dg.AssetSelection.checks(cluster.covered),
+            "Compare the catalogue's blocks with what topics list: no gap, no overlap. Changes nothing.",
         ),
     ]

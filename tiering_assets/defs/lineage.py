@@ -6,6 +6,7 @@ import dagster as dg
 
 from tiering_assets.defs.batch.offload_assets import define_offload_ledgers
 from tiering_assets.defs.batch.release_assets import define_release_ledgers
+from tiering_assets.defs.explain.catalogue_assets import define_catalogue
 from tiering_assets.defs.explain.discover_assets import define_discovered
 from tiering_assets.defs.scrub_assets import define_scrubbed_ledgers
 from tiering_assets.defs.shared.dressing import Dressing
@@ -14,6 +15,7 @@ from tiering_assets.defs.shared.preview_api import with_lineage
 from tiering_assets.defs.sweep_assets import define_swept_leavings
 
 BACKFILL_LEDGERS = 100  # a run of a person's own backfill
+COVERAGE_FRESH_S = 3 * 24 * 3600.0  # it is looked at daily
 
 
 def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
@@ -27,6 +29,8 @@ def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
         cluster.released_ledgers: [cluster.deleted_bookie_ledgers],
         cluster.scrubbed_ledgers: [cluster.offload_contexts],
         cluster.swept_leavings: [cluster.offload_contexts],
+        cluster.catalogue: [cluster.sealed_ledgers, cluster.certificates],
+        cluster.lineage: [cluster.offloaded_objects, cluster.certificates],
     }
 
 
@@ -47,5 +51,6 @@ def define_assets(dressing: Dressing, *, fresh_s: float) -> list[dg.AssetsDefini
             define_release_ledgers(dressing),
             define_scrubbed_ledgers(dressing),
             define_swept_leavings(dressing),
+            define_catalogue(dressing, fresh_s=COVERAGE_FRESH_S),
         )
     ]

@@ -6,7 +6,7 @@ import dagster as dg
 
 from tiering_assets.defs.automation.catalogue import catalogue
 from tiering_assets.defs.automation.memory import SensorMemory
-from tiering_assets.defs.automation.periodic import backlog_due, verify_due
+from tiering_assets.defs.automation.periodic import backlog_due, coverage_due, verify_due
 from tiering_assets.defs.automation.retire import retire_partitions
 from tiering_assets.defs.automation.rollover import ledger_rollover
 from tiering_assets.defs.automation.run_failure import run_failure_sensor
@@ -74,6 +74,16 @@ def define_sensors(
             interval_s=interval_s,
             description="Asks for a count of the backlog every auto.discover_every_s.",
         )(backlog_due),
+        automatic(
+            memory,
+            "coverage_due",
+            job=named["coverage"],
+            interval_s=max(interval_s, _MINUTES_5),
+            description=(
+                "Asks for a coverage run every auto.scrub_every_s, once the catalogue is proven: "
+                "what topics list has blocks without a gap."
+            ),
+        )(coverage_due),
         automatic(
             memory,
             "catalogue",

@@ -1,4 +1,4 @@
-"""`backlog_due` and `verify_due`: runs that look at everything, every so often.
+"""`backlog_due`, `verify_due` and `coverage_due`: runs that look at everything, every so often.
 
 Which ledgers a scrub reads again, and how much, is decided in the run by their age and the budgets
 of [scrub]; a count of the backlog has no choice to make. So here only the clock decides.
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
+from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import Result, Tick
 from tiering_assets.defs.shared.run_history import SENSOR_TAG, our_records
 
@@ -22,6 +23,13 @@ def backlog_due(tick: Tick) -> Result:
 def verify_due(tick: Tick) -> Result:
     """Look at published and released copies again after auto.scrub_every_s."""
     return _every(tick, "verify_due", "scrub", tick.auto.scrub_every_s)
+
+
+def coverage_due(tick: Tick) -> Result:
+    """Compare blocks with topics' lists as often as copies are looked at again."""
+    if nominating(tick) is None:
+        return dg.SkipReason("the catalogue is off, or nobody has proven it yet")
+    return _every(tick, "coverage_due", "coverage", tick.auto.scrub_every_s)
 
 
 def _every(tick: Tick, sensor: str, job: str, seconds: float) -> Result:

@@ -140,6 +140,18 @@ class ClusterNames:
         return self.key_of("swept_leavings")
 
     @cached_property
+    def catalogue(self) -> dg.AssetKey:
+        return self.key_of("catalogue")
+
+    @cached_property
+    def lineage(self) -> dg.AssetKey:
+        return self.key_of("lineage")
+
+    @cached_property
+    def covered(self) -> dg.AssetCheckKey:
+        return dg.AssetCheckKey(self.lineage, "covered")
+
+    @cached_property
     def read_back_equal(self) -> dg.AssetCheckKey:
         return dg.AssetCheckKey(self.offloaded_objects, "read_back_equal")
 

@@ -1,0 +1,213 @@
+"""The catalogue's tables and the lineage of bytes as assets: columns, rows, how far they go.
+
+Owns: the check `covered` compares what topics list now with the catalogue's blocks. One that nobody
+has proven is not judged: unknown is not covered.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.metadata import Metadata
+from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.defs.shared.resources import TieringStack, narrate
+
+if TYPE_CHECKING:
+    from tiering_assets.catalogue.status import Status
+    from tiering_assets.ground.stack import Stack
+    from tiering_assets.lineage.coverage_rules import CoverageFinding
+
+_SHOWN = 50
+_TELL_EVERY = 2000  # topics
+_BLOCKS = "blocks"
+_FROM_OBJECTS = ("offset", "length", "payload_bytes", "data_key", "version_id", "bucket", "part")
+_FROM_CERTIFICATES = ("sha256", "uid", "certificate_sha256", "run_id", "messages", "publish_min")
+
+
+def define_catalogue(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefinition:
+    """`fresh_s`: without a new look for so long, Dagster calls them stale."""
+    cluster = dressing.cluster
+    fresh = dg.FreshnessPolicy.time_window(fail_window=timedelta(seconds=fresh_s))
+
+    @dg.multi_asset(
+        name="compared_blocks",
+        specs=[
+            dressing.asset_spec(
+                cluster.catalogue,
+                "Tables of every ledger, topic, block and record, for questions of any size. The "
+                "sensor `catalogue` posts to them; `tierkeeper catalogue sql` asks them.",
+                group="integrity",
+                kinds={"deltalake"},
+                page="catalogue.md",
+                of_ledgers=False,
+                freshness_policy=fresh,
+            ),
+            dressing.asset_spec(
+                cluster.lineage,
+                "Where each byte went: blocks of objects, by ledger, entry and publish time. "
+                "`tierkeeper lineage` follows one message, one time or one byte.",
+                group="integrity",
+                kinds={"deltalake"},
+                page="lineage.md",
+                of_ledgers=False,
+                freshness_policy=fresh,
+            ),
+        ],
+        check_specs=[
+            dg.AssetCheckSpec(
+                cluster.covered.name,
+                asset=cluster.lineage,
+                description=(
+                    "From its first retained position to its last sealed entry each topic has blocks "
+                    "without a gap, an overlap, a swap or a duplicate (docs/lineage.md)."
+                ),
+            )
+        ],
+        can_subset=True,
+        description="Compares the catalogue with what topics list now. Changes nothing.",
+    )
+    def compared_blocks(
+        context: dg.AssetExecutionContext, tiering_stack: TieringStack
+    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        yield from _cover(context, cluster, tiering_stack)
+
+    return compared_blocks
+
+
+def _cover(
+    context: dg.AssetExecutionContext, cluster: ClusterNames, tiering_stack: TieringStack
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    from tiering_assets.catalogue.status import catalogue_status
+    from tiering_assets.catalogue.view import Catalogue
+
+    chosen = context.selected_asset_keys
+    with tiering_stack.connect(context, cluster) as stack:
+        status = catalogue_status(stack, Catalogue.of(stack))
+        if status.as_of.proven_at is None:
+            raise dg.Failure(
+                "nobody has proven yet that everything is in the catalogue: "
+                "`tierkeeper catalogue prove`, then launch this again",
+                allow_retries=False,
+            )
+        if cluster.catalogue in chosen:
+            yield dg.MaterializeResult(asset_key=cluster.catalogue, metadata=_of_tables(status))
+        if cluster.covered in context.selected_asset_check_keys:
+            yield _covered(context, cluster, stack)
+        if cluster.lineage in chosen:
+            yield dg.MaterializeResult(
+                asset_key=cluster.lineage, metadata=_of_blocks(cluster, status)
+            )
+
+
+def _covered(
+    context: dg.AssetExecutionContext, cluster: ClusterNames, stack: "Stack"
+) -> dg.AssetCheckResult:
+    from tiering_assets.catalogue.view import Catalogue, least
+    from tiering_assets.lineage.coverage import ReadLists, coverage_of
+
+    catalogue = Catalogue.of(stack)
+    tables = catalogue.opened()
+    as_of = least(catalogue, tables)
+    counts = dict.fromkeys(("covered", "on_bookies", "by_brokers", "in_work"), 0)
+    findings: list[tuple[str, CoverageFinding]] = []
+    topics = found = 0
+    for one in coverage_of(stack, tables, as_of, stack.topics.read_all(), ReadLists()):
+        topics += 1
+        for name in counts:
+            counts[name] += getattr(one, name)
+        found += len(one.findings)
+        findings += [(one.topic, it) for it in one.findings[: _SHOWN - len(findings)]]
+        if topics % _TELL_EVERY == 0:
+            narrate(context, f"{topics} topics compared, {found} findings")
+    whole = f"{counts['covered']} ledgers of {topics} topics are whole"
+    return dg.AssetCheckResult(
+        asset_key=cluster.covered.asset_key,
+        check_name=cluster.covered.name,
+        passed=not found,
+        severity=dg.AssetCheckSeverity.ERROR,
+        description=f"{found} findings; {whole}" if found else whole,
+        metadata={
+            "as_of": str(as_of),
+            "topics": topics,
+            **counts,
+            "findings": found,
+            "what": _table(findings),
+        },
+    )
+
+
+def _table(findings: "list[tuple[str, CoverageFinding]]") -> dg.MetadataValue:
+    columns = [
+        dg.TableColumn("topic", "string"),
+        dg.TableColumn("ledger", "string"),
+        dg.TableColumn("kind", "string"),
+        dg.TableColumn("what", "string"),
+    ]
+    rows = [
+        dg.TableRecord(
+            {
+                "topic": topic,
+                "ledger": "" if one.ledger_id is None else str(one.ledger_id),
+                "kind": str(one.kind),
+                "what": one.what,
+            }
+        )
+        for topic, one in findings
+    ]
+    return dg.MetadataValue.table(rows, schema=dg.TableSchema(columns=columns))
+
+
+def _of_tables(status: "Status") -> Metadata:
+    from tiering_assets.catalogue.columns import TABLES
+
+    rows = [dg.TableRecord({"table": name, "rows": n}) for name, n in sorted(status.rows.items())]
+    return {
+        "dagster/column_schema": _columns(TABLES["ledger_changes"]),
+        "dagster/row_count": dg.MetadataValue.int(sum(status.ledgers.values())),
+        "tables": dg.MetadataValue.table(rows),
+        "states": dg.MetadataValue.table(
+            [dg.TableRecord({"state": name, "ledgers": n}) for name, n in status.ledgers.items()]
+        ),
+        "place": dg.MetadataValue.text(status.root),
+        "newest_page": dg.MetadataValue.int(status.newest_page),
+        "lag_seconds": dg.MetadataValue.float(round(status.lag_s, 1)),
+        "wrong_nominations": dg.MetadataValue.int(status.wrong_nominations),
+        "doubts": dg.MetadataValue.int(sum(status.doubts.values())),
+        **_times(proven_at=status.as_of.proven_at, scanned_at=status.scanned_at),
+    }
+
+
+def _times(**moments: datetime | None) -> Metadata:
+    return {name: dg.MetadataValue.timestamp(at) for name, at in moments.items() if at is not None}
+
+
+def _of_blocks(cluster: ClusterNames, status: "Status") -> Metadata:
+    from tiering_assets.catalogue.columns import BLOCKS
+
+    def made_of(key: dg.AssetKey, names: tuple[str, ...]) -> dict[str, list[dg.TableColumnDep]]:
+        return {name: [dg.TableColumnDep(asset_key=key, column_name=name)] for name in names}
+
+    deps = {
+        **made_of(cluster.offloaded_objects, _FROM_OBJECTS),
+        **made_of(cluster.certificates, _FROM_CERTIFICATES),
+    }
+    return {
+        "dagster/column_schema": _columns(BLOCKS),
+        "dagster/column_lineage": dg.MetadataValue.column_lineage(
+            dg.TableColumnLineage(deps_by_column=deps)
+        ),
+        "dagster/row_count": dg.MetadataValue.int(status.rows[_BLOCKS]),
+        "follow": dg.MetadataValue.md(
+            "`tierkeeper lineage message LEDGER:ENTRY`, `lineage topic NAME --at TIME`, "
+            "`lineage object KEY --offset N`, `lineage coverage --all`"
+        ),
+        "place": dg.MetadataValue.text(f"{status.root}/{_BLOCKS}"),
+    }
+
+
+def _columns(schema: Any) -> dg.MetadataValue:
+    columns = [dg.TableColumn(one.name, str(one.type)) for one in schema]
+    return dg.MetadataValue.table_schema(dg.TableSchema(columns=columns))
