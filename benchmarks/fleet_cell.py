@@ -1,6 +1,6 @@
 """One measurement over a fleet that is there: requests to the store, seconds and memory, as JSON.
 
-    python benchmarks/fleet_cell.py survey|show|why|figures|prove|sensor:NAME|again:NAME
+    python benchmarks/fleet_cell.py survey|show|why|figures|prove|scan|sensor:NAME|again:NAME
 
 A process of its own for each, with the settings of the environment, so that the code of another
 checkout can be measured over the same servers (PYTHONPATH).
@@ -83,12 +83,21 @@ def _prove(stack: Stack) -> object:
     return prove(stack, catalogue), scan(stack, catalogue)
 
 
+def _scan(stack: Stack) -> object:
+    """A whole pass over all topics: those that moved since the last one are read."""
+    from tiering_assets.catalogue.scan.scan import scan
+    from tiering_assets.catalogue.view import Catalogue
+
+    return scan(stack, Catalogue.of(stack))
+
+
 _ACTS: dict[str, Callable[[Stack], object]] = {
     "survey": _survey,
     "show": _show,
     "why": _why,
     "figures": _figures,
     "prove": _prove,
+    "scan": _scan,
 }
 
 

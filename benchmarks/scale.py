@@ -71,6 +71,11 @@ class Measured:
         for what in ("sensor", "again"):
             self._run(f"{what}:{name}", [sys.executable, str(CELL), f"{what}:{name}"])
 
+    def scan(self, name: str, root: str) -> None:
+        """Into tables that lie at `root`, or in the bucket."""
+        self.environment = {**self.environment, "TIERKEEPER_CATALOGUE_ROOT": root}
+        self._run(name, [sys.executable, str(CELL), "scan"])
+
     def _run(self, name: str, argv: list[str], *, codes: tuple[int, ...] = (0,)) -> None:
         self.tap.requests.clear()
         began = time.perf_counter()
@@ -144,6 +149,10 @@ def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
         for name in SENSORS:
             measured.sensor(name)
         _lists(measured)
+        measured.scan("scan: nothing moved", "")
+        with tempfile.TemporaryDirectory() as elsewhere:
+            measured.scan("scan: every topic is new", elsewhere)
+            measured.scan("scan: nothing moved, tables in a folder", elsewhere)
         return measured.found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import pyarrow as pa
 
@@ -13,10 +14,14 @@ from tiering_assets.catalogue.scans_told import ScansTold
 from tiering_assets.catalogue.view import (
     AsOf,
     Catalogue,
+    Tables,
     answer,
     least,
 )
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.errors import CatalogueError
+
+_POST: Final = "run `tierkeeper catalogue post`, or look at the sensor `catalogue`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +50,7 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
     newest = newest_page(stack)
     tables = catalogue.opened()
     as_of = least(catalogue, tables)
-    lag_s, scans = 0.0, ScansTold.by(tables["topic_changes"])
-    if as_of.page < newest and as_of.written_at is not None:
-        lag_s = max(0.0, (stack.objects.server_time() - as_of.written_at).total_seconds())
+    scans = ScansTold.by(tables["topic_changes"])
     counted = {
         name: answer(tables, f"select count(*) as n from {name}").to_pylist()[0]["n"]  # noqa: S608
         for name in tables
@@ -56,7 +59,7 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
         root=catalogue.place.root,
         as_of=as_of,
         newest_page=newest,
-        lag_s=lag_s,
+        lag_s=lag_of(stack, as_of, newest=newest),
         scanned_at=scans.scanned_at,
         wrong_nominations=scans.wrong,
         rows=counted,
@@ -71,6 +74,34 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
             )
         ),
     )
+
+
+def lag_of(stack: Stack, as_of: AsOf, *, newest: int) -> float:
+    """Seconds since the last posted page was written, 0 where it is the newest one."""
+    if as_of.page >= newest or as_of.written_at is None:
+        return 0.0
+    return max(0.0, (stack.objects.server_time() - as_of.written_at).total_seconds())
+
+
+def require_fresh(stack: Stack, catalogue: Catalogue, tables: Tables, *, seconds: float) -> None:
+    """CatalogueError where what runs wrote, or what topics list, is in no row for so long."""
+    newest, now = newest_page(stack), stack.now()
+    scanned = ScansTold.by(tables["topic_changes"]).scanned_at
+    as_of = least(catalogue, tables)
+    if newest and not as_of.page:
+        raise CatalogueError(f"{catalogue.place.root}: nothing is posted: {_POST}")
+    if scanned is None:
+        raise CatalogueError(f"{catalogue.place.root}: topics were never scanned: {_POST}")
+    ages = {
+        "pages are behind": lag_of(stack, as_of, newest=newest),
+        "the last whole scan of topics is old": (now - scanned).total_seconds(),
+    }
+    for what, age in ages.items():
+        if age > seconds:
+            raise CatalogueError(
+                f"{catalogue.place.root}: {what}: {age:.0f} s, at most {seconds:.0f} s are wanted: "
+                f"{_POST}"
+            )
 
 
 def _counts(rows: pa.Table) -> dict[str, int]:

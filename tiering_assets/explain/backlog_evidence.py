@@ -176,6 +176,8 @@ class BacklogLook:
     def _goes_out_at(self, topic: SurveyedTopic) -> datetime | None:
         """When the topic is reloaded for what is proven; None where that is due."""
         proven = [one.view for one in topic.ledgers if one.view.state is LedgerState.VERIFIED]
+        if not proven:
+            return None
         due_at = pending_due_at(
             self._stack.settings.publish,
             topic.info,

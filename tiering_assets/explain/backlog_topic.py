@@ -97,20 +97,17 @@ def capped_ledgers(stack: Stack, topic: SurveyedTopic, *, last_hour: int) -> Map
 
     `last_hour` is how many releases were begun in the last hour.
     """
-    return {
-        ledger_id: text.removeprefix("capped: ")
-        for ledger_id, text in apply_caps(
-            [
-                DueLedger(
-                    ledger_id=one.view.ledger_id,
-                    ml_name=topic.ml_name,
-                    published_at=one.published_at,
-                    bookies=frozenset(),
-                )
-                for one in topic.ledgers
-                if one.view.state is LedgerState.RELEASE_DUE and one.published_at is not None
-            ],
-            Caps.of(stack.settings.release),
-            last_hour=last_hour,
-        ).items()
-    }
+    due = [
+        DueLedger(
+            ledger_id=one.view.ledger_id,
+            ml_name=topic.ml_name,
+            published_at=one.published_at,
+            bookies=frozenset(),
+        )
+        for one in topic.ledgers
+        if one.view.state is LedgerState.RELEASE_DUE and one.published_at is not None
+    ]
+    if not due:
+        return {}
+    capped = apply_caps(due, Caps.of(stack.settings.release), last_hour=last_hour)
+    return {ledger_id: text.removeprefix("capped: ") for ledger_id, text in capped.items()}

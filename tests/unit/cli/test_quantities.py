@@ -11,6 +11,7 @@ DURATIONS = {
     ("metrics", "serve"): "--every", ("topic", "load-overdue"): "--timeout",
     ("topic", "offload"): "--timeout", ("ledger", "list"): "--fresh",
     ("topic", "list"): "--fresh", ("topic", "backlog"): "--fresh",
+    ("catalogue", "sql"): "--fresh",
 }  # fmt: skip
 SIZES = {("topic", "offload"): "--keep-bytes"}
 NEEDS = {
@@ -20,6 +21,7 @@ NEEDS = {
     ("dagster", "prune"): ["--plan"],
     ("metrics", "serve"): [],
     ("ledger", "list"): [],
+    ("catalogue", "sql"): ["select 1"],
     ("topic", "list"): [],
     ("topic", "backlog"): [],
 }

@@ -10,9 +10,11 @@ import pytest
 
 from tests.support.fleet_compared import OF_LEDGERS, READ, Fleet, compared, differences
 from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
+from tiering_assets.catalogue.status import require_fresh
 from tiering_assets.catalogue.view import Catalogue, answer, carried
 from tiering_assets.explain.backlog_reason import BacklogReason
 from tiering_assets.fleet.backlog import take_backlog
@@ -158,3 +160,32 @@ def test_a_release_that_was_left_half_done_is_unconfirmed(scene, stack):
     catch_up(stack)
     assert [one.state for one in list_ledgers(stack, only={0}).views] == [LedgerState.RELEASING]
     assert [*differences(stack)] == []
+
+
+def test_a_question_may_ask_for_rows_that_are_fresh(scene, stack):
+    catalogue = Catalogue.of(stack)
+    with pytest.raises(CatalogueError, match="never scanned"):
+        require_fresh(stack, catalogue, catalogue.opened(), seconds=60)
+    catch_up(stack)
+    require_fresh(stack, catalogue, catalogue.opened(), seconds=60)
+    scene.wait(120)
+    with pytest.raises(CatalogueError, match="whole scan of topics is old: 1"):
+        require_fresh(stack, catalogue, catalogue.opened(), seconds=60)
+    require_fresh(stack, catalogue, catalogue.opened(), seconds=600)
+    run = scene.process()
+    offload_batch(run, [0])
+    run.book.close_page()
+    scene.wait(700)
+    scan(stack, catalogue)
+    with pytest.raises(CatalogueError, match="pages are behind: 8"):
+        require_fresh(stack, catalogue, catalogue.opened(), seconds=600)
+
+
+def test_what_was_never_posted_is_not_fresh(scene, stack):
+    catalogue = Catalogue.of(stack)
+    run = scene.process()
+    offload_batch(run, [0])
+    run.book.close_page()
+    scan(stack, catalogue)
+    with pytest.raises(CatalogueError, match="nothing is posted"):
+        require_fresh(stack, catalogue, catalogue.opened(), seconds=10**9)

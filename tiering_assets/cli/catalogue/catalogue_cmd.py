@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.quantities import duration_option
 from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_time,
@@ -166,6 +167,10 @@ def ask_sql(
     session: Session,
     *,
     question: Annotated[str, typer.Argument(metavar="SQL", help="One select.")],
+    fresh: Annotated[
+        float | None,
+        duration_option("--fresh", help="Fail where rows are further behind, to some minutes."),
+    ] = None,
 ) -> None:
     """Ask the tables one question.
 
@@ -173,10 +178,13 @@ def ask_sql(
     `blocks` and `events`. Their columns are in docs/catalogue.md. The last line says up to when the
     answer goes.
     """
+    from tiering_assets.catalogue.status import require_fresh
     from tiering_assets.catalogue.view import answer, least
 
-    with opened(session) as (_stack, catalogue):
+    with opened(session) as (stack, catalogue):
         tables = catalogue.opened()
+        if fresh is not None:
+            require_fresh(stack, catalogue, tables, seconds=fresh)
         found = answer(tables, question)
         as_of = least(catalogue, tables)
     rows = found.to_pylist()
