@@ -1,7 +1,8 @@
 """Tables that were opened before in this process, as long as nobody has written to them since.
 
-Owns: what is kept is only read. Each time one question tells whether there is a newer version:
-opening a table takes ten requests and more, and a sensor's tick opens eight.
+Owns: what is kept is only read. Each time two small questions tell whether it is still the newest
+version: opening a table takes ten requests and more, and a sensor's tick opens eight. One that was
+deleted, or made anew, is not what it was.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from tiering_assets.resources.tables import NextVersion, Table, TablePlace, open_table
+from tiering_assets.resources.tables import NewestVersion, Table, TablePlace, open_table
 
 _KEPT_MAX: Final = 64
 
@@ -23,7 +24,7 @@ _KEPT_MAX: Final = 64
 class _KeptTable:
     place: TablePlace
     table: Table
-    next: NextVersion
+    newest: NewestVersion
 
 
 class OpenedBefore:
@@ -38,14 +39,14 @@ class OpenedBefore:
         key = place.root if "://" in place.root else str(Path(place.root).absolute()), name
         with self._lock:
             kept = self._kept.get(key)
-        if kept is not None and kept.place.options == place.options and not kept.next.is_there():
+        if kept is not None and kept.place.options == place.options and kept.newest.is_it():
             return kept.table
         table = open_table(place, name, schema)
         with self._lock:
             self._kept.pop(key, None)
             if table.is_written:
                 self._kept[key] = _KeptTable(
-                    place, table, NextVersion(place, name, table.version + 1)
+                    place, table, NewestVersion(place, name, table.version)
                 )
             while len(self._kept) > _KEPT_MAX:
                 self._kept.popitem(last=False)

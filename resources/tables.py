@@ -271,22 +271,30 @@ def open_table(
         ) from None
 
 
-class NextVersion:
-    """Whether somebody has committed a version of a table: its file in the log is there."""
+class NewestVersion:
+    """Whether a version of a table is the newest: its file in the log is the same one, and no other
+    is behind it.
+    """
 
     def __init__(self, place: TablePlace, name: str, version: int) -> None:
         from deltalake.fs import DeltaStorageHandler
 
         self._files = DeltaStorageHandler(f"{place.root}/{name}", options=dict(place.options))
-        self._path = f"_delta_log/{version:020d}.json"
+        self._paths = [f"_delta_log/{number:020d}.json" for number in (version, version + 1)]
+        self._then = self._now()
 
-    def is_there(self) -> bool:
-        """One request. True also where it cannot be said: who opens the table then is told why."""
+    def is_it(self) -> bool:
+        """Two requests. False also where it cannot be said: who opens the table is told why."""
+        now = self._now()
+        return now is not None and now == self._then
+
+    def _now(self) -> list[tuple[Any, ...]] | None:
+        """Of the version's own file and of the next one."""
         try:
-            [found] = self._files.get_file_info([self._path])
+            found = self._files.get_file_info(self._paths)
+            return [(one.type, one.size, one.mtime_ns) for one in found]
         except Exception:  # noqa: BLE001 - a library's errors are those of the table
-            return True
-        return bool(found.is_file)
+            return None
 
 
 def _empty(place: TablePlace, name: str, schema: pa.Schema) -> Table:

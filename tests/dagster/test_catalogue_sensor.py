@@ -14,7 +14,6 @@ from tiering_assets.catalogue.scan import scan as scanning
 from tiering_assets.catalogue.upkeep import keep as keeping
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.defs.automation.catalogue import OFF
-from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import AutoSettings, CatalogueSettings
 
 
@@ -88,7 +87,6 @@ def test_tables_that_cannot_be_read_fail_who_asks_them_and_no_other(site, tmp_pa
     site.tick("catalogue")
     for path in (tmp_path / "tables").glob("*/_delta_log/*.json"):
         path.write_text("no log\n")
-    KEPT.forget()  # as after a start
     for name in ("catalogue", "ledger_rollover", "offload_threshold"):
         with pytest.raises(dg.DagsterInvariantViolationError, match="cannot be opened"):
             site.tick(name)

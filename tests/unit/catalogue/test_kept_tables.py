@@ -1,5 +1,6 @@
 """Tables that were opened before are read again as long as nobody has written to them."""
 
+import shutil
 from dataclasses import replace
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.resources import kept_tables
+from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT, OpenedBefore
 from tiering_assets.resources.tables import TablePlace, open_table
 
@@ -110,3 +112,25 @@ def test_who_may_write_has_tables_of_its_own(place):
     table = own["topic_changes"]
     assert table.append(pa.Table.from_pylist([], schema=TABLES["topic_changes"]), told={})
     assert catalogue.opened()["topic_changes"] is not shared["topic_changes"]
+
+
+def test_one_that_was_deleted_or_made_anew_is_not_what_it_was(place, tmp_path):
+    add(place)
+    kept = OpenedBefore()
+    first = kept.open(place, NAME, SCHEMA)
+    shutil.rmtree(tmp_path / NAME)
+    assert not kept.open(place, NAME, SCHEMA).is_written
+    add(place)
+    again = kept.open(place, NAME, SCHEMA)
+    assert again.is_written
+    assert again is not first
+
+
+def test_one_whose_log_is_damaged_fails_by_name(place, tmp_path):
+    add(place)
+    kept = OpenedBefore()
+    kept.open(place, NAME, SCHEMA)
+    for path in (tmp_path / NAME / "_delta_log").glob("*.json"):
+        path.write_text("no log\n")
+    with pytest.raises(CatalogueError, match="cannot be opened"):
+        kept.open(place, NAME, SCHEMA)

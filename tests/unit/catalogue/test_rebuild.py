@@ -28,7 +28,6 @@ from tiering_assets.records.key_kinds import FOLDERS
 from tiering_assets.records.models import Publication
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget
 from tiering_assets.resources.errors import CatalogueError, ObjectStoreError, PrerequisiteError
-from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import CatalogueSettings
 from tiering_assets.resources.table_upkeep import add_in_order
 
@@ -502,7 +501,6 @@ def test_damaged_tables_fail_by_name_and_are_healed(desk, harm):
     run_of(desk, 42)
     before = posted(desk)
     harm(desk)
-    KEPT.forget()  # as in a process of its own
     with pytest.raises(CatalogueError):
         seen(now(desk))
     assert rebuild(desk.stack).moved

@@ -65,16 +65,18 @@ def scan(
     began: datetime | None = None,
     seconds: float | None = None,
     may_have_moved: Unmoved = lambda names: names,
+    seen: Tables | None = None,
 ) -> Scanned:
     """Look at topics in name order, from the one behind `after`, for about so many seconds.
 
     `began` is that of the pass that it goes on with.
     `may_have_moved` leaves out those that are known not to have changed since the last scan. It is
-    asked for the next ones when the rows of those before are written.
+    asked for the next ones when the rows of those before are written. `seen` are tables that were
+    opened just now.
     """
     began = began or stack.now()
     deadline = None if seconds is None else stack.monotonic() + seconds
-    tables = catalogue.opened()
+    tables = seen or catalogue.opened()
     known = _known(tables)
     names = sorted({*user_topic_names(stack), *known})
     start = 0 if after is None else bisect_right(names, after)

@@ -38,7 +38,7 @@ def catalogue(tick: Tick) -> Result:
         if tick.stack.monotonic() >= until:
             break
     else:
-        opened = tables.opened()
+        opened = done.tables
         died = close_dead(tick.stack, opened, least(tables, opened))
         if died.runs:
             tick.context.log.info(
@@ -57,6 +57,7 @@ def catalogue(tick: Tick) -> Result:
             began=_time(tick.cursor.number("began_ms")),
             seconds=max(0.0, until - tick.stack.monotonic()),
             may_have_moved=unmoved.may_have_moved,
+            seen=done.tables,
         )
         unmoved.settle()
     finally:
