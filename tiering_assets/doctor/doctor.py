@@ -28,8 +28,8 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
     from tiering_assets.doctor import bucket as doctor_bucket
     from tiering_assets.doctor import cluster as doctor_cluster
     from tiering_assets.doctor import day_book as doctor_day_book
+    from tiering_assets.doctor import fleet_size as doctor_fleet_size
     from tiering_assets.doctor import machine as doctor_machine
-    from tiering_assets.doctor import partitions as doctor_partitions
     from tiering_assets.doctor import policies as doctor_policies
     from tiering_assets.doctor import publications as doctor_publications
     from tiering_assets.doctor import records as doctor_records
@@ -92,6 +92,6 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         yield from asked("publications", lambda: doctor_publications.check(settings))
         yield from asked("records", lambda: doctor_records.check(settings))
         yield from asked("day book", lambda: doctor_day_book.check(settings))
-        yield from asked("dagster partitions", lambda: doctor_partitions.check(settings))
+        yield from asked("fleet size", lambda: doctor_fleet_size.check(settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")
