@@ -11,7 +11,7 @@ from tests.support.sim_world import World
 from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.view import Catalogue
-from tiering_assets.doctor.fleet_size import check_fleet_size
+from tiering_assets.fleet.size import check_fleet_size
 from tiering_assets.ground.finding import Level
 from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import CatalogueSettings
@@ -100,7 +100,7 @@ def have_no_package(monkeypatch):
 
 @pytest.mark.parametrize(("most", "level"), [(9, Level.OK), (8, Level.WARN)])
 def test_before_a_proof_a_large_fleet_is_warned_of(stack, monkeypatch, most, level):
-    monkeypatch.setattr("tiering_assets.doctor.fleet_size.SURVEYED_MAX", most)
+    monkeypatch.setattr("tiering_assets.fleet.size.SURVEYED_MAX", most)
     found = of_catalogue(stack)
     assert found.level is level
     assert found.text.startswith(
@@ -110,7 +110,7 @@ def test_before_a_proof_a_large_fleet_is_warned_of(stack, monkeypatch, most, lev
 
 
 def test_so_it_is_where_the_catalogue_is_off_or_its_package_is_missing(stack, monkeypatch):
-    monkeypatch.setattr("tiering_assets.doctor.fleet_size.SURVEYED_MAX", 8)
+    monkeypatch.setattr("tiering_assets.fleet.size.SURVEYED_MAX", 8)
     found = of_catalogue(switch_off(stack))
     assert (found.level, found.text[:26]) == (Level.WARN, "catalogue.enabled is false")
     assert found.next_step.startswith("set catalogue.enabled = true")
@@ -121,7 +121,7 @@ def test_so_it_is_where_the_catalogue_is_off_or_its_package_is_missing(stack, mo
 
 
 def test_a_proven_catalogue_is_fine_until_it_is_behind(stack, world, monkeypatch):
-    monkeypatch.setattr("tiering_assets.doctor.fleet_size.SURVEYED_MAX", 8)
+    monkeypatch.setattr("tiering_assets.fleet.size.SURVEYED_MAX", 8)
     prove(stack, Catalogue.of(stack))
     scan(stack, Catalogue.of(stack))
     found = of_catalogue(stack)

@@ -1,4 +1,4 @@
-"""Doctor's look at the size of the fleet: do Dagster's partitions and the catalogue suit it?
+"""Doctor's question about the size of the fleet: do Dagster's partitions and catalogue suit it?
 
 A ledger needs its key until it is released, so those closed within the deletion lag and a day need
 theirs at once. Counted from the nodes of all topics; the reads overlap. Nothing waits for a key or
