@@ -189,7 +189,11 @@ class ScrubSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class CatalogueSettings:
-    enabled: bool = setting(True, "whether a sensor keeps the catalogue's tables")
+    enabled: bool = setting(
+        True,
+        "whether a sensor keeps the catalogue's tables, and sensors, lists and counts ask them once "
+        "they are proven",
+    )
     root: str = setting(
         "",
         "where the catalogue's tables lie: a folder, or s3://bucket/prefix at the same store; empty "

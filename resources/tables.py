@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,11 @@ class TablePlace:
 
     root: str
     options: Mapping[str, str] = field(repr=False)  # credentials among them
+
+
+def missing_package() -> str | None:
+    """The package that tables need, if it is not installed. Imports nothing."""
+    return None if find_spec(_PACKAGE) else _PACKAGE
 
 
 def place_at(root: str, settings: StoreSettings) -> TablePlace:

@@ -1,5 +1,6 @@
 """The sensor `catalogue`: tables follow runs and topics; what is wrong delays them alone."""
 
+import sys
 from dataclasses import replace
 
 import dagster as dg
@@ -13,7 +14,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.catalogue.scan import scan as scanning
 from tiering_assets.catalogue.upkeep import keep as keeping
 from tiering_assets.catalogue.view import Catalogue, answer
-from tiering_assets.defs.automation.catalogue import OFF
+from tiering_assets.defs.automation.catalogue import MISSING, OFF
 from tiering_assets.resources.settings import AutoSettings, CatalogueSettings
 
 
@@ -80,6 +81,12 @@ def test_switched_off_it_posts_nothing(site, tmp_path):
     off = replace(settings, catalogue=replace(settings.catalogue, enabled=False))
     site.stack = replace(site.stack, settings=off)
     assert site.tick("catalogue").skip_message == OFF
+    assert not (tmp_path / "tables").exists()
+
+
+def test_without_its_package_nothing_is_posted_and_the_tick_says_which(site, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    assert site.tick("catalogue").skip_message == MISSING.format("deltalake")
     assert not (tmp_path / "tables").exists()
 
 

@@ -1,5 +1,6 @@
 """Sensors look where the catalogue says that something is due, and judge that by what is there."""
 
+import sys
 from dataclasses import replace
 from datetime import timedelta
 
@@ -33,6 +34,7 @@ from tiering_assets.look.brakes.pauses import pause, resume
 from tiering_assets.look.brakes.scopes import ledger_scope, topic_scope
 from tiering_assets.look.ledger.claims import longest_claim
 from tiering_assets.release.work import Released
+from tiering_assets.resources.kept_tables import KEPT
 
 OTHER = "t/ns/persistent/other"
 
@@ -254,6 +256,33 @@ def test_partitions_of_released_ledgers_are_retired_without_a_look_at_the_others
     [request] = proven.tick("retire_partitions").dynamic_partitions_requests
     assert looked == [0, 99]
     assert request.partition_keys == [keys[0], keys[2]]
+
+
+# ----- without the package for tables
+
+
+@pytest.fixture
+def without_package(proven, monkeypatch):
+    """A proven site whose tables can no longer be opened, and who waited for half an hour."""
+    add_topic(proven.site, OTHER)
+    proven.later(3600)
+    KEPT.forget()
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    return proven
+
+
+def test_sensors_look_at_every_topic_without_its_package_and_say_which(without_package, capfd):
+    assert without_package.asked("offload_threshold") == [[0, 2]]
+    assert "package deltalake is not installed" in capfd.readouterr().err
+    offload_batch(Process(without_package.world, "run", without_package.site).stack(), [0, 2])
+    without_package.later(without_package.stack.settings.release.deletion_lag_s + 60)
+    MEMORY.ticks.clear()
+    assert sorted(i for ids in without_package.asked("release_due") for i in ids) == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["ledger_rollover", "stuck", "retire_partitions", "catalogue"])
+def test_no_other_sensor_fails_without_its_package(without_package, name):
+    without_package.tick(name)
 
 
 # ----- what runs did is told when it is posted

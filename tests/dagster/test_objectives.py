@@ -1,6 +1,7 @@
 """`objectives_met` and the backlog's figures, in Dagster's own runs on simulated servers."""
 
 import json
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -184,6 +185,14 @@ def test_figures_that_cannot_be_taken_do_not_hide_what_a_run_came_to(use, instan
     [failure] = [event for event in result.all_events if event.is_step_failure]
     assert f"ledger {NO_LEDGER}" in failure.step_failure_data.user_failure_data.description
     assert observations(instance) == []
+
+
+def test_a_run_counts_topics_where_the_package_for_tables_is_missing(use, instance, monkeypatch):
+    use(copy_lag_bytes_max=1)
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    run(instance, "offload", "offload_ledgers", ledger_ids=[NO_LEDGER])
+    [told] = observations(instance)
+    assert (told["copy_lag_bytes"], told["stuck_ledgers"]) == (9, 1)
 
 
 def test_the_backlog_has_a_freshness_policy():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -14,26 +15,50 @@ _ANY_LEDGER = re.compile(r"\b4711\b|(?<=why )ID\b|(?<=show )ID\b")
 _COMMENT = re.compile(r"\s+#.*$")
 
 
-def documented(program: str) -> list[str]:
+def documented(program: str, pages: Iterable[Path] = PAGES) -> list[str]:
     """All distinct lines that begin with `program`: of blocks, and inline between backquotes."""
-    return sorted({*_beginning(program, _blocks), *_beginning(program, _inline)})
+    found = (*_beginning(program, _blocks, pages), *_beginning(program, _inline, pages))
+    return sorted({*found})
 
 
 def mentioned(program: str) -> list[str]:
     """Those that stand inline alone, where a page may speak of a command without its arguments."""
-    return sorted({*_beginning(program, _inline)} - {*_beginning(program, _blocks)})
+    inline = {*_beginning(program, _inline, PAGES)}
+    return sorted(inline - {*_beginning(program, _blocks, PAGES)})
 
 
-def _beginning(program: str, of: Callable[[str], Iterator[str]]) -> Iterator[str]:
-    for page in PAGES:
+def _beginning(
+    program: str, of: Callable[[str], Iterator[str]], pages: Iterable[Path]
+) -> Iterator[str]:
+    for page in pages:
         found = map(_bare, of(page.read_text(encoding="utf-8")))
         yield from (line for line in found if line.startswith(f"{program} "))
 
 
 def _blocks(text: str) -> Iterator[str]:
     for block in _FENCE.findall(text):
-        yield from block.splitlines()[1:-1]
+        yield from _whole(block.splitlines()[1:-1])
     yield from (line for line in _FENCE.sub("", text).splitlines() if line.startswith("    "))
+
+
+def _whole(lines: list[str]) -> Iterator[str]:
+    """Commands of several lines as one: a shell reads on while a quote is open."""
+    said = ""
+    for line in lines:
+        said = f"{said} {line.strip()}" if said else line
+        if not (said.startswith("tierkeeper ") and _is_open(said)):
+            yield said
+            said = ""
+    if said:
+        yield said
+
+
+def _is_open(said: str) -> bool:
+    try:
+        shlex.split(said, comments=True)
+    except ValueError:
+        return True
+    return False
 
 
 def _inline(text: str) -> Iterator[str]:

@@ -52,7 +52,7 @@ ALLOWED = {
     "dagster prune": DAGSTER,
     "dagster rebuild": DAGSTER | CLUSTER | {"sqlalchemy", "alembic"},  # writes Dagster's tables
     "demo": CLUSTER | SERVERS,
-    "doctor": CLUSTER,
+    "doctor": CLUSTER | TABLES,
     "expired-copy delete": CLUSTER,
     "expired-copy list": CLUSTER,
     "gone-record delete": CLUSTER,

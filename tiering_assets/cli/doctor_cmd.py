@@ -76,6 +76,7 @@ def doctor(
         _ask_workers(session)
         return
     from tiering_assets.doctor.doctor import examine
+    from tiering_assets.fleet.size import check as check_size
     from tiering_assets.ground.finding import Level
     from tiering_assets.resources.metastore.topic_names import parse_topic_name, with_scheme
 
@@ -83,7 +84,7 @@ def doctor(
     if topic:
         names = [parse_topic_name(with_scheme(name)).managed_ledger_name for name in topic]
     findings = []
-    asked = examine(session.settings, topics=names)
+    asked = examine(session.settings, topics=names, more={"fleet size": check_size})
     for finding in chain(asked, _proofs(session)) if prove else asked:
         findings.append(finding)
         if not session.as_json:

@@ -7,8 +7,11 @@ and loads no topic but named ones; the bucket's promises are tried out by bucket
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
+from types import MappingProxyType
+from typing import Final
 
 from tiering_assets.ground.finding import Finding, Level, asked, fail, skip
 from tiering_assets.resources.errors import TierkeeperError
@@ -18,18 +21,25 @@ from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.pulsar.admin import HttpBrokerAdmin
 from tiering_assets.resources.settings import Settings
 
+_NOTHING: Final[Mapping[str, Callable[[Settings], Iterable[Finding]]]] = MappingProxyType({})
 
-def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Iterator[Finding]:
+
+def examine(
+    settings: Settings,
+    *,
+    topics: Iterable[str] | None = None,
+    more: Mapping[str, Callable[[Settings], Iterable[Finding]]] = _NOTHING,
+) -> Iterator[Finding]:
     """Ask everything, in the order in which one thing needs another.
 
-    `topics` are managed-ledger names whose policies to look at; without, one per namespace.
+    `topics` are managed-ledger names whose policies to look at; without, one per namespace. `more`
+    are questions of other rooms that need every server.
     """
     from tiering_assets.doctor import brokers as doctor_brokers
     from tiering_assets.doctor import bucket as doctor_bucket
     from tiering_assets.doctor import cluster as doctor_cluster
     from tiering_assets.doctor import day_book as doctor_day_book
     from tiering_assets.doctor import machine as doctor_machine
-    from tiering_assets.doctor import partitions as doctor_partitions
     from tiering_assets.doctor import policies as doctor_policies
     from tiering_assets.doctor import publications as doctor_publications
     from tiering_assets.doctor import records as doctor_records
@@ -92,6 +102,7 @@ def examine(settings: Settings, *, topics: Iterable[str] | None = None) -> Itera
         yield from asked("publications", lambda: doctor_publications.check(settings))
         yield from asked("records", lambda: doctor_records.check(settings))
         yield from asked("day book", lambda: doctor_day_book.check(settings))
-        yield from asked("dagster partitions", lambda: doctor_partitions.check(settings))
+        for check, ask in more.items():
+            yield from asked(check, partial(ask, settings))
     else:
         yield skip("policies", "needs ZooKeeper, the broker and the bucket")

@@ -30,7 +30,7 @@ from tiering_assets.explain.next_steps import next_step
 from tiering_assets.fleet import questions
 from tiering_assets.fleet.beside import asked_about, look_beside, open_attempts
 from tiering_assets.fleet.rows import Beside, Row, as_listed, full_name, settled_state, surveyed
-from tiering_assets.fleet.source import FRESH, tables_to_ask
+from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground import damage_advice
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
@@ -71,7 +71,7 @@ def take_backlog(
     asking = {"ask_topics": ask_topics, "loads_nothing": loads_nothing}
     explained: Iterable[ExplainedLedger | Alike]
     if source is None:
-        explained = explain_backlog(stack, topics, **asking)
+        explained = told_if_many(stack, explain_backlog(stack, topics, **asking), fresh=fresh)
     else:
         explained = _by_rows(stack, source, topics, **asking)
 

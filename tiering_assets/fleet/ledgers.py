@@ -13,7 +13,7 @@ from tiering_assets.catalogue.view import answer
 from tiering_assets.fleet import questions
 from tiering_assets.fleet.beside import asked_about, look_beside
 from tiering_assets.fleet.rows import settled_state, surveyed, view_of
-from tiering_assets.fleet.source import FRESH, tables_to_ask
+from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.states import LedgerState
@@ -47,7 +47,7 @@ def list_ledgers(
         return (not states or view.state in states) and (not only or view.ledger_id in only)
 
     if source is None:
-        found: Iterable[LedgerView] = survey(stack, topics)
+        found: Iterable[LedgerView] = told_if_many(stack, survey(stack, topics), fresh=fresh)
     else:
         found = _by_rows(stack, source, topics, states, only, most)
     views = [*islice(filter(wanted, found), None if most is None else most + 1)]

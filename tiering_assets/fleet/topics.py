@@ -17,7 +17,7 @@ from tiering_assets.explain.topic_list import ListedTopic, list_topics, policy_w
 from tiering_assets.fleet import questions
 from tiering_assets.fleet.beside import asked_about
 from tiering_assets.fleet.rows import Row, full_name
-from tiering_assets.fleet.source import FRESH, tables_to_ask
+from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground.stack import Stack
 
 _AT_ONCE: Final = 10_000
@@ -37,8 +37,13 @@ def list_all_topics(
     """These topics, all user topics without names."""
     source = tables_to_ask(stack, fresh=fresh)
     if source is None:
-        return TopicList(topics=[*list_topics(stack, ml_names)], source=None)
+        read = told_if_many(stack, list_topics(stack, ml_names), fresh=fresh, ledgers=_listed)
+        return TopicList(topics=[*read], source=None)
     return TopicList(topics=[*_by_rows(stack, source, ml_names)], source=source)
+
+
+def _listed(topic: ListedTopic) -> int:
+    return 0 if topic.counts is None else topic.counts.every.ledgers
 
 
 def _by_rows(

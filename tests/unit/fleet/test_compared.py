@@ -1,6 +1,7 @@
 """A fleet asked by the catalogue's rows, and by reading everything: the same answers."""
 
 import random
+import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -24,6 +25,7 @@ from tiering_assets.fleet.source import said_of, tables_to_ask
 from tiering_assets.fleet.topics import list_all_topics
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import CatalogueSettings
 
 SEEDS = 12
@@ -97,6 +99,49 @@ def test_before_a_proof_and_behind_a_scan_everything_is_read(scene, stack):
     off = CatalogueSettings(enabled=False)
     stack = replace(stack, settings=replace(stack.settings, catalogue=off))
     assert tables_to_ask(stack, fresh=timedelta(hours=1)) is None
+
+
+def test_without_its_package_everything_is_read_and_the_package_is_named(scene, stack, monkeypatch):
+    scene.publish()
+    catch_up(stack)
+    by_rows = take_backlog(stack).figures.total.ledgers
+    KEPT.forget()
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    told: list[str] = []
+    stack = replace(stack, narrate=told.append)
+    for act in (take_backlog, list_ledgers, list_all_topics):
+        told.clear()
+        found = act(stack)
+        assert found.source is None
+        assert told[0] == "package deltalake is not installed: topics and records are read instead"
+        assert not [one for one in told[1:] if "deltalake" in one]
+    assert take_backlog(stack).figures.total.ledgers == by_rows == 2
+    told.clear()
+    off = CatalogueSettings(enabled=False)
+    assert tables_to_ask(replace(stack, settings=replace(stack.settings, catalogue=off))) is None
+    assert told == []
+
+
+@pytest.mark.parametrize("act", [take_backlog, list_ledgers, list_all_topics])
+def test_who_reads_a_large_fleet_is_told_once_how_it_would_be_fast(scene, stack, monkeypatch, act):
+    for _ in range(3):
+        scene.fill(TOPIC)
+    told: list[str] = []
+    stack = replace(stack, narrate=told.append)
+    monkeypatch.setattr("tiering_assets.fleet.source.SURVEYED_MAX", 1)
+    act(stack)
+    [line] = [one for one in told if "more than 1 ledgers" in one]
+    assert line.startswith("the catalogue is not proven, so that more than 1 ledgers are read")
+    assert "`tierkeeper catalogue prove`" in line
+    told.clear()
+    act(stack, fresh=READ)  # as somebody wanted it
+    monkeypatch.setattr("tiering_assets.fleet.source.SURVEYED_MAX", 1000)
+    act(stack)
+    catch_up(stack)
+    monkeypatch.setattr("tiering_assets.fleet.source.SURVEYED_MAX", 1)
+    scene.wait(2000)
+    act(stack)  # behind for a while, which is told already
+    assert not [one for one in told if "more than" in one]
 
 
 def test_a_catalogue_that_is_damaged_fails_by_name(stack, tmp_path):

@@ -18,6 +18,7 @@ from tiering_assets.defs.explain.posted_figures import FigureEvent, figure_event
 _FIGURES_EVERY_S: Final = 60.0
 _FIGURES_SHARE: Final = 20  # what they took, of the time until they are told again
 OFF = "catalogue.enabled is false: nothing is posted"
+MISSING = "package {} is not installed: nothing is posted"
 
 
 def catalogue(tick: Tick) -> Result:
@@ -29,7 +30,10 @@ def catalogue(tick: Tick) -> Result:
     from tiering_assets.catalogue.scan.scan import scan
     from tiering_assets.catalogue.upkeep.keep import join_files
     from tiering_assets.catalogue.view import Catalogue, least
+    from tiering_assets.resources.tables import missing_package
 
+    if (package := missing_package()) is not None:
+        return dg.SkipReason(MISSING.format(package))
     until = tick.stack.monotonic() + tick.auto.tick_budget_s
     tables = Catalogue.of(tick.stack)
     pages = 0

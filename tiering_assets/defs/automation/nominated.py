@@ -1,7 +1,8 @@
 """Which topics a sensor looks at: those that the catalogue nominates, or all of them without one.
 
 Owns: before somebody has proven the catalogue every topic is looked at. After that a catalogue that
-is behind, or that cannot be read, fails the tick by name: it never falls back to the long way.
+is behind, or that cannot be read, fails the tick by name: it never falls back to the long way. Only
+where the package for tables is missing it does, and the tick's log says so.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ def nominating(tick: Tick) -> Tables | None:
         return None
     from tiering_assets.catalogue import nominate
     from tiering_assets.catalogue.view import Catalogue
+    from tiering_assets.resources.tables import missing_package
 
+    if (package := missing_package()) is not None:
+        tick.context.log.warning(
+            "tierkeeper: package %s is not installed: topics are looked at without the catalogue",
+            package,
+        )
+        return None
     return nominate.nominating(Catalogue.of(tick.stack), now=tick.now)
 
 
