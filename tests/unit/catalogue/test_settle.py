@@ -17,7 +17,7 @@ from tiering_assets.catalogue.upkeep import settle as settling
 from tiering_assets.catalogue.upkeep import spans
 from tiering_assets.catalogue.upkeep.settle import Absorbed, cut, settle
 from tiering_assets.catalogue.upkeep.settlements import Settlements
-from tiering_assets.resources import table_upkeep, tables
+from tiering_assets.resources import table_upkeep
 from tiering_assets.resources.errors import CatalogueError
 
 DAY = timedelta(days=1)
