@@ -331,12 +331,13 @@ def rows_in(found: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     return [dict(zip(found.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+def _values(column: Any) -> list[Any]:
     import pyarrow as pa
 
     if not pa.types.is_timestamp(column.type) or column.type.tz != "UTC":
-        return column.to_pylist()
-    naive = column.cast(pa.timestamp(column.type.unit)).to_pylist()
+        found: list[Any] = column.to_pylist()
+        return found
+    naive: list[Any] = column.cast(pa.timestamp(column.type.unit)).to_pylist()
     return [None if one is None else one.replace(tzinfo=UTC) for one in naive]
 
 

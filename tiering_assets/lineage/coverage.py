@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
@@ -22,6 +22,7 @@ from tiering_assets.lineage.coverage_rules import (
     TopicCoverage,
     judge_topic,
 )
+from tiering_assets.lineage.doubts import Doubts, lots_by_id
 from tiering_assets.lineage.find import blocks_of_ledgers
 from tiering_assets.lineage.listed import ListedLedgers
 from tiering_assets.lineage.proof import prove_blocks
@@ -35,10 +36,7 @@ from tiering_assets.resources.metastore.topics import decode_topic
 from tiering_assets.resources.sql import sql_text
 from tiering_assets.resources.tables import rows_in
 
-if TYPE_CHECKING:
-    from tiering_assets.lineage.doubts import Doubts
-
-LEDGERS_AT_ONCE: Final = 250_000
+LEDGERS_AT_ONCE: Final = 100_000
 TOPICS_AT_ONCE: Final = 2_000
 _NAMED_MAX: Final = 1_000
 """Topics that a question names; more are found among all."""
@@ -116,8 +114,6 @@ def _listing(node: Node) -> list[PlainLedger]:
 
 def _doubts(tables: Tables, listed: ListedLedgers) -> list[Doubts]:
     """One pass over the blocks, from the first listed ledger to the last one."""
-    from tiering_assets.lineage.doubts import Doubts, lots_by_id
-
     names = [topic.whole.topic for topic in listed.topics]
     named = ""
     if len(names) <= _NAMED_MAX:

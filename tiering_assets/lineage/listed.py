@@ -10,13 +10,12 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from tiering_assets.lineage.coverage_rules import LedgerInList, TopicCoverage
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tiering_assets.lineage.coverage_rules import LedgerInList, TopicCoverage
 
 UID_BYTES = 16
 _NO_UID = bytes(UID_BYTES)
@@ -24,7 +23,7 @@ Listing = Iterable[tuple[int, int | None, bytes | None, bool]]
 """(id, entries, uid of a complete context, is it open) of each ledger, in the order of ids."""
 
 
-class ListedTopic(NamedTuple):
+class TopicRows(NamedTuple):
     """Its rows from `begin` to `end`; `whole` is what its coverage is if nothing is wrong."""
 
     begin: int
@@ -36,7 +35,7 @@ class ListedTopic(NamedTuple):
 class ListedLedgers:
     """Columns with a row for each ledger; entries are 0 where the list says none."""
 
-    topics: list[ListedTopic] = field(default_factory=list)
+    topics: list[TopicRows] = field(default_factory=list)
     topic: array[int] = field(default_factory=lambda: array("i"))
     ledger_id: array[int] = field(default_factory=lambda: array("q"))
     entries: array[int] = field(default_factory=lambda: array("q"))
@@ -68,7 +67,7 @@ class ListedLedgers:
         whole = TopicCoverage(
             topic=ml_name, first=first, last=last, covered=ours, on_bookies=bookies
         )
-        self.topics.append(ListedTopic(begin, len(self), whole))
+        self.topics.append(TopicRows(begin, len(self), whole))
 
     def ledgers_of(self, number: int) -> Iterator[LedgerInList]:
         """Of the so-manieth topic, as the rules judge them."""
@@ -82,24 +81,20 @@ class ListedLedgers:
             )
 
     @cached_property
-    def names(self) -> pa.Array:
+    def names(self) -> Any:
         """Of the topics, in their order; nothing may be added any more."""
-        import pyarrow as pa
-
         return pa.array([one.whole.topic for one in self.topics], pa.string())
 
     @cached_property
-    def firsts(self) -> pa.Array:
+    def firsts(self) -> Any:
         """The first ledger of each topic; of one that lists none, 0."""
         return self._ids([one.begin for one in self.topics])
 
     @cached_property
-    def lasts(self) -> pa.Array:
+    def lasts(self) -> Any:
         return self._ids([one.end - 1 for one in self.topics])
 
-    def _ids(self, rows: list[int]) -> pa.Array:
-        import pyarrow as pa
-
+    def _ids(self, rows: list[int]) -> Any:
         ids = (
             self.ledger_id[row] if one.end > one.begin else 0
             for row, one in zip(rows, self.topics, strict=True)
@@ -108,9 +103,8 @@ class ListedLedgers:
 
     def table(self) -> pa.Table:
         """The same columns, not copied. Nothing may be added while it is there."""
-        import pyarrow as pa
 
-        def of(kind: pa.DataType, values: array[int] | bytearray) -> pa.Array:
+        def of(kind: Any, values: array[int] | bytearray) -> Any:
             return pa.Array.from_buffers(kind, len(self), [None, pa.py_buffer(values)])
 
         return pa.table(
