@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC
 from importlib.util import find_spec
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -152,9 +153,7 @@ class Table:
 
     def files(self, column: str) -> list[TableFile]:
         """Its files in the order of a column. A file without rows is left out."""
-        import pyarrow as pa
-
-        rows = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+        rows = read(self._delta.get_add_actions(flatten=True)).to_pylist()
         found = [
             TableFile(
                 first=row[f"min.{column}"],
@@ -170,9 +169,7 @@ class Table:
     @property
     def sizes(self) -> list[int]:
         """Bytes of each of its files."""
-        import pyarrow as pa
-
-        found = pa.table(self._delta.get_add_actions())["size_bytes"].to_pylist()
+        found = read(self._delta.get_add_actions())["size_bytes"].to_pylist()
         return [size or 0 for size in found]
 
     def append(self, rows: pa.Table, *, told: Mapping[str, str], mark: int | None = None) -> bool:
@@ -320,7 +317,6 @@ def ask(
 
     `views` are questions that have a name in it. What is no question is refused.
     """
-    import pyarrow as pa
     from deltalake import QueryBuilder
 
     builder = QueryBuilder()
@@ -331,9 +327,32 @@ def ask(
             builder.execute(f"create view {name} as {view}").read_all()
         # Only a question can be part of another one, which would not keep its order.
         builder.execute(f"explain select * from ({sql}\n)").read_all()  # noqa: S608
-        return pa.table(builder.execute(sql).read_all())
+        return read(builder.execute(sql).read_all())
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
         raise CatalogueError(f"the catalogue cannot answer: {_said(error)}") from None
+
+
+def read(rows: Any) -> pa.Table:
+    """What delta-rs answers, as a table. `pa.table` would import pandas, a second of CPU."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(rows).read_all()
+
+
+def rows_in(found: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Its rows. `to_pylist` would import pandas for a time that has a zone; all of ours are UTC."""
+    columns = (_values(column) for column in found.columns)
+    return [dict(zip(found.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: Any) -> list[Any]:
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(column.type) or column.type.tz != "UTC":
+        found: list[Any] = column.to_pylist()
+        return found
+    naive: list[Any] = column.cast(pa.timestamp(column.type.unit)).to_pylist()
+    return [None if one is None else one.replace(tzinfo=UTC) for one in naive]
 
 
 def _said(error: Exception) -> str:

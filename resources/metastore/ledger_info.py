@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
+from struct import Struct
 
 from google.protobuf.message import DecodeError
 
@@ -27,6 +29,10 @@ from tiering_assets.resources.metastore.offload_context import (
     decode_context,
     decode_pairs,
 )
+
+PlainLedger = tuple[int, int, bytes | None, bool]
+"""Its id, entries (0 where absent), the uid of its complete context, and whether it is open."""
+_UID = Struct(">qq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,47 @@ def decode_managed_ledger(data: bytes) -> ManagedLedger:
     """
     message, compression = decode_enveloped(data, _parse)
     return _view(message, compression)
+
+
+def plain_ledgers(data: bytes) -> list[PlainLedger] | None:
+    """Of each ledger what coverage compares, by id: a fifth of the time of the whole decoding.
+
+    None where the whole decoding is needed: it fails, or something in it is unusual.
+    """
+    try:
+        message, _ = decode_enveloped(data, _parse)
+    except FormatError:
+        return None
+    if message.properties:
+        return None
+    found: list[PlainLedger] = []
+    for info in message.ledgerInfo:
+        ledger_id, entries, uid = info.ledgerId, info.entries, None
+        if min(ledger_id, entries, info.size, info.timestamp) < 0 or info.properties:
+            return None
+        if info.HasField("offloadContext"):
+            context = info.offloadContext
+            if not (context.HasField("uidMsb") and context.HasField("uidLsb")):
+                return None
+            driver = context.driverMetadata
+            if context.HasField("driverMetadata") and not _is_text(driver.SerializeToString()):
+                return None
+            if context.complete:
+                uid = _UID.pack(context.uidMsb, context.uidLsb)
+        found.append((ledger_id, entries, uid, not info.timestamp))
+    found.sort()
+    if any(one[0] == other[0] for one, other in pairwise(found)):
+        return None
+    return found
+
+
+@lru_cache(maxsize=1000)
+def _is_text(driver_metadata: bytes) -> bool:
+    """Ledgers of a cluster share a few of these."""
+    message = ml_pb2.OffloadDriverMetadata.FromString(driver_metadata)
+    pairs = message.properties
+    texts = (message.name, *(one.key for one in pairs), *(one.value for one in pairs))
+    return all(isinstance(one, str) for one in texts)
 
 
 def encode_managed_ledger(ml: ManagedLedger) -> bytes:

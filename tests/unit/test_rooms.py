@@ -97,7 +97,8 @@ PURE = {
     "lag_figures next_steps objectives topic_counts",
     "tiering_assets.fleet": "questions",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
-    "tiering_assets.lineage": "asked block_chain coverage_rules placed_block proof_rules shown_entry",
+    "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "
+    "proof_rules shown_entry",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",

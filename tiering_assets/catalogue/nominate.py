@@ -16,6 +16,7 @@ from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.sql import sql_text, sql_time
+from tiering_assets.resources.tables import rows_in
 
 STALE: Final = timedelta(minutes=30)
 LEDGERS_MAX: Final = 5000  # of one nomination
@@ -86,7 +87,7 @@ def closing_times(tables: Tables) -> Iterator[dict[str, Any]]:
         f"from ledgers where {some} group by topic, namespace order by topic",
     )
     for batch in rows.to_batches(max_chunksize=_AT_ONCE):
-        yield from batch.to_pylist()
+        yield from rows_in(batch)
 
 
 def topics_unconfirmed(tables: Tables) -> frozenset[str]:

@@ -7,6 +7,7 @@ which ledgers runs have taken up since.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -22,7 +23,7 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
-from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at
+from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
 """What each commit of a posted table repeats of the last page."""
@@ -98,18 +99,15 @@ class Catalogue:
         return cls(place_at(place, store))
 
     def opened(self, *, make: bool = False) -> Tables:
-        """Every table at its newest version, in the order in which they are posted.
+        """Every table at its newest version; settled ones first, as their tails are cut later.
 
         Those that are not there are empty. To `make` them is to write: without it they are shared
-        with others of this process. CatalogueError where rows are nowhere.
+        with others of this process, and are opened at once. CatalogueError where rows are nowhere.
         """
+        open_all = self._made if make else self._read
         for _ in range(_TRIES):
-            settled = {
-                name: self._open(name, TABLES[one.changes], make=make)
-                for name, one in SETTLED.items()
-            }
-            written = {name: self._open(name, schema, make=make) for name, schema in TABLES.items()}
-            tables = Tables(written, settled)
+            settled = open_all({name: TABLES[one.changes] for name, one in SETTLED.items()})
+            tables = Tables(open_all(TABLES), settled)
             if tables.whole:
                 return tables
         raise CatalogueError(
@@ -117,11 +115,23 @@ class Catalogue:
             "`tierkeeper catalogue rebuild`"
         )
 
-    def _open(self, name: str, schema: pa.Schema, *, make: bool) -> Table:
-        """Who may write has a table of its own."""
-        if make:
-            return open_table(self.place, name, schema, make=True)
-        return KEPT.open(self.place, name, schema)
+    def _made(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Table]:
+        """Who may write has tables of its own."""
+        return {
+            name: open_table(self.place, name, schema, make=True)
+            for name, schema in schemas.items()
+        }
+
+    def _read(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Table]:
+        """Each takes some requests, one after the other: those of all of them overlap."""
+        with ThreadPoolExecutor(len(schemas)) as pool:
+            return dict(zip(schemas, pool.map(self._kept, schemas, schemas.values()), strict=True))
+
+    def _kept(self, name: str, schema: pa.Schema) -> Table:
+        table = KEPT.open(self.place, name, schema)
+        for mark in (Table.MARK, ABSORBED, CUT):
+            table.marked(mark)
+        return table
 
     def as_of(self, table: Table) -> AsOf:
         return as_of_told(table.mark, table.told())
@@ -169,9 +179,9 @@ def rows_of(tables: Tables, ledger_ids: Sequence[int]) -> list[dict[str, Any]]:
     if not ledger_ids:
         return []
     wanted = ", ".join(map(str, ledger_ids))
-    rows: list[dict[str, Any]] = answer(
+    found = answer(
         tables,
         f"select * from ledgers where ledger_id in ({wanted}) "  # noqa: S608 - numbers
         f"and ledger_id between {min(ledger_ids)} and {max(ledger_ids)}",  # prunes files
-    ).to_pylist()
-    return rows
+    )
+    return rows_in(found)

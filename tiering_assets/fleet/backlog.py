@@ -38,6 +38,7 @@ from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import SurveyedLedger, SurveyedTopic
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.tables import rows_in
 
 _MANY: Final = 20_000  # rows, or reasons with their details, at once
 _TOPICS: Final = 2000  # at once
@@ -127,7 +128,7 @@ def _by_rows(
     holds = read_brakes(stack, HOLD)
     settled = answer(source.tables, questions.settled_counts(asked))
     for batch in settled.to_batches(max_chunksize=_MANY):
-        for row in batch.to_pylist():
+        for row in rows_in(batch):
             yield _alike(row, holds, stack.deletion_lag)
     rows = answer(source.tables, questions.unsettled_ledgers(asked))
     beside = look_beside(stack, rows, holds=holds, due_before=asked.published_before)
@@ -146,7 +147,7 @@ def _topics(
     stack: Stack, rows: pa.Table, beside: Beside, terminated: Set[str]
 ) -> Iterator[SurveyedTopic]:
     """Topics with their unsettled ledgers alone, read anew where rows do not say enough."""
-    every = (row for batch in rows.to_batches(max_chunksize=_MANY) for row in batch.to_pylist())
+    every = (row for batch in rows.to_batches(max_chunksize=_MANY) for row in rows_in(batch))
     by_topic = ((name, [*found]) for name, found in groupby(every, key=lambda row: row["topic"]))
     while lot := [*islice(by_topic, _TOPICS)]:
         seen = {

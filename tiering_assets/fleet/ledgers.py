@@ -18,6 +18,7 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
+from tiering_assets.resources.tables import rows_in
 
 _AT_ONCE: Final = 20_000
 
@@ -76,7 +77,7 @@ def _by_rows(
     holds = read_brakes(stack, HOLD)
     beside = look_beside(stack, rows, holds=holds, due_before=asked.published_before)
     for batch in rows.to_batches(max_chunksize=_AT_ONCE):
-        for row in batch.to_pylist():
+        for row in rows_in(batch):
             if row["unsettled"]:
                 yield surveyed(row, beside).view
             else:

@@ -19,6 +19,7 @@ from tiering_assets.fleet.beside import asked_about
 from tiering_assets.fleet.rows import Row, full_name
 from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.tables import rows_in
 
 _AT_ONCE: Final = 10_000
 
@@ -53,7 +54,7 @@ def _by_rows(
     rows = answer(source.tables, questions.topic_counts(asked))
     with policy_words(stack) as policy_of:
         for batch in rows.to_batches(max_chunksize=_AT_ONCE):
-            for row in batch.to_pylist():
+            for row in rows_in(batch):
                 topic = full_name(row["topic"])
                 unread = row["why"]
                 yield ListedTopic(

@@ -1,15 +1,15 @@
 """Coverage of topics: the catalogue's blocks against the topics' lists, read now.
 
-Some topics at a time: their lists from the metadata store, one question over the blocks of those
-topics, and another for the few attempts that are worth a look. So memory is for one lot, however
-many topics there are.
+First all lists, in columns. Then the tables in one pass, some ledgers at a time in the order of
+ids, as the files have them: what is surely whole needs no more. The rules judge the topics of all
+others, some at a time, with what the pass saw of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
@@ -19,23 +19,27 @@ from tiering_assets.lineage.coverage_rules import (
     Attempt,
     CoverageFacts,
     CoverageFinding,
-    LedgerInList,
     TopicCoverage,
     judge_topic,
 )
+from tiering_assets.lineage.doubts import Doubts, lots_by_id
 from tiering_assets.lineage.find import blocks_of_ledgers
+from tiering_assets.lineage.listed import ListedLedgers
 from tiering_assets.lineage.proof import prove_blocks
 from tiering_assets.lineage.proof_rules import TruthCompared
 from tiering_assets.records import keys
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.lots import lots_of
-from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.metastore.ledger_info import PlainLedger, plain_ledgers
 from tiering_assets.resources.metastore.store import Node
 from tiering_assets.resources.metastore.topics import decode_topic
 from tiering_assets.resources.sql import sql_text
+from tiering_assets.resources.tables import rows_in
 
-LEDGERS_AT_ONCE: Final = 250_000
+LEDGERS_AT_ONCE: Final = 100_000
 TOPICS_AT_ONCE: Final = 2_000
+_NAMED_MAX: Final = 1_000
+"""Topics that a question names; more are found among all."""
 _ODD_AT_ONCE: Final = 1_000
 _GONE: Final = frozenset({"expired"})
 
@@ -54,23 +58,23 @@ def coverage_of(
     nodes: Iterable[tuple[str, Node | None]],
     read: ReadLists,
 ) -> Iterator[TopicCoverage]:
-    """Each topic in its order; a node that is not there is a topic that went meanwhile."""
-    lot, ledgers = dict[str, list[LedgerInList]](), 0
+    """Each topic in its order, and before them those whose list cannot be read.
+
+    A node that is not there is a topic that went meanwhile.
+    """
+    listed = ListedLedgers()
     for ml_name, node in nodes:
         if node is None:
             continue
         read.mzxids[ml_name] = node.stat.mzxid
         try:
-            lot[ml_name] = _listed(decode_topic(node))
+            listed.add(ml_name, _listing(node))
         except FormatError as error:
             finding = CoverageFinding(ledger_id=None, kind=Gap.UNREADABLE, what=str(error))
             yield TopicCoverage(topic=ml_name, first=None, last=None, findings=(finding,))
-            continue
-        ledgers += len(lot[ml_name])
-        if ledgers >= LEDGERS_AT_ONCE or len(lot) >= TOPICS_AT_ONCE:
-            yield from _judged(stack, tables, as_of, lot)
-            lot, ledgers = {}, 0
-    yield from _judged(stack, tables, as_of, lot)
+    doubts = _doubts(tables, listed)
+    for numbers in lots_of(range(len(listed.topics)), TOPICS_AT_ONCE):
+        yield from _judged(stack, tables, as_of, listed, numbers, doubts)
 
 
 def prove_coverage(
@@ -93,54 +97,79 @@ def prove_coverage(
     return told + prove_blocks(stack, blocks_of_ledgers(tables, sorted(ids)))
 
 
-def _listed(ml: ManagedLedger) -> list[LedgerInList]:
+def _listing(node: Node) -> list[PlainLedger]:
+    plain = plain_ledgers(node.data)
+    if plain is not None:
+        return plain
     return [
-        LedgerInList(
-            ledger_id=one.ledger_id,
-            entries=one.entries,
-            uid=str(one.offload.uid) if one.offload and one.offload.complete else None,
-            is_open=one.is_open,
+        (
+            one.ledger_id,
+            one.entries or 0,
+            one.offload.uid.bytes if one.offload and one.offload.complete else None,
+            one.is_open,
         )
-        for one in ml.ledgers
+        for one in decode_topic(node).ledgers
+    ]
+
+
+def _doubts(tables: Tables, listed: ListedLedgers) -> list[Doubts]:
+    """One pass over the blocks, from the first listed ledger to the last one."""
+    names = [topic.whole.topic for topic in listed.topics]
+    named = ""
+    if len(names) <= _NAMED_MAX:
+        named = f" and topic in ({', '.join(map(sql_text, names))})"
+    return [
+        Doubts.of(
+            listed,
+            lot.ledgers,
+            answer(
+                tables,
+                ODD_SQL.format(where=f"ledger_id between {lot.first} and {lot.last}{named}"),
+            ),
+        )
+        for lot in lots_by_id(listed.table(), LEDGERS_AT_ONCE)
     ]
 
 
 def _judged(
-    stack: Stack, tables: Tables, as_of: AsOf, listed: Mapping[str, list[LedgerInList]]
+    stack: Stack,
+    tables: Tables,
+    as_of: AsOf,
+    listed: ListedLedgers,
+    numbers: Sequence[int],
+    doubts: Sequence[Doubts],
 ) -> Iterator[TopicCoverage]:
-    if not listed:
-        return
-    firsts = {
-        name: min((one.ledger_id for one in some), default=0) for name, some in listed.items()
-    }
-    where = f"ledger_id >= {min(firsts.values())} and topic in ({', '.join(map(sql_text, listed))})"
-    ends, odd_ones = dict[Attempt, int](), set[Attempt]()
-    for batch in answer(tables, ODD_SQL.format(where=where)).to_batches():
-        for topic, ledger_id, uid, last, is_odd in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
-            if ledger_id >= firsts[topic]:  # those before were trimmed
-                ends[ledger_id, uid] = last
-                if is_odd:
-                    odd_ones.add((ledger_id, uid))
-    wanted = {
-        (one.ledger_id, one.uid)
-        for ledgers in listed.values()
-        for one in ledgers
-        if one.uid is not None
-    }
-    odd = _spans(tables, sorted(odd_ones & wanted))
-    certified = _certified(stack, sorted(wanted - {*ends}))
-    known = _known(tables, {i for i, _uid in ends} - {i for i, _uid in wanted})
-    for ml_name, ledgers in listed.items():
+    ends, odd_ones = dict[int, dict[Attempt, int | None]](), list[Attempt]()
+    between = dict[int, list[int]]()
+    for some in doubts:
+        for row in some.doubtful_of(numbers):
+            attempt = row["ledger_id"], row["uid"]
+            ends.setdefault(row["topic"], {})[attempt] = row["end"]
+            if row["odd"]:
+                odd_ones.append(attempt)
+        for row in some.between_of(numbers):
+            between.setdefault(row["topic"], []).append(row["ledger_id"])
+    without = {one for found in ends.values() for one, end in found.items() if end is None}
+    odd, certified = _spans(tables, odd_ones), _certified(stack, sorted(without))
+    known = _known(tables, {one for ids in between.values() for one in ids})
+    for number in numbers:
+        whole = listed.topics[number].whole
+        if number not in ends and number not in between:
+            yield whole
+            continue
+        ledgers = [*listed.ledgers_of(number)]
+        reach: dict[Attempt, int | None] = {
+            (one.ledger_id, one.uid): one.entries - 1 for one in ledgers if one.uid and one.entries
+        }
+        reach |= ends.get(number, {})
         facts = CoverageFacts(
-            last_entry_ids=ends,
+            last_entry_ids={attempt: end for attempt, end in reach.items() if end is not None},
             odd=odd,
             certified=certified,
-            known=known.get(ml_name, frozenset()),
+            known=known.get(whole.topic, frozenset()),
             in_work=as_of.in_work.ledgers,
         )
-        yield judge_topic(ml_name, ledgers, facts)
+        yield judge_topic(whole.topic, ledgers, facts)
 
 
 def _spans(tables: Tables, odd: Sequence[Attempt]) -> dict[Attempt, list[BlockSpan]]:
@@ -152,7 +181,7 @@ def _spans(tables: Tables, odd: Sequence[Attempt]) -> dict[Attempt, list[BlockSp
             'select ledger_id, uid, part, first_entry_id, last_entry_id, "offset", length '  # noqa: S608 - numbers
             f"from blocks where ledger_id in ({', '.join(map(str, ids))})",
         )
-        for row in rows.to_pylist():
+        for row in rows_in(rows):
             blocks = found.get((row["ledger_id"], row["uid"]))
             if blocks is not None:
                 blocks.append(BlockSpan(*(row[name] for name in BlockSpan._fields)))
@@ -171,8 +200,7 @@ def _known(tables: Tables, ledger_ids: Iterable[int]) -> dict[str, set[int]]:
     """By topic, ledgers that are not expired as far as the catalogue knows."""
     found: dict[str, set[int]] = {}
     for ids in lots_of(sorted(ledger_ids), _ODD_AT_ONCE):
-        rows: list[dict[str, Any]] = rows_of(tables, ids)
-        for row in rows:
+        for row in rows_of(tables, ids):
             if row["topic"] is not None and row["state"] not in _GONE:
                 found.setdefault(row["topic"], set()).add(row["ledger_id"])
     return found

@@ -22,6 +22,7 @@ from tiering_assets.resources.errors import CatalogueError, IntegrityError
 from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.metastore.topic_names import TopicName
 from tiering_assets.resources.sql import sql_text, sql_time
+from tiering_assets.resources.tables import rows_in
 
 BLOCKS_MAX: Final = 100_000  # that one answer about a time has
 _IDS_AT_ONCE: Final = 10_000
@@ -86,7 +87,7 @@ def blocks_of_span(tables: Tables, topic: TopicName, span: Span) -> list[PlacedB
             f"more than {BLOCKS_MAX} blocks of {topic} may have messages of that time: ask for a "
             "shorter one, or with `tierkeeper catalogue sql`"
         )
-    found = [row for row in rows.to_pylist() if is_of(row["topic"], topic)]
+    found = [row for row in rows_in(rows) if is_of(row["topic"], topic)]
     ledgers = _ledgers(tables, {row["ledger_id"] for row in found})
     blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in found)
     return sorted((one for one in blocks if one.counts), key=_in_order)
@@ -98,7 +99,7 @@ def blocks_of_ledgers(tables: Tables, ledger_ids: Sequence[int]) -> list[PlacedB
     rows = [
         row
         for lot in lots_of(ledger_ids, _IDS_AT_ONCE)
-        for row in answer(tables, f"{_SELECT}ledger_id in ({', '.join(map(str, lot))})").to_pylist()
+        for row in rows_in(answer(tables, f"{_SELECT}ledger_id in ({', '.join(map(str, lot))})"))
     ]
     blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in rows)
     return sorted((one for one in blocks if one.counts), key=_in_order)
@@ -136,7 +137,7 @@ def _ledgers(tables: Tables, ledger_ids: Iterable[int]) -> dict[int, dict[str, A
 def _one(
     tables: Tables, where: str, ledger: Mapping[str, Any] | None, otherwise: str
 ) -> PlacedBlock:
-    found = answer(tables, _SELECT + where).to_pylist()
+    found = rows_in(answer(tables, _SELECT + where))
     if not found:
         raise CatalogueError(otherwise)
     if len(found) > 1:

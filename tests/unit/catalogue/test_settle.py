@@ -17,7 +17,7 @@ from tiering_assets.catalogue.upkeep import settle as settling
 from tiering_assets.catalogue.upkeep import spans
 from tiering_assets.catalogue.upkeep.settle import Absorbed, cut, settle
 from tiering_assets.catalogue.upkeep.settlements import Settlements
-from tiering_assets.resources import table_upkeep, tables
+from tiering_assets.resources import table_upkeep
 from tiering_assets.resources.errors import CatalogueError
 
 DAY = timedelta(days=1)
@@ -350,18 +350,20 @@ def test_a_reader_of_before_finishes_and_one_between_opens_again(posted, monkeyp
     reader = posted.opened()
     before = asked(posted, NEWEST)
     from tiering_assets.catalogue import view
+    from tiering_assets.resources.kept_tables import KEPT
 
-    really, first = tables.open_table, [True]
+    really, first = KEPT.open, [True]
 
-    def slow(place, name, schema, *, make=False):
-        if first and name == "blocks":
+    def slow(place, name, schema):
+        if first and name == "ledger_changes":
             first.clear()
             absorb(posted)
             cut(posted, "ledgers", now=AT + 2 * DAY)
-        return really(place, name, schema, make=make)
+        return really(place, name, schema)
 
-    monkeypatch.setattr(view, "open_table", slow)
+    monkeypatch.setattr(KEPT, "open", slow)
     assert asked(posted, NEWEST) == before
+    assert not first
     assert view.answer(reader, NEWEST).to_pylist() == before
 
 

@@ -1,7 +1,10 @@
 """The catalogue as it is asked: where it lies, the newest rows, and what every answer tells."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -10,8 +13,10 @@ from tests.unit.records.examples import AT
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.pages import InWork, RunInWork
 from tiering_assets.catalogue.post import post
+from tiering_assets.catalogue.settled import SETTLED
 from tiering_assets.catalogue.view import AsOf, Catalogue, answer, rows_of
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import CatalogueSettings
 from tiering_assets.resources.sql import sql_text
 
@@ -75,6 +80,48 @@ def test_rows_are_of_the_columns_that_tables_have(desk, catalogue):
     for name, schema in TABLES.items():
         found = answer(catalogue.opened(), f"select * from {name}").schema
         assert found.names == schema.names
+
+
+def test_readers_open_tables_at_once_but_settled_ones_before_their_tails(catalogue, monkeypatch):
+    """Else a tail that was cut meanwhile would be missed by an older settled table."""
+    settled, written = Barrier(len(SETTLED)), Barrier(len(TABLES))
+    really, order = KEPT.open, []
+
+    def together(place, name, schema):
+        (settled if name in SETTLED else written).wait(timeout=30)
+        order.append(name)
+        return really(place, name, schema)
+
+    monkeypatch.setattr(KEPT, "open", together)
+    tables = catalogue.opened()
+    assert set(order[: len(SETTLED)]) == set(SETTLED)
+    assert (list(tables), list(tables.settled)) == ([*TABLES], [*SETTLED])
+
+
+def test_the_first_table_that_cannot_be_opened_is_told(catalogue, monkeypatch):
+    def broken(place, name, schema):
+        raise CatalogueError(f"table {name} cannot be opened")
+
+    monkeypatch.setattr(KEPT, "open", broken)
+    with pytest.raises(CatalogueError, match="table ledgers cannot be opened"):
+        catalogue.opened()
+
+
+def test_rows_with_times_are_read_without_pandas(desk, catalogue):
+    """It is a second of CPU, and most commands read rows."""
+    desk.chain(42)
+    desk.book.close_page()
+    post(desk.stack, catalogue)
+    program = (
+        "import sys\n"
+        "from tiering_assets.catalogue.view import Catalogue, rows_of\n"
+        "from tiering_assets.resources.tables import TablePlace\n"
+        f"tables = Catalogue(TablePlace(root={catalogue.place.root!r}, options={{}})).opened()\n"
+        "print(rows_of(tables, [42])[0]['certified_at'].isoformat(), 'pandas' in sys.modules)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    [row] = asked(catalogue, "select certified_at from ledgers")
+    assert said.stdout.split() == [row["certified_at"].isoformat(), "False"], said.stderr
 
 
 @pytest.mark.parametrize("value", ["", "orders", "it's", "'; drop table x; --", "a''b"])

@@ -11,7 +11,6 @@ from tiering_assets.catalogue.columns import BLOCKS
 from tiering_assets.catalogue.view import answer
 from tiering_assets.cli.lineage.lineage_output import shown
 from tiering_assets.lineage import coverage
-from tiering_assets.lineage.coverage_rules import judge_topic
 from tiering_assets.offload_format.message_decoder import EntryMessage
 from tiering_assets.records import keys
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
@@ -194,11 +193,13 @@ def test_a_list_that_cannot_be_read_is_a_finding(told, ledger, scene):
 
 
 def test_a_list_that_changes_meanwhile_is_told(told, ledger, scene, monkeypatch):
-    def judging(*args):
-        scene.fill(TOPIC, b"more")
-        return judge_topic(*args)
+    really = coverage._doubts
 
-    monkeypatch.setattr(coverage, "judge_topic", judging)
+    def slowly(*args):
+        scene.fill(TOPIC, b"more")
+        return really(*args)
+
+    monkeypatch.setattr(coverage, "_doubts", slowly)
     lines = told("coverage", "t/ns/orders", "--prove", code=1)
     assert any("its list has changed, repeat" in line for line in lines)
 

@@ -17,6 +17,7 @@ from tiering_assets.resources.metastore.ledger_info import (
     Position,
     decode_managed_ledger,
     encode_managed_ledger,
+    plain_ledgers,
 )
 from tiering_assets.resources.metastore.offload_context import (
     OffloadContext,
@@ -309,3 +310,58 @@ def test_a_cursor_without_a_position():
     message.markDeleteLedgerId = 3
     with pytest.raises(FormatError, match="half"):
         decode_cursor(message.SerializeToString())
+
+
+def plainly(data):
+    return [
+        (
+            one.ledger_id,
+            one.entries or 0,
+            one.offload.uid.bytes if one.offload and one.offload.complete else None,
+            one.is_open,
+        )
+        for one in decode_managed_ledger(data).ledgers
+    ]
+
+
+def test_ledgers_are_plainly_what_the_whole_decoding_says():
+    ml = managed_ledger(contexts={4: context(), 6: context(OTHER)})
+    for compression in Compression:
+        data = encode_enveloped(ml.message_copy().SerializeToString(), compression)
+        assert plain_ledgers(data) == plainly(data)
+    assert [one[2] for one in plainly(data)] == [UID.bytes, OTHER.bytes, None]
+    assert plain_ledgers(PREPARED) == plainly(PREPARED)
+    assert plain_ledgers(b"") == plainly(b"") == []
+    message = ml_pb2.ManagedLedgerInfo()
+    message.ledgerInfo.add(ledgerId=1).offloadContext.uidMsb = 0
+    message.ledgerInfo[0].offloadContext.uidLsb = -1  # no driver is named
+    message.ledgerInfo[0].offloadContext.complete = True
+    assert plain_ledgers(message.SerializeToString()) == plainly(message.SerializeToString())
+
+
+def unusual(change):
+    message = managed_ledger(contexts={4: context()}).message_copy()
+    change(message, next(one for one in message.ledgerInfo if one.ledgerId == 4))
+    return message.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        unusual(lambda message, info: message.ledgerInfo.add(ledgerId=4)),
+        unusual(lambda message, info: setattr(info, "entries", -1)),
+        unusual(lambda message, info: info.offloadContext.ClearField("uidMsb")),
+        unusual(lambda message, info: None).replace(b"aws-s3", b"aws-s\xff"),
+        b"\xff\xff",
+    ],
+)
+def test_what_does_not_decode_is_left_to_the_whole_decoding_which_says_why(data):
+    assert plain_ledgers(data) is None
+    with pytest.raises(FormatError):
+        decode_managed_ledger(data)
+
+
+def test_properties_are_left_to_the_whole_decoding():
+    pair = {"key": "k", "value": "v"}
+    assert plain_ledgers(unusual(lambda message, info: message.properties.add(**pair))) is None
+    assert plain_ledgers(unusual(lambda message, info: info.properties.add(**pair))) is None
