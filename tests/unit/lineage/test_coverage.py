@@ -2,7 +2,9 @@
 
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -90,12 +92,12 @@ def tables(fleet, tmp_path_factory):
 def covered(fleet, tables):
     """Coverage of these topics of the fleet."""
     certificates = {keys.certificate(i, UUID(u)) for one in fleet.values() for i, u in one[3]}
-    stack = SimpleNamespace(
+    stack: Any = SimpleNamespace(
         in_parallel=lambda ask, some: [ask(one) for one in some],
         book=SimpleNamespace(exists=certificates.__contains__),
     )
     in_work = frozenset(ledger_id for one in fleet.values() for ledger_id in one[4])
-    work = InWork({"run": RunInWork(since=None, ledgers=in_work)})
+    work = InWork({"run": RunInWork(since=datetime(2026, 3, 1, tzinfo=UTC), ledgers=in_work)})
     as_of = AsOf(page=1, written_at=None, in_work=work, proven_at=None)
 
     def these(names):

@@ -325,7 +325,7 @@ def plainly(data):
 
 
 def test_ledgers_are_plainly_what_the_whole_decoding_says():
-    ml = managed_ledger(contexts={4: context(), 6: context(OTHER)})
+    ml, data = managed_ledger(contexts={4: context(), 6: context(OTHER)}), b""
     for compression in Compression:
         data = encode_enveloped(ml.message_copy().SerializeToString(), compression)
         assert plain_ledgers(data) == plainly(data)
