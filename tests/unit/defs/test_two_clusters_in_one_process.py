@@ -14,6 +14,7 @@ from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering, add_closed_ledgers
 from tests.support.sim_world import World
 from tiering_assets.definitions import build_definitions
+from tiering_assets.defs.lineage import COVERAGE_FRESH_S
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.resources.metastore import zookeeper_watches
@@ -76,7 +77,7 @@ def test_each_has_the_names_of_its_own_settings(built):
         "owners": {"team:east"},
         "links": {"https://east.example/d"},
         "partitions": {"ledgers_east"},
-        "fresh_s": {600},
+        "fresh_s": {600, COVERAGE_FRESH_S},
         "pools": {"bookie_read", "release"},
         "tags": {"east"},
         "release": {"east"},
@@ -87,7 +88,7 @@ def test_each_has_the_names_of_its_own_settings(built):
         "owners": {"team:west"},
         "links": {"docs"},
         "partitions": {"ledgers_west"},
-        "fresh_s": {6000},
+        "fresh_s": {6000, COVERAGE_FRESH_S},
         "pools": {"bookie_read_west", "release_west"},
         "tags": {"west"},
         "release": {"west"},

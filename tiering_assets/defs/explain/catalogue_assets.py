@@ -201,7 +201,7 @@ def _of_blocks(cluster: ClusterNames, status: "Status") -> Metadata:
         ),
         "dagster/row_count": dg.MetadataValue.int(status.rows[_BLOCKS]),
         "follow": dg.MetadataValue.md(
-            "`tierkeeper lineage message LEDGER:ENTRY`, `lineage topic NAME --at TIME`, "
+            "`tierkeeper lineage message 4711:250`, `lineage topic NAME --at TIME`, "
             "`lineage object KEY --offset N`, `lineage coverage --all`"
         ),
         "place": dg.MetadataValue.text(f"{status.root}/{_BLOCKS}"),
