@@ -12,7 +12,7 @@ is opened.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 from importlib.util import find_spec
@@ -35,6 +35,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SAID_MAX = 400
 _PACKAGE = "deltalake"
 _ROWS_OF_GROUP = 131_072
+_AT_ONCE = 20_000
 _BACK = (1, 20, 500)  # commits that are looked through for one that says something
 _KEPT = {  # a reader that opened a version can finish
     "delta.logRetentionDuration": "interval 30 days",
@@ -337,6 +338,12 @@ def read(rows: Any) -> pa.Table:
     import pyarrow as pa
 
     return pa.RecordBatchReader.from_stream(rows).read_all()
+
+
+def each_row(found: pa.Table) -> Iterator[dict[str, Any]]:
+    """The rows of a large answer, of which only some are objects at a time."""
+    for batch in found.to_batches(max_chunksize=_AT_ONCE):
+        yield from rows_in(batch)
 
 
 def rows_in(found: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

@@ -16,11 +16,10 @@ from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.sql import sql_text, sql_time
-from tiering_assets.resources.tables import rows_in
+from tiering_assets.resources.tables import each_row
 
 STALE: Final = timedelta(minutes=30)
 LEDGERS_MAX: Final = 5000  # of one nomination
-_AT_ONCE: Final = 20_000
 _OURS: Final = "offloaded_by = 'tierkeeper'"
 _UNCONFIRMED: Final = "listed_as = 'offloaded' and published_at is null"
 _TOUCHED: Final = "czxid is not null and left_alone is null"
@@ -86,8 +85,7 @@ def closing_times(tables: Tables) -> Iterator[dict[str, Any]]:
         f"select topic, namespace, {times}, bool_or(listed_as = 'open') as has_open "  # noqa: S608
         f"from ledgers where {some} group by topic, namespace order by topic",
     )
-    for batch in rows.to_batches(max_chunksize=_AT_ONCE):
-        yield from rows_in(batch)
+    yield from each_row(rows)
 
 
 def topics_unconfirmed(tables: Tables) -> frozenset[str]:

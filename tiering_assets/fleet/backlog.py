@@ -11,7 +11,7 @@ question.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby, islice
 from typing import Final
@@ -28,19 +28,26 @@ from tiering_assets.explain.backlog_topic import reloads_of_last_hour
 from tiering_assets.explain.lag_figures import Counted, FleetFigures, count_figures
 from tiering_assets.explain.next_steps import next_step
 from tiering_assets.fleet import questions
-from tiering_assets.fleet.beside import asked_about, look_beside, open_attempts
+from tiering_assets.fleet.beside import (
+    asked_about,
+    look_beside,
+    open_attempts,
+    stored_at,
+    tried,
+)
 from tiering_assets.fleet.rows import Beside, Row, as_listed, full_name, settled_state, surveyed
 from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground import damage_advice
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, Brakes, read_brakes
+from tiering_assets.look.ledger.resume import list_failures
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import SurveyedLedger, SurveyedTopic
 from tiering_assets.look.topic.user_topics import readable_topics
 from tiering_assets.records.keys import namespace_of
-from tiering_assets.resources.tables import rows_in
+from tiering_assets.resources.tables import each_row
 
-_MANY: Final = 20_000  # rows, or reasons with their details, at once
+_MANY: Final = 20_000  # reasons with their details
 _TOPICS: Final = 2000  # at once
 Told = Callable[[ExplainedLedger], None]
 
@@ -68,13 +75,27 @@ def take_backlog(
     `ask_topics` and `loads_nothing` are those of explain_backlog. `each` is told of every ledger
     that is not settled, as it is met.
     """
-    source, steps = tables_to_ask(stack, fresh=fresh), Steps()
+    source = tables_to_ask(stack, fresh=fresh)
     asking = {"ask_topics": ask_topics, "loads_nothing": loads_nothing}
-    explained: Iterable[ExplainedLedger | Alike]
-    if source is None:
-        explained = told_if_many(stack, explain_backlog(stack, topics, **asking), fresh=fresh)
-    else:
-        explained = _by_rows(stack, source, topics, **asking)
+    if source is not None:
+        return _counted(stack, _by_rows(stack, source, topics, **asking), source, each)
+    read = told_if_many(stack, explain_backlog(stack, topics, **asking), fresh=fresh)
+    return _counted(stack, read, None, each)
+
+
+def count_rows(stack: Stack, source: ProvenTables) -> FleetBacklog:
+    """The same of all topics, by tables that were opened just now."""
+    rows = _by_rows(stack, source, None, ask_topics=False, loads_nothing=False)
+    return _counted(stack, rows, source, lambda _one: None)
+
+
+def _counted(
+    stack: Stack,
+    explained: Iterable[ExplainedLedger | Alike],
+    source: ProvenTables | None,
+    each: Told,
+) -> FleetBacklog:
+    steps = Steps()
 
     def counts() -> Iterator[Counted]:
         for one in explained:
@@ -126,17 +147,19 @@ def _by_rows(
 ) -> Iterator[ExplainedLedger | Alike]:
     asked = asked_about(stack, source.tables, topics)
     holds = read_brakes(stack, HOLD)
-    settled = answer(source.tables, questions.settled_counts(asked))
-    for batch in settled.to_batches(max_chunksize=_MANY):
-        for row in rows_in(batch):
-            yield _alike(row, holds, stack.deletion_lag)
+    for row in each_row(answer(source.tables, questions.settled_counts(asked))):
+        yield _alike(row, holds, stack.deletion_lag)
     rows = answer(source.tables, questions.unsettled_ledgers(asked))
-    beside = look_beside(stack, rows, holds=holds, due_before=asked.published_before)
+    opened, failed_at = open_attempts(rows), list_failures(stack)
+    beside = replace(
+        look_beside(stack, rows, opened, holds=holds, due_before=asked.published_before),
+        attempted_at=stored_at(stack, tried(rows, failed_at)),
+    )
     with backlog_look(
         stack,
         ask_topics=ask_topics,
         loads_nothing=loads_nothing,
-        failed=Failures.of_attempts(stack, open_attempts(rows), beside.failed_at),
+        failed=Failures.of_attempts(stack, opened, failed_at),
     ) as look:
         for topic in _topics(stack, rows, beside, asked.terminated):
             for ledger, because in look.explain(topic):
@@ -147,8 +170,8 @@ def _topics(
     stack: Stack, rows: pa.Table, beside: Beside, terminated: Set[str]
 ) -> Iterator[SurveyedTopic]:
     """Topics with their unsettled ledgers alone, read anew where rows do not say enough."""
-    every = (row for batch in rows.to_batches(max_chunksize=_MANY) for row in rows_in(batch))
-    by_topic = ((name, [*found]) for name, found in groupby(every, key=lambda row: row["topic"]))
+    grouped = groupby(each_row(rows), key=lambda row: row["topic"])
+    by_topic = ((name, [*found]) for name, found in grouped)
     while lot := [*islice(by_topic, _TOPICS)]:
         seen = {
             name: tuple(surveyed(row, beside) for row in found if row["unsettled"])
@@ -177,7 +200,8 @@ def _has_proven(ledgers: Iterable[SurveyedLedger]) -> bool:
 
 def _alike(row: Row, holds: Brakes, lag: timedelta) -> Alike:
     ml_name = row["topic"]
-    hold, state = holds.why_topic(ml_name), settled_state(row["state"], ml_name, holds.why_topic)
+    hold = holds.why_topic(ml_name)
+    state = settled_state(row["state"], hold)
     at: datetime | None = row["published_at"] if row["recorded"] else None
     due_at = None if at is None else at + lag
     damaged = row["offloaded"] and (row["damaged"] or row["quarantined"])

@@ -6,7 +6,7 @@ where they are few, by one listing of all that it has where they are many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -20,29 +20,24 @@ from tiering_assets.fleet.rows import Beside
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.claims import live_claims
-from tiering_assets.look.ledger.resume import list_failures
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
 
+Attempts = Sequence[tuple[int, UUID]]
 
-def look_beside(stack: Stack, rows: pa.Table, *, holds: Brakes, due_before: datetime) -> Beside:
-    """For rows with `unsettled`: a few listings, and a request for each open attempt."""
-    unsettled = [
-        (ledger_id, uid)
-        for ledger_id, uid, is_so in _columns(rows, "ledger_id", "uid", "unsettled")
-        if is_so
-    ]
-    failed_at = list_failures(stack)
-    tried = [(i, UUID(uid)) for i, uid in unsettled if uid is not None and i in failed_at]
+
+def look_beside(
+    stack: Stack, rows: pa.Table, opened: Attempts, *, holds: Brakes, due_before: datetime
+) -> Beside:
+    """For rows with `unsettled`, of which `opened` are the open attempts: a request for each."""
+    unsettled = [i for i, is_so in _columns(rows, "ledger_id", "unsettled") if is_so]
     return Beside(
         lag=stack.deletion_lag,
         due_before=due_before,
         holds=holds,
         claimed=live_claims(stack, stack.objects.server_time()),
-        indexed=_indexed(stack, open_attempts(rows)),
-        in_bookkeeper=in_bookkeeper(stack, [ledger_id for ledger_id, _uid in unsettled]),
-        failed_at=failed_at,
-        attempted_at=_stored_at(stack, tried),
+        indexed=_indexed(stack, opened),
+        in_bookkeeper=in_bookkeeper(stack, unsettled),
     )
 
 
@@ -57,13 +52,22 @@ def asked_about(stack: Stack, tables: Tables, topics: Iterable[str] | None) -> F
     )
 
 
-def open_attempts(rows: pa.Table) -> list[tuple[int, UUID]]:
+def open_attempts(rows: pa.Table) -> Attempts:
     """Newest attempts that came to no certificate, of ledgers whose copy nobody reads."""
     columns = "ledger_id", "uid", "unsettled", "certified", "offloaded"
     return [
         (ledger_id, UUID(uid))
         for ledger_id, uid, unsettled, certified, offloaded in _columns(rows, *columns)
         if unsettled and uid is not None and not certified and not offloaded
+    ]
+
+
+def tried(rows: pa.Table, failed_at: Container[int]) -> Attempts:
+    """Newest attempts of unsettled ledgers that have a record of a failure."""
+    return [
+        (ledger_id, UUID(uid))
+        for ledger_id, uid, unsettled in _columns(rows, "ledger_id", "uid", "unsettled")
+        if unsettled and uid is not None and ledger_id in failed_at
     ]
 
 
@@ -78,7 +82,7 @@ def in_bookkeeper(stack: Stack, ledger_ids: list[int]) -> set[int]:
     return {*ledger_ids}.intersection(stack.ledgers.list_ledger_ids())
 
 
-def _stored_at(stack: Stack, attempts: Sequence[tuple[int, UUID]]) -> dict[int, datetime]:
+def stored_at(stack: Stack, attempts: Attempts) -> dict[int, datetime]:
     """When the store got the records of these attempts, where they are there."""
     prefix = stack.book.prefix
     heads = stack.in_parallel(lambda one: stack.objects.head(prefix + keys.attempt(*one)), attempts)
@@ -89,10 +93,9 @@ def _stored_at(stack: Stack, attempts: Sequence[tuple[int, UUID]]) -> dict[int, 
     }
 
 
-def _indexed(stack: Stack, attempts: Iterable[tuple[int, UUID]]) -> set[int]:
+def _indexed(stack: Stack, attempts: Attempts) -> set[int]:
     """Ledgers whose index object is there."""
-    asked = [*attempts]
     there = stack.in_parallel(
-        lambda one: stack.objects.head(index_key(one[1], one[0])) is not None, asked
+        lambda one: stack.objects.head(index_key(one[1], one[0])) is not None, attempts
     )
-    return {ledger_id for (ledger_id, _uid), found in zip(asked, there, strict=True) if found}
+    return {ledger_id for (ledger_id, _uid), found in zip(attempts, there, strict=True) if found}

@@ -6,21 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import islice
-from typing import Final
 
 from tiering_assets.catalogue.nominate import ProvenTables
 from tiering_assets.catalogue.view import answer
 from tiering_assets.fleet import questions
-from tiering_assets.fleet.beside import asked_about, look_beside
+from tiering_assets.fleet.beside import asked_about, look_beside, open_attempts
 from tiering_assets.fleet.rows import settled_state, surveyed, view_of
 from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
-from tiering_assets.resources.tables import rows_in
-
-_AT_ONCE: Final = 20_000
+from tiering_assets.resources.tables import each_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +72,10 @@ def _by_rows(
         names.add(LedgerState.PUBLISHED.value)
     rows = answer(source.tables, questions.listed_ledgers(asked, names, most=most))
     holds = read_brakes(stack, HOLD)
-    beside = look_beside(stack, rows, holds=holds, due_before=asked.published_before)
-    for batch in rows.to_batches(max_chunksize=_AT_ONCE):
-        for row in rows_in(batch):
-            if row["unsettled"]:
-                yield surveyed(row, beside).view
-            else:
-                yield view_of(row, settled_state(row["state"], row["topic"], holds.why_topic))
+    opened = open_attempts(rows)
+    beside = look_beside(stack, rows, opened, holds=holds, due_before=asked.published_before)
+    for row in each_row(rows):
+        if row["unsettled"]:
+            yield surveyed(row, beside).view
+        else:
+            yield view_of(row, settled_state(row["state"], holds.why_topic(row["topic"])))

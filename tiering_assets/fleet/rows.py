@@ -5,13 +5,14 @@ Owns: what a row cannot know comes from who asks: brakes, claims, index objects,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
+from tiering_assets.explain.topic_counts import BY_BROKER, BY_US
 from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.states import LedgerState, StateEvidence, decide_state
 from tiering_assets.look.ledger.survey import LedgerView, SurveyedLedger
@@ -25,7 +26,6 @@ from tiering_assets.resources.metastore.offload_context import OffloadContext
 
 Row = Mapping[str, Any]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_BY_US, _BY_BROKER = "tierkeeper", "broker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,8 @@ class Beside:
     """What is looked up beside the rows of some ledgers. The lag of what was published before
     `due_before` is over.
 
-    `failed_at` is when the store got the record of a ledger's failure, and `attempted_at` that of
-    its attempt: rows have the time of its writer.
+    `attempted_at` is when the store got the records of attempts; of others, and in lists, it is the
+    time of their writers, which rows have.
     """
 
     lag: timedelta
@@ -43,8 +43,7 @@ class Beside:
     claimed: Set[int]
     indexed: Set[int]
     in_bookkeeper: Set[int]
-    failed_at: Mapping[int, datetime]
-    attempted_at: Mapping[int, datetime]
+    attempted_at: Mapping[int, datetime] = field(default_factory=dict)
 
 
 def surveyed(row: Row, beside: Beside) -> SurveyedLedger:
@@ -79,10 +78,10 @@ def surveyed(row: Row, beside: Beside) -> SurveyedLedger:
     )
 
 
-def settled_state(state: str, ml_name: str, hold_on: Callable[[str], str | None]) -> LedgerState:
-    """A row's state, unless a hold covers its topic: of those no row tells."""
+def settled_state(state: str, hold: str | None) -> LedgerState:
+    """A row's state, unless there is a hold on its topic: of those no row tells."""
     found = LedgerState(state)
-    if found is LedgerState.PUBLISHED and hold_on(ml_name) is not None:
+    if found is LedgerState.PUBLISHED and hold is not None:
         return LedgerState.HELD
     return found
 
@@ -91,7 +90,7 @@ def view_of(row: Row, state: LedgerState) -> LedgerView:
     """What lists show of a ledger."""
     is_open, uid = state is LedgerState.OPEN, row["context_uid"] or row["uid"]
     ours = row["certified"] and row["context_uid"] in (None, row["uid"])
-    by = (_BY_US if ours else _BY_BROKER) if _is_named(row) else None
+    by = (BY_US if ours else BY_BROKER) if _is_named(row) else None
     return LedgerView(
         ledger_id=row["ledger_id"],
         ml_name=row["topic"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
 from tiering_assets.catalogue.nominate import ProvenTables
 from tiering_assets.catalogue.view import answer
@@ -19,9 +18,7 @@ from tiering_assets.fleet.beside import asked_about
 from tiering_assets.fleet.rows import Row, full_name
 from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
 from tiering_assets.ground.stack import Stack
-from tiering_assets.resources.tables import rows_in
-
-_AT_ONCE: Final = 10_000
+from tiering_assets.resources.tables import each_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +50,15 @@ def _by_rows(
     asked = asked_about(stack, source.tables, ml_names)
     rows = answer(source.tables, questions.topic_counts(asked))
     with policy_words(stack) as policy_of:
-        for batch in rows.to_batches(max_chunksize=_AT_ONCE):
-            for row in rows_in(batch):
-                topic = full_name(row["topic"])
-                unread = row["why"]
-                yield ListedTopic(
-                    topic=topic,
-                    ml_name=row["topic"],
-                    policy="unknown" if unread else policy_of(topic),
-                    counts=None if unread else _counts(row),
-                    error=unread,
-                )
+        for row in each_row(rows):
+            topic, unread = full_name(row["topic"]), row["why"]
+            yield ListedTopic(
+                topic=topic,
+                ml_name=row["topic"],
+                policy="unknown" if unread else policy_of(topic),
+                counts=None if unread else _counts(row),
+                error=unread,
+            )
 
 
 def _counts(row: Row) -> TopicCounts:

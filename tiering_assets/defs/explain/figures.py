@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -101,27 +101,24 @@ def observation(cluster: ClusterNames, figures: FleetFigures) -> dg.AssetObserva
     return dg.AssetObservation(cluster.tiering_backlog, metadata={**figures_metadata(figures)})
 
 
+def check_result(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(**_judged(cluster, verdict))
+
+
 def evaluation(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckEvaluation:
     """The same for what is no run."""
-    return dg.AssetCheckEvaluation(
-        asset_key=cluster.objectives_met.asset_key,
-        check_name=cluster.objectives_met.name,
-        passed=verdict.passed,
-        severity=verdict.severity,
-        description=verdict.description,
-        metadata=verdict.metadata,
-    )
+    return dg.AssetCheckEvaluation(**_judged(cluster, verdict))
 
 
-def check_result(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        asset_key=cluster.objectives_met.asset_key,
-        check_name=cluster.objectives_met.name,
-        passed=verdict.passed,
-        severity=verdict.severity,
-        description=verdict.description,
-        metadata=verdict.metadata,
-    )
+def _judged(cluster: ClusterNames, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "asset_key": cluster.objectives_met.asset_key,
+        "check_name": cluster.objectives_met.name,
+        "passed": verdict.passed,
+        "severity": verdict.severity,
+        "description": verdict.description,
+        "metadata": verdict.metadata,
+    }
 
 
 class BacklogAtEnd:

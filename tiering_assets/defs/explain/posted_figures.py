@@ -23,12 +23,13 @@ FigureEvent = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvalu
 def figure_events(stack: Stack, cluster: ClusterNames) -> list[FigureEvent]:
     """What a run would tell of all topics on its way out; nothing where runs count themselves."""
     from tiering_assets.batch.newest_releases import newest_releases
-    from tiering_assets.fleet.backlog import take_backlog
+    from tiering_assets.fleet.backlog import count_rows
     from tiering_assets.fleet.source import tables_to_ask
 
-    if tables_to_ask(stack) is None:
+    source = tables_to_ask(stack)
+    if source is None:
         return []
-    figures = take_backlog(stack).figures
+    figures = count_rows(stack, source).figures
     released = released_metadata(
         figures,
         newest_releases(stack, NEWEST_SHOWN),
