@@ -340,6 +340,17 @@ def read(rows: Any) -> pa.Table:
     return pa.RecordBatchReader.from_stream(rows).read_all()
 
 
+def without_views(found: pa.Table) -> pa.Table:
+    """The same with texts as most functions of Arrow want them."""
+    import pyarrow as pa
+
+    kinds = [
+        field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
+        for field in found.schema
+    ]
+    return found.cast(pa.schema(kinds))
+
+
 def each_row(found: pa.Table) -> Iterator[dict[str, Any]]:
     """The rows of a large answer, of which only some are objects at a time."""
     for batch in found.to_batches(max_chunksize=_AT_ONCE):

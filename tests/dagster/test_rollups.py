@@ -6,8 +6,8 @@ import dagster as dg
 
 from tiering_assets.defs.explain.rollups import backlog_metadata
 from tiering_assets.explain.backlog import ExplainedLedger, counted
-from tiering_assets.explain.backlog_reason import BacklogReason, Because
-from tiering_assets.explain.lag_figures import count_figures
+from tiering_assets.explain.figures.count_figures import count_figures
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason, Because
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView
 

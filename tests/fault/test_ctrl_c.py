@@ -19,7 +19,7 @@ from tests.support.http_proxy import Do, HttpProxy
 from tests.support.tiered_cluster import wait_until
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.explain.backlog import explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.resources.devstack.endpoints import environment_of
 from tiering_assets.resources.settings import SparkSettings
 

@@ -8,8 +8,8 @@ from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import ml_names, tiered_cluster, wait_until
 from tiering_assets.defs.explain.rollups import backlog_metadata
 from tiering_assets.explain.backlog import counted, explain_backlog
-from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.explain.lag_figures import count_figures
+from tiering_assets.explain.figures.count_figures import count_figures
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce
 
 pytestmark = pytest.mark.stack

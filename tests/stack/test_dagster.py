@@ -29,7 +29,7 @@ from tests.support.default_cluster import (
 from tiering_assets.definitions import defs
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.explain.backlog import explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.look.ledger.survey import survey
 from tiering_assets.resources.devstack.bucket import s3_client

@@ -30,14 +30,14 @@ from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.upkeep.settle import settle
 from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.explain.backlog import ExplainedLedger
-from tiering_assets.fleet.backlog import take_backlog
+from tiering_assets.fleet.backlog import FleetBacklog, take_backlog
 from tiering_assets.fleet.ledgers import list_ledgers
 from tiering_assets.fleet.topics import list_all_topics
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.pauses import pause
-from tiering_assets.look.brakes.scopes import ledger_scope, topic_scope
+from tiering_assets.look.brakes.scopes import Scope, ledger_scope
 from tiering_assets.look.ledger.claims import claim_ledger, longest_claim
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.look.ledger.states import LedgerState
@@ -144,11 +144,11 @@ class Fleet:
     # ----- of a topic
 
     def hold_all(self, ml_name: str) -> None:
-        hold(self.scene.stack, topic_scope(ml_name), reason="audit", author="kim")
+        hold(self.scene.stack, Scope("topic", ml_name), reason="audit", author="kim")
 
     def pause_all(self, ml_name: str) -> None:
         mode = self.chance.choice((TieringMode.PAUSED, TieringMode.DISABLED))
-        pause(self.scene.stack, topic_scope(ml_name), mode, reason="repair", author="kim")
+        pause(self.scene.stack, Scope("topic", ml_name), mode, reason="repair", author="kim")
 
     def terminate(self, ml_name: str) -> None:
         metadata, path = self.scene.cluster.metadata, managed_ledger_path(ml_name)
@@ -252,6 +252,7 @@ def differences(stack: Stack, seed: int = 0) -> Iterator[str]:
     kinds: dict[str, Any] = {
         "backlog": _backlog,
         "backlog of one": lambda stack, **how: _backlog(stack, topics[:1], **how),
+        "counts": lambda stack, **how: _counts(take_backlog(stack, **how)),
         "ledgers": _ledgers,
         "ledgers of one": lambda stack, **how: _ledgers(stack, topics=topics[:1], **how),
         "three ledgers": lambda stack, **how: _ledgers(stack, most=3, **how),
@@ -276,9 +277,14 @@ def _backlog(stack: Stack, *topics: Any, **how: Any) -> Any:
 
     found = take_backlog(stack, *topics, each=told, **how)
     assert (found.source is None) == bool(how)
-    figures = asdict(found.figures)
+    return {**_counts(found), "each": each}
+
+
+def _counts(found: FleetBacklog) -> Any:
+    topics = {name: asdict(one) for name, one in found.figures.topics.items()}
+    figures = asdict(replace(found.figures, topics={}))  # type: ignore[arg-type]
     del figures["taken_at"]  # asking takes time
-    return {"figures": figures, "steps": found.steps, "each": each}
+    return {"figures": {**figures, "topics": topics}, "steps": found.steps}
 
 
 def _ledgers(stack: Stack, **how: Any) -> Any:

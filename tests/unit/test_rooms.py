@@ -93,8 +93,9 @@ PURE = {
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",
     "tiering_assets.cli.terminal": "columns fitting measure table tint words",
     "tiering_assets.doctor": "lifecycle worker_check",
-    "tiering_assets.explain": "backlog_reason backlog_rules backlog_topic_rules "
-    "lag_figures next_steps objectives topic_counts",
+    "tiering_assets.explain": "topic_counts",
+    "tiering_assets.explain.reasons": "backlog_reason backlog_rules backlog_topic_rules next_steps",
+    "tiering_assets.explain.figures": "lag_figures objectives",
     "tiering_assets.fleet": "questions",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
     "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from tiering_assets.batch.offload_status_rules import TopicStatus, decide_status
 from tiering_assets.explain.backlog import explain_backlog
-from tiering_assets.explain.backlog_reason import Because
+from tiering_assets.explain.reasons.backlog_reason import Because
 from tiering_assets.ground.stack import Stack
 
 

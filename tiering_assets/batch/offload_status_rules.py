@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tiering_assets.batch.offload_prefix_rules import first_unoffloaded
-from tiering_assets.explain.backlog_reason import BacklogReason, Because
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason, Because
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo, Position
 
 

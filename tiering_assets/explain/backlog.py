@@ -15,9 +15,9 @@ from datetime import datetime
 
 from tiering_assets.explain.asked_once import asking_once
 from tiering_assets.explain.backlog_evidence import BacklogLook, Failures, backlog_look
-from tiering_assets.explain.backlog_reason import BacklogReason, Because, of_wait
-from tiering_assets.explain.lag_figures import Counted
+from tiering_assets.explain.figures.lag_figures import Counted
 from tiering_assets.explain.ledger_reasons import SeenLedger, why_not_released
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason, Because, of_wait
 from tiering_assets.ground.reasons import Wait
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.one_ledger import OneLedger, look_at_one, may_list, nobody_knows

@@ -18,19 +18,19 @@ from datetime import datetime
 from uuid import UUID
 
 from tiering_assets.change.disturb import pending_due_at
-from tiering_assets.explain.backlog_reason import (
+from tiering_assets.explain.backlog_topic import (
+    capped_ledgers,
+    gather_topic_facts,
+    reloads_of_last_hour,
+)
+from tiering_assets.explain.reasons.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
     Because,
     Failure,
     TopicBlockers,
 )
-from tiering_assets.explain.backlog_rules import decide_backlog_reason
-from tiering_assets.explain.backlog_topic import (
-    capped_ledgers,
-    gather_topic_facts,
-    reloads_of_last_hour,
-)
+from tiering_assets.explain.reasons.backlog_rules import decide_backlog_reason
 from tiering_assets.ground.damage_advice import next_step
 from tiering_assets.ground.reasons import NotNow, Reason, Wait
 from tiering_assets.ground.stack import Stack
@@ -111,7 +111,7 @@ class BacklogLook:
         ledgers.
         """
         self._stack = stack
-        self._policies = policies
+        self.policies = policies
         self._ask_topics = ask_topics
         self._ask_gate = ask_gate
         self._loads_nothing = loads_nothing
@@ -126,7 +126,7 @@ class BacklogLook:
         facts, chosen = TopicBlockers(), dict[int, tuple[NotSelected | None, str]]()
         unpublished = any(one.view.state in _UNPUBLISHED for one in topic.ledgers)
         if unpublished or topic.info.terminated_at is not None:
-            found = self._policies.check(topic_of(topic.ml_name), ask_topic=self._ask_topics)
+            found = self.policies.check(topic_of(topic.ml_name), ask_topic=self._ask_topics)
             facts = gather_topic_facts(self._stack, topic, found, self._reloads)
             if found.policy is not None:
                 chosen = self._select(topic, found.policy)
@@ -260,7 +260,7 @@ class BacklogLook:
         """What the release gate says of a due ledger, where it is to be asked."""
         if one.view.state is not LedgerState.RELEASE_DUE or self._ask_gate is None:
             return None
-        if self._loads_nothing and not self._policies.owned(one.view.topic):
+        if self._loads_nothing and not self.policies.owned(one.view.topic):
             return None  # the gate asks the broker about the topic, which may load it
         try:
             why_not = self._ask_gate()

@@ -13,8 +13,8 @@ from datetime import timedelta
 from tiering_assets.change.disturbance import Recent, over_budget
 from tiering_assets.change.topic_change import contexts_for
 from tiering_assets.change.topic_edit import Copy, TopicChange, apply_change
-from tiering_assets.explain.backlog_reason import TopicBlockers
-from tiering_assets.explain.backlog_topic_rules import facts_of_policy
+from tiering_assets.explain.reasons.backlog_reason import TopicBlockers
+from tiering_assets.explain.reasons.backlog_topic_rules import facts_of_policy
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import SurveyedTopic

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from uuid import UUID
 
 from tiering_assets.explain.topic_counts import TopicCounts, count_topic
@@ -87,9 +86,19 @@ def _listed(
 
 @contextmanager
 def policy_words(stack: Stack) -> Iterator[Callable[[str], str]]:
-    """Tells for a topic what `ListedTopic.policy` says."""
+    """Tells for a topic what `ListedTopic.policy` says. Topics of a namespace mostly have one."""
     with open_policies(stack) as policies:
-        yield partial(_policy_word, policies)
+        words = dict[str, str]()
+
+        def word(topic: str) -> str:
+            namespace = policies.goes_by(topic)
+            if namespace is None:
+                return _policy_word(policies, topic)
+            if namespace not in words:
+                words[namespace] = _policy_word(policies, topic)
+            return words[namespace]
+
+        yield word
 
 
 def _policy_word(policies: Policies, topic: str) -> str:

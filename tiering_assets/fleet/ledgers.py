@@ -17,6 +17,7 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
+from tiering_assets.resources.sql import sql_text
 from tiering_assets.resources.tables import each_row
 
 
@@ -64,14 +65,16 @@ def _by_rows(
     asked = asked_about(stack, source.tables, topics)
     if only:
         asked = replace(asked, some=f"{asked.some} and {questions.of_ledgers(only)}")
-    if most is not None:  # of unsettled ones only a look tells their states
-        counted = answer(source.tables, questions.count_unsettled(asked)).to_pylist()
-        most += 1 + counted[0]["n"]
-    names = {one.value for one in states}
+    names, holds = {one.value for one in states}, read_brakes(stack, HOLD)
     if LedgerState.HELD in states:  # by a hold of its topic, of which no row tells
         names.add(LedgerState.PUBLISHED.value)
-    rows = answer(source.tables, questions.listed_ledgers(asked, names, most=most))
-    holds = read_brakes(stack, HOLD)
+    told_by_holds = bool(holds.keys) and states & {LedgerState.HELD, LedgerState.PUBLISHED}
+    if most is not None and not told_by_holds:
+        question = questions.last_topic_of(asked, names, most=most + 1)
+        [last] = answer(source.tables, question)["topic"].to_pylist()
+        if last is not None:
+            asked = replace(asked, some=f"{asked.some} and topic <= {sql_text(last)}")
+    rows = answer(source.tables, questions.listed_ledgers(asked, names))
     opened = open_attempts(rows)
     beside = look_beside(stack, rows, opened, holds=holds, due_before=asked.published_before)
     for row in each_row(rows):

@@ -110,23 +110,38 @@ def unsettled_ledgers(asked: FleetQuestion) -> str:
     )
 
 
-def listed_ledgers(asked: FleetQuestion, states: Iterable[str], *, most: int | None) -> str:
-    """Ledgers that may be in one of these states (in any, without), by topic and id: so many."""
-    wanted = ", ".join(map(sql_text, states))
-    may_be = f"({asked.unsettled} or state in ({wanted}))" if wanted else EVERYTHING
-    limit = "" if most is None else f" limit {most}"
+def listed_ledgers(asked: FleetQuestion, states: Iterable[str]) -> str:
+    """Ledgers that may be in one of these states (in any, without), by topic and id."""
     return (
         f"select {_OF_ONE}, {asked.unsettled} as unsettled from ledgers "  # noqa: S608
-        f"where {asked.listed} and {may_be} order by topic, ledger_id{limit}"
+        f"where {asked.listed} and {_may_be(asked, states)} order by topic, ledger_id"
     )
 
 
-def count_unsettled(asked: FleetQuestion) -> str:
-    return f"select count(*) as n from ledgers where {asked.listed} and {asked.unsettled}"  # noqa: S608
+def last_topic_of(asked: FleetQuestion, states: Iterable[str], *, most: int) -> str:
+    """The topic up to which there are so many ledgers in these states. No row where all have fewer.
+
+    Of what is not settled only a look tells its state, so it is none of those that are sure. To
+    sort ten million rows for the first of them takes a gigabyte; to count them by topic does not.
+    """
+    states = [*states]
+    sure = f"case when {asked.unsettled} then 0 else 1 end" if states else "1"
+    counts = (
+        f"select topic, sum({sure}) as n from ledgers "  # noqa: S608
+        f"where {asked.listed} and {_may_be(asked, states)} group by topic"
+    )
+    summed = f"select topic, sum(n) over (order by topic) as n from ({counts})"  # noqa: S608
+    return f"select min(topic) as topic from ({summed}) where n >= {most}"  # noqa: S608
 
 
-def topic_counts(asked: FleetQuestion) -> str:
+def _may_be(asked: FleetQuestion, states: Iterable[str]) -> str:
+    wanted = ", ".join(map(sql_text, states))
+    return f"({asked.unsettled} or state in ({wanted}))" if wanted else EVERYTHING
+
+
+def topic_counts(asked: FleetQuestion, *, most: int | None = None) -> str:
     """Topics that are there, in name order, with what `topic list` counts of their ledgers."""
+    limit = "" if most is None else f" limit {most}"
     counts = ", ".join(
         f"sum(case when {which} then 1 else 0 end) as {name}, "
         f"sum(case when {which} then coalesce(bytes, 0) else 0 end) as {name}_bytes"
@@ -140,7 +155,7 @@ def topic_counts(asked: FleetQuestion) -> str:
     )
     there = (
         "select topic, why from topics where czxid is not null and left_alone is null "  # noqa: S608
-        f"and {asked.some}"
+        f"and {asked.some} order by topic{limit}"
     )
     facts = (
         f"select topic, {_FACTS}, state = 'open' as open, "  # noqa: S608

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 
 from tiering_assets.catalogue.nominate import ProvenTables
 from tiering_assets.catalogue.view import answer
@@ -23,21 +24,30 @@ from tiering_assets.resources.tables import each_row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicList:
-    """Topics in name order. `source` is None where their nodes were read."""
+    """Topics in name order. `cut` is whether there are more; `source` None: nodes were read."""
 
     topics: Sequence[ListedTopic]
+    cut: bool
     source: ProvenTables | None
 
 
 def list_all_topics(
-    stack: Stack, ml_names: Sequence[str] | None = None, *, fresh: timedelta = FRESH
+    stack: Stack,
+    ml_names: Sequence[str] | None = None,
+    *,
+    most: int | None = None,
+    fresh: timedelta = FRESH,
 ) -> TopicList:
-    """These topics, all user topics without names."""
+    """These topics, all user topics without names; at most so many."""
     source = tables_to_ask(stack, fresh=fresh)
+    wanted = None if most is None else most + 1
     if source is None:
-        read = told_if_many(stack, list_topics(stack, ml_names), fresh=fresh, ledgers=_listed)
-        return TopicList(topics=[*read], source=None)
-    return TopicList(topics=[*_by_rows(stack, source, ml_names)], source=source)
+        found = told_if_many(stack, list_topics(stack, ml_names), fresh=fresh, ledgers=_listed)
+    else:
+        found = _by_rows(stack, source, ml_names, wanted)
+    topics = [*islice(found, wanted)]
+    cut = most is not None and len(topics) > most
+    return TopicList(topics=topics[:most], cut=cut, source=source)
 
 
 def _listed(topic: ListedTopic) -> int:
@@ -45,10 +55,10 @@ def _listed(topic: ListedTopic) -> int:
 
 
 def _by_rows(
-    stack: Stack, source: ProvenTables, ml_names: Sequence[str] | None
+    stack: Stack, source: ProvenTables, ml_names: Sequence[str] | None, most: int | None
 ) -> Iterator[ListedTopic]:
     asked = asked_about(stack, source.tables, ml_names)
-    rows = answer(source.tables, questions.topic_counts(asked))
+    rows = answer(source.tables, questions.topic_counts(asked, most=most))
     with policy_words(stack) as policy_of:
         for row in each_row(rows):
             topic, unread = full_name(row["topic"]), row["why"]

@@ -17,9 +17,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.explain.lag_figures import Figures, FleetFigures
-from tiering_assets.explain.objectives import MissedObjective, worst_topics
+from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures
+from tiering_assets.explain.figures.objectives import MissedObjective, worst_topics
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 
 Value = Callable[[Figures], float]
 _LAGS: Final[tuple[tuple[str, str, Value], ...]] = (

@@ -17,8 +17,8 @@ from types import FrameType
 from prometheus_client import start_http_server
 from prometheus_client.registry import CollectorRegistry
 
-from tiering_assets.explain.lag_figures import FleetFigures
-from tiering_assets.explain.objectives import MissedObjective
+from tiering_assets.explain.figures.lag_figures import FleetFigures
+from tiering_assets.explain.figures.objectives import MissedObjective
 from tiering_assets.metrics.collector import FleetCollector
 from tiering_assets.resources.errors import SettingsError, TierkeeperError
 

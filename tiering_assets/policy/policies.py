@@ -87,6 +87,20 @@ class Policies:
         """Whether a broker is known to own the topic's bundle, so that asking it loads nothing."""
         return self._reader.owned(topic)
 
+    def goes_by(self, topic: str) -> str | None:
+        """The namespace that says all that is known of a topic which is not asked itself.
+
+        None where tiering.toml or a pause names the topic, or where Pulsar knows no such name.
+        """
+        namespace, _slash, name = topic.removeprefix("persistent://").rpartition("/")
+        if namespace.count("/") != 1 or not name:
+            return None
+        if self._own.topics and any(scope == "topic" for scope, _ in self._own.of_topic(topic)):
+            return None
+        if self._pauses().keys and any(one.scope == "topic" for one in self._pauses_on(topic)):
+            return None
+        return namespace
+
     def switched_off(self, topic: str) -> Wait | None:
         """Why a topic gets no new copies, by tiering.toml or by a pause."""
         return switched_off(self._own, topic, self._pauses_on(topic))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 MS_PER_SECOND = 1000
 
@@ -179,6 +180,11 @@ def _reached(thresholds: Thresholds, running: int, age_ms: int) -> tuple[Thresho
         )
         if reached
     )
+
+
+def reached_in_columns(*, kept: Any, kept_ms: Any, running: Any, age_ms: Any) -> Any:
+    """Whether either is reached, of arrays with a value for each ledger; below 0 is off."""
+    return ((kept >= 0) & (kept < running)) | ((kept_ms >= 0) & (age_ms >= kept_ms))
 
 
 def _why_not(

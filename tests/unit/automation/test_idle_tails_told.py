@@ -15,7 +15,7 @@ from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.disturb import not_due, pending_due_at
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.policy.policies import open_policies
 from tiering_assets.records import keys

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from tiering_assets.batch.offload_status_rules import OffloadState, StatusAmount, decide_status
-from tiering_assets.explain.backlog_reason import BacklogReason, Because
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason, Because
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo, Position
 from tiering_assets.resources.metastore.offload_context import OffloadContext
 

@@ -18,7 +18,7 @@ from tiering_assets.cli.shared.output import print_facts, print_line, print_tabl
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.cli.terminal.screen import Screen, printing_on, screen
 from tiering_assets.cli.terminal.tint import tint_of
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.states import LedgerState
 
 NOW = datetime(2026, 11, 25, 15, tzinfo=UTC)

@@ -24,8 +24,8 @@ from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.copy.offload import give_up
 from tiering_assets.explain import backlog_evidence
 from tiering_assets.explain.backlog import counted, explain_backlog, explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.explain.lag_figures import count_figures
+from tiering_assets.explain.figures.count_figures import count_figures
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import ledger_scope

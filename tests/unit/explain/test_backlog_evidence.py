@@ -11,7 +11,7 @@ from tests.support.left_behind import PATH, leave_unproven
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.explain import backlog, backlog_evidence
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.records import keys

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tiering_assets.explain.backlog_reason import (
+from tiering_assets.explain.figures.count_figures import count_figures
+from tiering_assets.explain.figures.lag_figures import Counted
+from tiering_assets.explain.reasons.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
     Failure,
     TopicBlockers,
     of_wait,
 )
-from tiering_assets.explain.backlog_rules import RULES, decide_backlog_reason
-from tiering_assets.explain.lag_figures import Counted, count_figures
+from tiering_assets.explain.reasons.backlog_rules import RULES, decide_backlog_reason
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.policy.selection import NotSelected

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tiering_assets.explain.backlog_topic_rules import facts_of_policy
+from tiering_assets.explain.reasons.backlog_topic_rules import facts_of_policy
 from tiering_assets.ground.own_policy import OwnPolicies
 from tiering_assets.look.topic.publish_gate import OurPlace
 from tiering_assets.policy.policy import Origin, Value, effective_policy

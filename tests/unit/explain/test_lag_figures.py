@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.explain.backlog_reason import BacklogReason as R
-from tiering_assets.explain.lag_figures import PLACES, Counted, count_figures
+from tiering_assets.explain.figures.count_figures import count_figures
+from tiering_assets.explain.figures.lag_figures import PLACES, Counted
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason as R
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.states import LedgerState as S
 

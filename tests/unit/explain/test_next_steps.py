@@ -9,8 +9,8 @@ import typer
 
 from tests.support.same_record import every_command
 from tiering_assets.cli import main as cli
-from tiering_assets.explain.backlog_reason import BacklogReason, Because, of_wait
-from tiering_assets.explain.next_steps import OF_RULES, STEPS, next_step, step_of_rule
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason, Because, of_wait
+from tiering_assets.explain.reasons.next_steps import OF_RULES, STEPS, next_step, step_of_rule
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.policy import policy_rules
 from tiering_assets.policy.selection import NotSelected

@@ -10,7 +10,7 @@ from tests.support.sim_scene import TOPIC, Scene, flip_reads, reasons_of
 from tiering_assets.audit.audit import audit_store
 from tiering_assets.audit.audit_damage import record_audited
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.fleet.backlog import take_backlog
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import ledger_scope

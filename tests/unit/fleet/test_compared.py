@@ -17,7 +17,7 @@ from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.status import require_fresh
 from tiering_assets.catalogue.view import Catalogue, answer, carried
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.fleet.backlog import take_backlog
 from tiering_assets.fleet.beside import in_bookkeeper
 from tiering_assets.fleet.ledgers import list_ledgers

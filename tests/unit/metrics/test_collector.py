@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tiering_assets.explain.backlog_reason import BacklogReason
-from tiering_assets.explain.backlog_reason import BacklogReason as R
-from tiering_assets.explain.lag_figures import Counted, count_figures
-from tiering_assets.explain.objectives import decide_objectives
+from tiering_assets.explain.figures.count_figures import count_figures
+from tiering_assets.explain.figures.lag_figures import Counted
+from tiering_assets.explain.figures.objectives import decide_objectives
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason as R
 from tiering_assets.look.ledger.states import LedgerState as S
 from tiering_assets.metrics.collector import FleetCollector, exposition, make_registry
 from tiering_assets.resources.settings import ObjectiveSettings

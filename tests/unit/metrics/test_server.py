@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tiering_assets.explain.lag_figures import count_figures
+from tiering_assets.explain.figures.count_figures import count_figures
 from tiering_assets.metrics.collector import FleetCollector, make_registry
 from tiering_assets.metrics.server import serve, survey_once
 from tiering_assets.resources.errors import MetadataError, SettingsError

@@ -86,7 +86,7 @@ def _unconfirmed(stack: Stack, ml_name: str) -> list[int]:
 
 def _status_document(topic: str, status: TopicStatus) -> dict[str, Any]:
     from tiering_assets.batch.offload_prefix_rules import position_text
-    from tiering_assets.explain.next_steps import next_step
+    from tiering_assets.explain.reasons.next_steps import next_step
 
     return {
         "topic": topic,
@@ -117,7 +117,7 @@ def _in_numbers(status: TopicStatus) -> str:
 
 def _print_status(topic: str, status: TopicStatus) -> None:
     from tiering_assets.batch.offload_prefix_rules import position_text
-    from tiering_assets.explain.next_steps import next_step
+    from tiering_assets.explain.reasons.next_steps import next_step
 
     facts: dict[str, object] = {
         "topic": topic,

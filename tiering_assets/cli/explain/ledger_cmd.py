@@ -157,7 +157,7 @@ def why(
     topic's bundle.
     """
     from tiering_assets.explain.backlog import explain_ledger
-    from tiering_assets.explain.next_steps import next_step
+    from tiering_assets.explain.reasons.next_steps import next_step
 
     with session.stack() as stack:
         found = explain_ledger(stack, ledger_id, loads_nothing=not ask_topics)

@@ -15,8 +15,8 @@ from tiering_assets.cli.shared.output import print_document
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.lag_figures import FleetFigures
-    from tiering_assets.explain.objectives import MissedObjective
+    from tiering_assets.explain.figures.lag_figures import FleetFigures
+    from tiering_assets.explain.figures.objectives import MissedObjective
 
 app = typer.Typer(
     name="metrics",
@@ -98,7 +98,7 @@ def print_metrics(session: Session) -> None:
 
 def _survey(session: Session) -> tuple[FleetFigures, Sequence[MissedObjective]]:
     """With connections of its own, so that no survey suffers from what happened to the last one."""
-    from tiering_assets.explain.objectives import decide_objectives
+    from tiering_assets.explain.figures.objectives import decide_objectives
     from tiering_assets.fleet.backlog import take_backlog
 
     with session.stack() as stack:

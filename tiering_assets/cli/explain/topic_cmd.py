@@ -15,7 +15,7 @@ from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.lag_figures import ReasonCount
+    from tiering_assets.explain.figures.lag_figures import ReasonCount
 
 app = typer.Typer(
     name="topic", help="Topics: what is left to do, and why it is not done.", no_args_is_help=True

@@ -45,14 +45,21 @@ _COLUMNS = (
     reads_only=ALWAYS,
 )
 def list_topics(
-    session: Session, *, chosen: Annotated[Chosen, CHOSEN], fresh: Fresh = FRESH_S
+    session: Session,
+    *,
+    chosen: Annotated[Chosen, CHOSEN],
+    most: Annotated[
+        int, typer.Option("--limit", min=0, help="At most so many topics; 0 is all of them.")
+    ] = 10_000,
+    fresh: Fresh = FRESH_S,
 ) -> None:
     """List topics: ledgers, sealed ones, and who published them. Loads and creates nothing.
 
     Of the sealed ledgers each is published by us (OURS), published by a broker's own offloader
     (BROKER), or on bookies only (BOOKIES, with its size). POLICY says whether a threshold of the
     namespace, the broker or tiering.toml selects ledgers; a topic's own level is not asked. Ends
-    with 1 if a topic's metadata could not be read; whether topics are loaded is not asked.
+    with 1 if a topic's metadata could not be read; whether topics are loaded is not asked. Says so
+    when there are more than --limit.
 
     Asks the catalogue, where it is proven and fresh enough; else reads each topic's node.
     """
@@ -60,18 +67,23 @@ def list_topics(
     from tiering_assets.fleet.topics import list_all_topics
 
     with session.stack() as stack:
-        found = list_all_topics(stack, names_of(stack, chosen), fresh=fresh_of(fresh))
+        found = list_all_topics(
+            stack, names_of(stack, chosen), most=most or None, fresh=fresh_of(fresh)
+        )
     topics = found.topics
     remember_names(one.topic for one in topics)
     unread = [one for one in topics if one.counts is None]
     if session.as_json:
         told = [_document(one) for one in topics]
-        print_document("topic-list", {"topics": told, "as_of": document_of(found.source)})
+        document = {"topics": told, "cut": found.cut, "as_of": document_of(found.source)}
+        print_document("topic-list", document)
     else:
         print_table(_COLUMNS, [_row(one) for one in topics if one.counts is not None])
         for one in unread:
             print_line(f"unknown: {one.topic}: {one.error}")
         print_line(f"{len(topics)} topics; whether they are loaded is not asked")
+        if found.cut:
+            print_line(f"there are more than {most} of them: choose some, or give --limit 0")
         print_source(found.source)
     if unread:
         raise typer.Exit(FINDINGS)

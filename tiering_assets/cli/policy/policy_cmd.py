@@ -80,7 +80,7 @@ def check(
     read. Notes change nothing. Loads no topic: topics' own levels are asked only where a broker
     owns their bundle.
     """
-    from tiering_assets.explain.next_steps import step_of_rule
+    from tiering_assets.explain.reasons.next_steps import step_of_rule
     from tiering_assets.policy.policies import check_policies, user_topics
 
     with session.stack() as stack:
@@ -133,7 +133,7 @@ def _lines(found: Sequence[TopicPolicy]) -> list[tuple[str, str, str, str]]:
 
 
 def _print(found: TopicPolicy) -> None:
-    from tiering_assets.explain.next_steps import step_of_rule
+    from tiering_assets.explain.reasons.next_steps import step_of_rule
     from tiering_assets.policy.policy import rows
 
     print_line(found.topic)

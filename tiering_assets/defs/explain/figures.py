@@ -19,7 +19,7 @@ from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import log_evaluation
 from tiering_assets.defs.shared.resources import narrate
-from tiering_assets.explain.objectives import (
+from tiering_assets.explain.figures.objectives import (
     MissedObjective,
     ObjectiveLevel,
     decide_objectives,
@@ -28,7 +28,7 @@ from tiering_assets.explain.objectives import (
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.lag_figures import Figures, FleetFigures
+    from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures
     from tiering_assets.ground.stack import Stack
     from tiering_assets.resources.settings import ObjectiveSettings
 

@@ -6,13 +6,12 @@ A ledger without a partition is in these counts, too: the backlog may be a milli
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from tiering_assets.defs.shared.metadata import Metadata, bucket_uri, bytes_text, duration_text
-from tiering_assets.explain.lag_figures import (
+from tiering_assets.explain.figures.lag_figures import (
     Figures,
     FleetFigures,
     ReasonCount,
@@ -53,7 +52,9 @@ def backlog_metadata(figures: FleetFigures) -> Metadata:
             f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
         ),
         "by_reason": _by_reason(total.reasons),
-        "by_topic": _by_topic({name: one.states for name, one in figures.topics.items()}),
+        "by_topic": _by_topic(
+            {name: one.states for name, one in figures.topics.largest(_TOPICS_SHOWN)}
+        ),
         "topics": dg.MetadataValue.int(len(figures.topics)),
         "pending_ledgers": dg.MetadataValue.int(count),
         "pending_bytes": dg.MetadataValue.int(size_pending),
@@ -81,7 +82,7 @@ def released_metadata(
     found.
     """
     released = _released(figures.total)
-    by_topic = {name: _released(one) for name, one in figures.topics.items()}
+    largest = figures.topics.largest(_TOPICS_SHOWN, LedgerState.RELEASED)
     find = _FIND.format(shown=len(newest), place=bucket_uri(bucket, prefix))
     return {
         "released_ledgers": dg.MetadataValue.int(released.ledgers),
@@ -89,7 +90,7 @@ def released_metadata(
         "dagster/row_count": dg.MetadataValue.int(released.ledgers),
         "find_a_ledger": dg.MetadataValue.md(find),
         "newest_releases": _newest(newest, prefix),
-        "by_topic": _by_topic({name: [one] for name, one in by_topic.items() if one.ledgers}),
+        "by_topic": _by_topic({name: [_released(one)] for name, one in largest}),
     }
 
 
@@ -144,9 +145,6 @@ def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
 
 
 def _by_topic(topics: Mapping[str, Sequence[StateCount]]) -> dg.MetadataValue:
-    largest = nlargest(
-        _TOPICS_SHOWN, topics.items(), key=lambda item: sum(row.bytes for row in item[1])
-    )
     return dg.MetadataValue.table(
         [
             dg.TableRecord(
@@ -159,7 +157,7 @@ def _by_topic(topics: Mapping[str, Sequence[StateCount]]) -> dg.MetadataValue:
                     ),
                 }
             )
-            for topic, found in largest
+            for topic, found in topics.items()
         ],
         schema=dg.TableSchema(
             columns=[

@@ -18,7 +18,7 @@ from tiering_assets.audit.audit import audit_store
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.explain import backlog_evidence
 from tiering_assets.explain.backlog import explain_backlog, explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.look.ledger import resume as failures
 from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.look.ledger.resume import attempts_of

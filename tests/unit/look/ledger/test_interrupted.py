@@ -11,7 +11,7 @@ from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.explain.backlog import explain_ledger
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.claims import claim_ledger, live_claims
 from tiering_assets.look.ledger.plan import plan_ledger
 from tiering_assets.look.ledger.resume import list_failures, read_failure

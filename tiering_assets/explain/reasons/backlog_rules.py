@@ -12,7 +12,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Final
 
-from tiering_assets.explain.backlog_reason import (
+from tiering_assets.explain.reasons.backlog_reason import (
     BacklogEvidence,
     BacklogReason,
     Because,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tiering_assets.explain.backlog_reason import BacklogReason, Because
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason, Because
 from tiering_assets.look.topic.publish_gate import STOP_SKIPPING
 
 

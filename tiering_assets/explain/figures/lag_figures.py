@@ -10,13 +10,14 @@ Pure: times come with the ledgers and from the caller.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from tiering_assets.explain.backlog_reason import BacklogReason
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.states import LedgerState
 
 
@@ -146,38 +147,27 @@ class Figures:
         return self.verified / self.offloaded if self.offloaded else None
 
 
+class FiguresByTopic(Mapping[str, Figures]):
+    """By topic, in name order."""
+
+    @abstractmethod
+    def lagging(self) -> Iterator[tuple[str, Figures]]:
+        """Those with ledgers in a lag or stuck."""
+
+    @abstractmethod
+    def largest(self, count: int, state: LedgerState | None = None) -> list[tuple[str, Figures]]:
+        """Topics with most bytes, most first; of ledgers in this state alone, where one is said."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFigures:
     """`disturbances_last_hour` are our reloads of topics, by the store's clock."""
 
     total: Figures
     namespaces: Mapping[str, Figures]
-    topics: Mapping[str, Figures]
+    topics: FiguresByTopic
     disturbances_last_hour: int
     taken_at: datetime
-
-
-def count_figures(
-    ledgers: Iterable[Counted], *, disturbances_last_hour: int, now: datetime
-) -> FleetFigures:
-    """Count every ledger once, in one pass. Their topics are kept, ledgers are not."""
-    topics: dict[str, _Sum] = {}
-    namespace_of: dict[str, str] = {}
-    for one in ledgers:
-        topics.setdefault(one.topic, _Sum()).add(one)
-        namespace_of[one.topic] = one.namespace
-    namespaces: dict[str, _Sum] = {}
-    total = _Sum()
-    for topic, found in topics.items():
-        namespaces.setdefault(namespace_of[topic], _Sum()).merge(found)
-        total.merge(found)
-    return FleetFigures(
-        total=total.figures(now),
-        namespaces={name: found.figures(now) for name, found in sorted(namespaces.items())},
-        topics={name: found.figures(now) for name, found in sorted(topics.items())},
-        disturbances_last_hour=disturbances_last_hour,
-        taken_at=now,
-    )
 
 
 def is_copy_lag(one: Counted) -> bool:
@@ -189,6 +179,11 @@ def is_copy_lag(one: Counted) -> bool:
 def is_delete_lag(one: Counted) -> bool:
     """True where the bookie copy is due for deletion, or half deleted, and nobody holds it."""
     return PLACES[one.reason].delete and one.state in _DELETABLE
+
+
+def is_lagging(one: Counted) -> bool:
+    """True where it is in a lag or stuck."""
+    return is_copy_lag(one) or is_delete_lag(one) or PLACES[one.reason].stuck
 
 
 @dataclass(slots=True)
@@ -211,7 +206,9 @@ class _LagSum:
 
 
 @dataclass(slots=True)
-class _Sum:
+class FigureSum:
+    """What is counted of a topic, a namespace or all, ledger by ledger or many at once."""
+
     copy: _LagSum = field(default_factory=_LagSum)
     delete: _LagSum = field(default_factory=_LagSum)
     counts: Counter[str] = field(default_factory=Counter)
@@ -233,7 +230,7 @@ class _Sum:
             if one.certified and not one.damaged:
                 self.counts["verified"] += many
 
-    def merge(self, other: _Sum) -> None:
+    def merge(self, other: FigureSum) -> None:
         self.copy.merge(other.copy)
         self.delete.merge(other.delete)
         self.counts.update(other.counts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from tiering_assets.explain.lag_figures import Figures, FleetFigures
+from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures
 from tiering_assets.resources.settings import ObjectiveSettings
 
 WORST_SHOWN: Final = 5
@@ -92,8 +92,8 @@ def worst_level(findings: tuple[MissedObjective, ...]) -> ObjectiveLevel:
 
 
 def worst_topics(figures: FleetFigures, value: _Value, count: int) -> tuple[Worst, ...]:
-    """Topics with most of a figure, worst first; none where the figure is 0."""
-    found = ((topic, value(of_topic)) for topic, of_topic in figures.topics.items())
+    """Topics with most of a lag or of what is stuck, worst first; none where it is 0."""
+    found = ((topic, value(of_topic)) for topic, of_topic in figures.topics.lagging())
     ranked = sorted((pair for pair in found if pair[1] > 0), key=lambda pair: (-pair[1], pair[0]))
     return tuple(Worst(topic, amount) for topic, amount in ranked[:count])
 

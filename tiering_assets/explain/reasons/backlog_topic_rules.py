@@ -7,7 +7,7 @@ here, but a broker that could not be asked is unknown, and nothing is published 
 
 from __future__ import annotations
 
-from tiering_assets.explain.backlog_reason import TopicBlockers
+from tiering_assets.explain.reasons.backlog_reason import TopicBlockers
 from tiering_assets.look.topic.publish_gate import LAG_FACTOR, OurPlace, place_differences
 from tiering_assets.policy.policy import EffectivePolicy, Origin
 from tiering_assets.policy.policy_rules import refusals
