@@ -14,7 +14,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -30,6 +30,7 @@ from tests.support.sim_schedule import lay_out, schedule
 from tests.support.sim_world import World
 from tiering_assets.catalogue import listings
 from tiering_assets.catalogue import post as posting
+from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.named import read_record, to_read
@@ -113,8 +114,8 @@ class _Stale(Catalogue):
         super().__init__(place)
         self._chance, self._before = chance, super().opened(make=True)
 
-    def opened(self, *, make: bool = False) -> Tables:
-        now = super().opened(make=make)
+    def opened(self, names: Collection[str] = tuple(TABLES), *, make: bool = False) -> Tables:
+        now = super().opened(names, make=make)
         if self._chance.random() < 0.3:
             return self._before
         self._before = now

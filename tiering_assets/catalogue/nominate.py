@@ -12,7 +12,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, least
+from tiering_assets.catalogue.view import (
+    OF_LEDGERS,
+    AsOf,
+    Catalogue,
+    Tables,
+    answer,
+    least,
+)
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.sql import sql_text, sql_time
@@ -39,8 +46,10 @@ class ProvenTables:
 
 
 def proven(catalogue: Catalogue) -> ProvenTables | None:
-    """Its tables, or None where nobody has proven yet that everything is in them."""
-    tables = catalogue.opened()
+    """Its tables of ledgers and topics, or None where nobody has proven yet that everything is in
+    them.
+    """
+    tables = catalogue.opened(OF_LEDGERS)
     scanned = ScansTold.by(tables["topic_changes"]).scanned_at
     as_of = least(catalogue, tables)
     if scanned is None or as_of.proven_at is None:

@@ -6,7 +6,7 @@ which ledgers runs have taken up since.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +27,18 @@ from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, 
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
 """What each commit of a posted table repeats of the last page."""
+OF_LEDGERS: Final = tuple(one.changes for one in SETTLED.values())
+"""Tables behind `ledgers` and `topics`: who asks of nothing else need not open the others."""
+_MARKS: Final[Mapping[str, Sequence[str]]] = {
+    **dict.fromkeys(SETTLED, (ABSORBED,)),
+    **{
+        name: [
+            *((Table.MARK,) if name in POSTED else ()),
+            *((CUT,) if name in OF_LEDGERS else ()),
+        ]
+        for name in TABLES
+    },
+}
 _TRIES: Final = 3
 
 
@@ -49,7 +61,9 @@ class AsOf:
 
 
 class Tables(dict[str, Table]):
-    """The tables that are written, by name. `settled` have the newest rows, as far as they go."""
+    """The tables that are written, by name: all, or the ones that an answer needs. `settled` have
+    the newest rows, as far as they go.
+    """
 
     def __init__(self, written: Mapping[str, Table], settled: Mapping[str, Table]) -> None:
         super().__init__(written)
@@ -58,7 +72,7 @@ class Tables(dict[str, Table]):
     @property
     def posted(self) -> dict[str, Table]:
         """Those of pages alone, in the order in which that is done."""
-        return {name: self[name] for name in POSTED}
+        return {name: self[name] for name in POSTED if name in self}
 
     @property
     def whole(self) -> bool:
@@ -98,16 +112,17 @@ class Catalogue:
             place = root if folder == FIRST else f"{root.rstrip('/')}/{folder}"
         return cls(place_at(place, store))
 
-    def opened(self, *, make: bool = False) -> Tables:
-        """Every table at its newest version; settled ones first, as their tails are cut later.
+    def opened(self, names: Collection[str] = tuple(TABLES), *, make: bool = False) -> Tables:
+        """Tables at their newest version; settled ones first, as their tails are cut later.
 
         Those that are not there are empty. To `make` them is to write: without it they are shared
         with others of this process, and are opened at once. CatalogueError where rows are nowhere.
         """
         open_all = self._made if make else self._read
+        wanted = {name: schema for name, schema in TABLES.items() if name in names}
         for _ in range(_TRIES):
             settled = open_all({name: TABLES[one.changes] for name, one in SETTLED.items()})
-            tables = Tables(open_all(TABLES), settled)
+            tables = Tables(open_all(wanted), settled)
             if tables.whole:
                 return tables
         raise CatalogueError(
@@ -128,8 +143,9 @@ class Catalogue:
             return dict(zip(schemas, pool.map(self._kept, schemas, schemas.values()), strict=True))
 
     def _kept(self, name: str, schema: pa.Schema) -> Table:
+        """With the marks that are asked of it: each is a reading of its log, which is cleaned."""
         table = KEPT.open(self.place, name, schema)
-        for mark in (Table.MARK, ABSORBED, CUT):
+        for mark in _MARKS[name]:
             table.marked(mark)
         return table
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tiering_assets.catalogue.columns import TABLES
-from tiering_assets.catalogue.view import Catalogue
+from tiering_assets.catalogue.view import OF_LEDGERS, Catalogue, answer, least
 from tiering_assets.resources import kept_tables
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT, OpenedBefore
@@ -60,6 +60,21 @@ def test_a_commit_of_anybody_is_seen_by_the_next_who_asks(place, opened):
     assert (first.mark, second.mark) == (1, 2)
     assert first.version < second.version
     assert opened == [NAME, NAME]
+
+
+def test_a_commit_while_it_was_opened_is_seen_by_the_next_who_asks(place, monkeypatch):
+    add(place)
+    kept, really = OpenedBefore(), open_table
+
+    def slowly(*args, **how):
+        found = really(*args, **how)
+        add(place)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tiering_assets.resources.kept_tables.open_table", slowly)
+        assert kept.open(place, NAME, SCHEMA).mark == 1
+    assert kept.open(place, NAME, SCHEMA).mark == 2
 
 
 def test_one_that_is_not_there_is_looked_for_again(place):
@@ -124,6 +139,16 @@ def test_one_that_was_deleted_or_made_anew_is_not_what_it_was(place, tmp_path):
     again = kept.open(place, NAME, SCHEMA)
     assert again.is_written
     assert again is not first
+
+
+def test_only_the_tables_that_are_asked_are_opened(place, opened):
+    KEPT.forget()
+    Catalogue(place).opened(make=True)
+    tables = Catalogue(place).opened(OF_LEDGERS)
+    assert sorted(opened) == ["ledger_changes", "ledgers", "topic_changes", "topics"]
+    assert [*tables] == [*OF_LEDGERS]
+    assert answer(tables, "select * from ledgers, topics").num_rows == 0
+    assert least(Catalogue(place), tables).page == 0
 
 
 def test_one_whose_log_is_damaged_fails_by_name(place, tmp_path):
