@@ -17,7 +17,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 CELL = Path(__file__).with_name("fleet_cell.py")
+LAUNCHER = Path(__file__).with_name("launcher.py")
 RESULT = Path(__file__).with_name("results") / "scale.json"
 SENSORS: Final = (
     "catalogue",
@@ -78,21 +78,32 @@ class Measured:
 
     def _run(self, name: str, argv: list[str], *, codes: tuple[int, ...] = (0,)) -> None:
         self.tap.requests.clear()
-        began = time.perf_counter()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             child = subprocess.Popen(
-                argv, env={**os.environ, **self.environment}, cwd=ROOT, stdout=out, stderr=errors
+                [sys.executable, str(LAUNCHER), str(out.fileno()), *argv],
+                env={**os.environ, **self.environment},
+                cwd=ROOT,
+                pass_fds=[out.fileno()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
             )
-            _pid, status, used = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            seconds = time.perf_counter() - began
+            assert child.stdin is not None
+            assert child.stdout is not None
+            printed = []
+            for line in child.stdout:
+                printed.append(line.decode())
+                if printed[-1] == "ticked\n":
+                    self.tap.requests.clear()
+                    child.stdin.write(b"\n")
+                    child.stdin.flush()
+            child.wait()
             out.seek(0)
             errors.seek(0)
-            lines, said = out.read().decode().splitlines(), errors.read().decode()
+            used, said = json.loads(out.read()), errors.read().decode()
+        lines = "".join(printed).splitlines()
         found: dict[str, Any] = {
-            "seconds": round(seconds, 2),
-            "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
-            "peak_mb": used.ru_maxrss // 1024,
+            **used,
             "store_requests": len(self.tap.requests),
             "asked": _kinds(one.what for one in self.tap.requests),
         }

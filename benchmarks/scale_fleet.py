@@ -39,6 +39,8 @@ _LOT: Final = 500_000  # rows of one file
 _IN_FLIGHT: Final = 1000
 _US: Final = pa.timestamp("us", "UTC")
 _BYTES: Final = 1_000_000
+_HOUR_US: Final = 3_600_000_000
+_DAY_US: Final = 24 * _HOUR_US
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +126,18 @@ def _nodes(
 
 
 def _closed_at(fleet: ScaleFleet, ledger_id: int) -> datetime:
-    """Spread over 300 days; the newest an hour ago."""
-    share = (ledger_id - FIRST_ID) / max(1, fleet.ledgers)
-    return fleet.now - timedelta(hours=1) - timedelta(days=300) * (1 - share)
+    closed = _closed_us(fleet, np.array([ledger_id - FIRST_ID]))[0]
+    return datetime.fromtimestamp(float(closed) / 1e6, UTC)
+
+
+def _closed_us(fleet: ScaleFleet, numbers: Any) -> Any:
+    """Spread over 300 days, but for the last two of a topic: one and three hours ago."""
+    left = fleet.per_topic - 1 - numbers // fleet.topics
+    now_us = int(fleet.now.timestamp() * 1e6)
+    days_us = 300 * _DAY_US * (1 - numbers / max(1, fleet.ledgers))
+    spread = now_us - 4 * _HOUR_US - days_us.astype(int)
+    hours = np.where(left == 1, 1, 3)
+    return np.where(left <= 2, now_us - hours * _HOUR_US, spread)
 
 
 def write_rows(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None]) -> None:
@@ -164,10 +175,8 @@ def ledger_rows(fleet: ScaleFleet, numbers: Any) -> pa.Table:
     left = fleet.per_topic - 1 - numbers // fleet.topics
     ids = numbers + FIRST_ID
     copied, released = left > 1, left > 2
-    hour_us, day_us = 3_600_000_000, 86_400_000_000
-    now_us = int(fleet.now.timestamp() * 1e6)
-    closed = now_us - hour_us - (300 * day_us * (1 - numbers / max(1, fleet.ledgers))).astype(int)
-    published = np.where(released, closed + hour_us, now_us - hour_us)
+    closed = _closed_us(fleet, numbers)
+    published = closed + _HOUR_US // 2
     uids = [str(UUID(int=int(i))) if some else None for i, some in zip(ids, copied, strict=True)]
     choose = (left == 0, left == 1, left == 2)
 
@@ -193,13 +202,13 @@ def ledger_rows(fleet: ScaleFleet, numbers: Any) -> pa.Table:
         "offloaded_by": ["tierkeeper" if some else None for some in copied],
         "bookie_copy": np.where(released, "deleted", "live"),
         "attempts": copied.astype(int),
-        "certified_at": moments(closed + hour_us, copied),
+        "certified_at": moments(published, copied),
         "certificate_sha256": [
             f"{i:064x}" if some else None for i, some in zip(ids, copied, strict=True)
         ],
         "published_at": moments(published, copied),
-        "released_at": moments(closed + 2 * day_us, released),
-        "verified_at": moments(closed + hour_us, copied),
+        "released_at": moments(closed + 2 * _DAY_US, released),
+        "verified_at": moments(published, copied),
         "page": np.zeros(count, int),
         "turn": np.zeros(count, int),
     }
