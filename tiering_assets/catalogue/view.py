@@ -23,6 +23,7 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
+from tiering_assets.resources.sql import sql_among
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
@@ -194,10 +195,9 @@ def rows_of(tables: Tables, ledger_ids: Sequence[int]) -> list[dict[str, Any]]:
     """The newest rows of these ledgers."""
     if not ledger_ids:
         return []
-    wanted = ", ".join(map(str, ledger_ids))
     found = answer(
         tables,
-        f"select * from ledgers where ledger_id in ({wanted}) "  # noqa: S608 - numbers
+        f"select * from ledgers where ledger_id in ({sql_among(ledger_ids)}) "  # noqa: S608
         f"and ledger_id between {min(ledger_ids)} and {max(ledger_ids)}",  # prunes files
     )
     return rows_in(found)
