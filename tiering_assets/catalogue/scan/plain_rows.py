@@ -23,7 +23,7 @@ from tiering_assets.catalogue.facts.known_ledger import KnownLedger, row_of_ledg
 from tiering_assets.catalogue.facts.seen_ledger import ListedAs, SightedLedger, listed_as
 from tiering_assets.catalogue.scan.topic_rows import ReadTopic, Sighting, sightings
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
-from tiering_assets.resources.sql import sql_among, sql_time
+from tiering_assets.resources.sql import sql_time
 
 _MS_MAX: Final = 10**13  # behind it a time may not be one
 _KINDS: Final = tuple(ListedAs)
@@ -46,23 +46,13 @@ class Before(NamedTuple):
     counts: bool
 
 
-def rows_before(looked: Sequence[ReadTopic], *, seen_at: datetime) -> str:
-    """SQL for the rows of ledgers that these topics list, and of those that are theirs."""
-    topics = [one.topic for one in looked]
-    ids = [ledger.ledger_id for one in looked for ledger in one.ledgers]
+def columns_before(seen_at: datetime) -> str:
+    """SQL for the id of a ledger and what is `Before`, as a look of that time needs it."""
     newest = "greatest(published_at, withdrawn_at, intended_at, released_at)"
     return (
-        "select ledger_id, topic, listed_as, context_uid, cast(closed_at as bigint) as closed_us, "  # noqa: S608
-        "entries, bytes, "
-        f"others is null and coalesce({newest} <= least(seen_at, {sql_time(seen_at)}), true) "
-        f"as counts from ledgers where ledger_id in ({sql_among(ids)}) "
-        f"or topic in ({sql_among(topics)})"
+        "ledger_id, topic, listed_as, context_uid, cast(closed_at as bigint), entries, bytes, "
+        f"others is null and coalesce({newest} <= least(seen_at, {sql_time(seen_at)}), true)"
     )
-
-
-def before_by_ledger(found: pa.Table) -> dict[int, Before]:
-    columns = [column.to_pylist() for column in found.columns]
-    return dict(zip(columns[0], map(Before, *columns[1:]), strict=True))
 
 
 @dataclass(slots=True)

@@ -20,16 +20,17 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows
-from tiering_assets.catalogue.scan.plain_rows import before_by_ledger, rows_before, told_apart
+from tiering_assets.catalogue.scan.plain_rows import Before, columns_before, told_apart
 from tiering_assets.catalogue.scan.topic_rows import OF_TOPIC, ReadTopic, topic_row
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, rows_of
+from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, newest, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import Topic, user_topic_names
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.metastore.topics import decode_topic
+from tiering_assets.resources.sql import sql_among
 from tiering_assets.resources.tables import Table
 
 _STATS: Final = 5000  # topics, between two looks at the clock
@@ -195,11 +196,23 @@ def _ledger_rows(
 ) -> pa.Table:
     """Rows of what is new or otherwise than rows have it; `each` ledger is judged if rows lie."""
     page = tables["ledger_changes"].mark
-    before = before_by_ledger(answer(tables, rows_before(looked, seen_at=seen_at)))
+    before = _before(tables, looked, seen_at)
     new, others = told_apart(looked, before, page=page, seen_at=seen_at, each=each)
     changed = [*changed_rows(others, rows_of(tables, [one.ledger_id for one in others]))]
     rows = pa.concat_tables([new, pa.Table.from_pylist(changed, schema=new.schema)])
     return rows.sort_by("ledger_id")
+
+
+def _before(
+    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime
+) -> dict[int, Before]:
+    """Of the ledgers that these topics list, and of all that rows have as theirs."""
+    topics = sql_among([one.topic for one in looked])
+    theirs = answer(tables, tables.ever("ledgers", f"topic in ({topics})"))["ledger_id"]
+    ids = {ledger.ledger_id for one in looked for ledger in one.ledgers}
+    ids.update(theirs.to_pylist())
+    columns = [one.to_pylist() for one in newest(tables, ids, columns_before(seen_at)).columns]
+    return dict(zip(columns[0], map(Before, *columns[1:]), strict=True))
 
 
 def _append(table: Table, rows: pa.Table, told: Mapping[str, str] | None = None) -> bool:
