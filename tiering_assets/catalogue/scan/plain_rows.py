@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -25,9 +24,8 @@ from tiering_assets.catalogue.scan.topic_rows import ReadTopic, Sighting, sighti
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.resources.sql import sql_time
 
-_MS_MAX: Final = 10**13  # behind it a time may not be one
+_MS_MAX: Final = 4 * 10**12  # of 2096; far behind it `datetime` rounds, or has no such time
 _KINDS: Final = tuple(ListedAs)
-_UID: Final = "uid"
 _SCHEMA: Final = without_turn(LEDGER_CHANGES)
 
 
@@ -55,81 +53,53 @@ def columns_before(seen_at: datetime) -> str:
     )
 
 
-@dataclass(slots=True)
-class NewLedgers:
-    """Rows to be, column by column. `of_topic` is by topic what its name gives its rows."""
+def new_rows(
+    found: Sequence[tuple[ReadTopic, LedgerInfo]], *, page: int, seen_at: datetime
+) -> pa.Table:
+    """Of ledgers without a row: as `ledger_changes` has them, without their turn."""
+    kinds = [listed_as(one) for _, one in found]
+    uids = [None if one.offload is None else str(one.offload.uid) for _, one in found]
+    own: dict[str, Any] = {
+        "ledger_id": [one.ledger_id for _, one in found],
+        "entries": [None if one.is_open else one.entries for _, one in found],
+        "bytes": [None if one.is_open else one.size for _, one in found],
+        "closed_at": [_us(one) for _, one in found],
+        "context_uid": uids,
+        "uid": [
+            uid if _ALIKE[kind]["uid"] else None for uid, kind in zip(uids, kinds, strict=True)
+        ],
+        "seen_at": [seen_at] * len(found),
+        "page": [page] * len(found),
+    }
+    topics = {topic.topic: topic for topic, _ in found}
+    numbers = {name: n for n, name in enumerate(topics)}
+    nth = pa.array([numbers[topic.topic] for topic, _ in found], pa.int32())
+    kind = pa.array([_KINDS.index(one) for one in kinds], pa.int32())
+    of_topics = [
+        {"topic": name, **topic_columns(name), "ml_version": one.ml_version}
+        for name, one in topics.items()
+    ]
 
-    page: int
-    seen_at: datetime
-    topics: list[ReadTopic] = field(default_factory=list)
-    columns: dict[str, list[Any]] = field(
-        default_factory=lambda: {
-            name: []
-            for name in ("ledger_id", "entries", "bytes", "closed_at", "context_uid", "nth", "kind")
-        }
-    )
+    def column(one: pa.Field) -> pa.Array:
+        if one.name in own:
+            return pa.array(own[one.name], one.type)
+        if one.name in _OF_TOPIC:
+            return pa.array([row[one.name] for row in of_topics], one.type).take(nth)
+        return pa.array([row[one.name] for row in _ALIKE.values()], one.type).take(kind)
 
-    def add(self, topic: ReadTopic, listed: LedgerInfo) -> None:
-        if not self.topics or self.topics[-1] is not topic:
-            self.topics.append(topic)
-        kind, columns = listed_as(listed), self.columns
-        is_open, context = kind is ListedAs.OPEN, listed.offload
-        columns["ledger_id"].append(listed.ledger_id)
-        columns["entries"].append(None if is_open else listed.entries)
-        columns["bytes"].append(None if is_open else listed.size)
-        columns["closed_at"].append(_us(listed))
-        columns["context_uid"].append(None if context is None else str(context.uid))
-        columns["nth"].append(len(self.topics) - 1)
-        columns["kind"].append(_KINDS.index(kind))
-
-    def table(self) -> pa.Table:
-        """As `ledger_changes` has them, without their turn."""
-        found, count = self.columns, len(self.columns["ledger_id"])
-        nth = pa.array(found["nth"], pa.int32())
-        kind = pa.array(found["kind"], pa.int32())
-        alike = [_alike(one) for one in _KINDS]
-        named = [
-            {
-                "topic": one.topic,
-                **topic_columns(one.topic),
-                "ml_version": -1 if one.stat is None else one.stat.version,
-            }
-            for one in self.topics
-        ]
-        own: dict[str, Any] = {
-            "ledger_id": found["ledger_id"],
-            "entries": found["entries"],
-            "bytes": found["bytes"],
-            "closed_at": found["closed_at"],
-            "context_uid": found["context_uid"],
-            "uid": [
-                uid if alike[one]["uid"] else None
-                for uid, one in zip(found["context_uid"], found["kind"], strict=True)
-            ],
-            "seen_at": [self.seen_at] * count,
-            "page": [self.page] * count,
-        }
-        arrays = []
-        for one in _SCHEMA:
-            if one.name in own:
-                array = pa.array(own[one.name], one.type)
-            elif one.name in _OF_TOPIC:
-                array = pa.array([row[one.name] for row in named], one.type).take(nth)
-            else:
-                array = pa.array([row[one.name] for row in alike], one.type).take(kind)
-            arrays.append(array)
-        return pa.Table.from_arrays(arrays, schema=_SCHEMA)
-
-
-_OF_TOPIC: Final = frozenset({"topic", "tenant", "namespace", "partition", "ml_version"})
+    return pa.Table.from_arrays([column(one) for one in _SCHEMA], schema=_SCHEMA)
 
 
 def _alike(kind: ListedAs) -> dict[str, Any]:
     """A row of which nothing is known but how it is listed: what follows from that stands in it."""
     seen = SightedLedger(
-        listed_as=kind, context_uid=_UID, closed_at=None, ml_version=None, seen_at=datetime.min
+        listed_as=kind, context_uid="uid", closed_at=None, ml_version=None, seen_at=datetime.min
     )
     return {**row_of_ledger(KnownLedger(ledger_id=0, seen=seen), page=0), **topic_columns(None)}
+
+
+_ALIKE: Final = {kind: _alike(kind) for kind in _KINDS}
+_OF_TOPIC: Final = frozenset({"topic", "tenant", "namespace", "partition", "ml_version"})
 
 
 def told_apart(
@@ -149,7 +119,7 @@ def told_apart(
     for ledger_id, row in before.items():
         if row.topic is not None:
             own.setdefault(row.topic, {})[ledger_id] = row.listed_as
-    new, others = NewLedgers(page, seen_at), list[Sighting]()
+    new, others = list[tuple[ReadTopic, LedgerInfo]](), list[Sighting]()
     for topic in looked:
         if topic.says_nothing:
             continue
@@ -160,13 +130,14 @@ def told_apart(
             if each or ledger_id in twice or (listed.closed_at_ms or 0) > _MS_MAX:
                 rest.add(ledger_id)
             elif row is None:
-                new.add(topic, listed)
+                new.append((topic, listed))
             elif not _is_as_before(topic.topic, listed, row):
                 rest.add(ledger_id)
         known = own.get(topic.topic, {})
-        found = sightings(topic, known, page=page, seen_at=seen_at)
-        others += (one for one in found if one.ledger_id in rest or one.listed is None)
-    return new.table(), others
+        if rest or len(known) > sum(one.ledger_id in known for one in topic.ledgers):
+            found = sightings(topic, known, page=page, seen_at=seen_at)
+            others += (one for one in found if one.ledger_id in rest or one.listed is None)
+    return new_rows(new, page=page, seen_at=seen_at), others
 
 
 def _is_as_before(topic: str, listed: LedgerInfo, row: Before) -> bool:

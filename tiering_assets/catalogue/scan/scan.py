@@ -177,7 +177,7 @@ def _write(
     seen_at, written = stack.now(), 0
     for _ in range(_TRIES):
         tables = catalogue.opened(make=True)
-        rows = _ledger_rows(tables, looked, seen_at, each=wrong is not None)
+        rows = ledger_rows(tables, looked, seen_at, each=wrong is not None)
         if rows.num_rows and not _append(tables["ledger_changes"], rows):
             continue  # a poster came first
         written += rows.num_rows
@@ -191,19 +191,19 @@ def _write(
     raise catalogue.busy(_TRIES)
 
 
-def _ledger_rows(
-    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime, *, each: bool
+def ledger_rows(
+    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime, *, each: bool = False
 ) -> pa.Table:
     """Rows of what is new or otherwise than rows have it; `each` ledger is judged if rows lie."""
     page = tables["ledger_changes"].mark
-    before = _before(tables, looked, seen_at)
+    before = before_look(tables, looked, seen_at)
     new, others = told_apart(looked, before, page=page, seen_at=seen_at, each=each)
     changed = [*changed_rows(others, rows_of(tables, [one.ledger_id for one in others]))]
     rows = pa.concat_tables([new, pa.Table.from_pylist(changed, schema=new.schema)])
     return rows.sort_by("ledger_id")
 
 
-def _before(
+def before_look(
     tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime
 ) -> dict[int, Before]:
     """Of the ledgers that these topics list, and of all that rows have as theirs."""

@@ -35,6 +35,10 @@ class ReadTopic:
         return () if self.info is None else self.info.ledgers
 
     @property
+    def ml_version(self) -> int:
+        return -1 if self.stat is None else self.stat.version
+
+    @property
     def left_alone(self) -> str | None:
         """Why it is never touched. Ledgers that a shadow topic lists are another topic's."""
         return never_touched(self.topic, {} if self.info is None else self.info.properties)
@@ -82,7 +86,6 @@ def sightings(
     """
     if looked.says_nothing:
         return
-    version = -1 if looked.stat is None else looked.stat.version
     listed = {one.ledger_id: one for one in looked.ledgers}
     left = {i for i, before in known.items() if i not in listed and before != ListedAs.GONE}
     for ledger_id in sorted({*listed, *left}):
@@ -91,7 +94,7 @@ def sightings(
             page=page,
             topic=looked.topic,
             listed=listed.get(ledger_id),
-            ml_version=version,
+            ml_version=looked.ml_version,
             seen_at=seen_at,
         )
 
