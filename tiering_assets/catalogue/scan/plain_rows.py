@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.resources.sql import sql_time
 
 _MS_MAX: Final = 4 * 10**12  # of 2096; far behind it `datetime` rounds, or has no such time
+_NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: Final = tuple(ListedAs)
 _SCHEMA: Final = without_turn(LEDGER_CHANGES)
 
@@ -80,7 +81,7 @@ def new_rows(
         for name, one in topics.items()
     ]
 
-    def column(one: pa.Field) -> pa.Array:
+    def column(one: pa.Field[Any]) -> Any:
         if one.name in own:
             return pa.array(own[one.name], one.type)
         if one.name in _OF_TOPIC:
@@ -93,7 +94,7 @@ def new_rows(
 def _alike(kind: ListedAs) -> dict[str, Any]:
     """A row of which nothing is known but how it is listed: what follows from that stands in it."""
     seen = SightedLedger(
-        listed_as=kind, context_uid="uid", closed_at=None, ml_version=None, seen_at=datetime.min
+        listed_as=kind, context_uid="uid", closed_at=None, ml_version=None, seen_at=_NO_TIME
     )
     return {**row_of_ledger(KnownLedger(ledger_id=0, seen=seen), page=0), **topic_columns(None)}
 
@@ -126,16 +127,16 @@ def told_apart(
         rest = set[int]()
         for listed in topic.ledgers:
             ledger_id = listed.ledger_id
-            row = before.get(ledger_id)
+            known = before.get(ledger_id)
             if each or ledger_id in twice or (listed.closed_at_ms or 0) > _MS_MAX:
                 rest.add(ledger_id)
-            elif row is None:
+            elif known is None:
                 new.append((topic, listed))
-            elif not _is_as_before(topic.topic, listed, row):
+            elif not _is_as_before(topic.topic, listed, known):
                 rest.add(ledger_id)
-        known = own.get(topic.topic, {})
-        if rest or len(known) > sum(one.ledger_id in known for one in topic.ledgers):
-            found = sightings(topic, known, page=page, seen_at=seen_at)
+        theirs = own.get(topic.topic, {})
+        if rest or len(theirs) > sum(one.ledger_id in theirs for one in topic.ledgers):
+            found = sightings(topic, theirs, page=page, seen_at=seen_at)
             others += (one for one in found if one.ledger_id in rest or one.listed is None)
     return new_rows(new, page=page, seen_at=seen_at), others
 

@@ -115,8 +115,8 @@ def _tell_of_pass(catalogue: Catalogue, before: Tables, began: datetime) -> None
         return
     table = catalogue.opened(make=True)["topic_changes"]
     told = ScansTold.by(table)
-    if _is_old(told, began):
-        _append(table, OF_TOPIC.empty_table(), replace(told, scanned_at=began).told())  # or another has just told
+    if _is_old(told, began):  # else another has just told
+        _append(table, OF_TOPIC.empty_table(), replace(told, scanned_at=began).told())
 
 
 def _is_old(told: ScansTold, began: datetime) -> bool:
@@ -135,9 +135,7 @@ def _look(stack: Stack, names: Sequence[str], known: Mapping[str, Moved]) -> Ite
     """The topics whose nodes are others than before. Of one without a row nothing need be asked."""
     before = [name for name in names if name in known]
     stats = stack.metadata.stat_many(map(managed_ledger_path, before))
-    same = {
-        name for name, stat in zip(before, stats, strict=True) if _moved(stat) == known[name]
-    }
+    same = {name for name, stat in zip(before, stats, strict=True) if _moved(stat) == known[name]}
     for name, node in stack.topics.read_many([name for name in names if name not in same]):
         if node is None:
             if name in known:
@@ -208,10 +206,11 @@ def before_look(
 ) -> dict[int, Before]:
     """Of the ledgers that these topics list, and of all that rows have as theirs."""
     topics = sql_among([one.topic for one in looked])
-    theirs = answer(tables, tables.ever("ledgers", f"topic in ({topics})"))["ledger_id"]
-    ids = {ledger.ledger_id for one in looked for ledger in one.ledgers}
-    ids.update(theirs.to_pylist())
-    columns = [one.to_pylist() for one in newest(tables, ids, columns_before(seen_at)).columns]
+    asked = answer(tables, tables.ever("ledgers", f"topic in ({topics})"))
+    theirs: list[Any] = asked["ledger_id"].to_pylist()
+    listed = (ledger.ledger_id for one in looked for ledger in one.ledgers)
+    found = newest(tables, {*theirs, *listed}, columns_before(seen_at))
+    columns: list[list[Any]] = [one.to_pylist() for one in found.columns]
     return dict(zip(columns[0], map(Before, *columns[1:]), strict=True))
 
 

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -149,7 +150,9 @@ def row(facts, turn):
 
 def plant(chance, tables):
     """Topics that were just read, and rows of before: settled ones, and two turns behind them."""
-    looked, settled, tail = [], [], [[], []]
+    looked: list[ReadTopic] = []
+    settled: list[dict[str, Any]] = []
+    tail: list[list[dict[str, Any]]] = [[], []]
     for world in range(WORLDS):
         ids, topics = range(world * IDS, (world + 1) * IDS), topics_of(world)
         cut = chance.randrange(IDS + 1)
