@@ -50,6 +50,7 @@ SENSORS: Final = (
     "backlog_due",
 )
 _GIVE_UP_S = 1800
+_SCANNED = ("topics_moved", "ledgers_written")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
     "store, no records; requests counted on the wire; each line a process of its own"
@@ -99,6 +100,7 @@ class Measured:
         if argv[1] == str(CELL) and child.returncode == 0:
             tick = json.loads(lines[-1])
             found |= {"tick_seconds": tick["seconds"], "tick_cpu_seconds": tick["cpu_seconds"]}
+            found |= {name: tick[name] for name in _SCANNED if name in tick}
         if child.returncode not in codes:
             found["failed"] = [child.returncode, *said.splitlines()[-2:], *lines[-1:]]
         self.found[name] = found
