@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -132,10 +134,11 @@ def test_a_text_of_a_question_is_that_text(catalogue, value):
 @pytest.mark.parametrize("count", [0, 1, 1000, 1001, 30_000])
 @pytest.mark.parametrize("name", [int, "it's/a,{0}"])
 def test_what_is_in_brackets_is_those_values_however_many(catalogue, count, name):
-    make = int if name is int else name.format
-    among = sql_among([make(n) for n in range(-1, count - 1)])
+    make: Callable[[int], int | str] = int if name is int else name.format
+    values: list[Any] = [make(n) for n in range(-1, count - 1)]
+    among = sql_among(values)
     candidates = [make(n) for n in (-2, -1, 0, 998, 999, 29_998, 29_999)]
-    rows = ", ".join(f"({one if name is int else sql_text(one)})" for one in candidates)
+    rows = ", ".join(f"({sql_text(one) if isinstance(one, str) else one})" for one in candidates)
     found = asked(catalogue, f"select x from (values {rows}) as t(x) where x in ({among})")
     wanted = {make(n) for n in (-1, 0, 998, 999, 29_998) if n < count - 1}
     assert {row["x"] for row in found} == wanted

@@ -49,9 +49,17 @@ def columns_before(seen_at: datetime) -> str:
     """SQL for the id of a ledger and what is `Before`, as a look of that time needs it."""
     newest = "greatest(published_at, withdrawn_at, intended_at, released_at)"
     return (
-        "ledger_id, topic, listed_as, context_uid, cast(closed_at as bigint), entries, bytes, "
+        "ledger_id, topic, listed_as, context_uid, closed_at, entries, bytes, "
         f"others is null and coalesce({newest} <= least(seen_at, {sql_time(seen_at)}), true)"
     )
+
+
+def before_by_ledger(found: pa.Table) -> dict[int, Before]:
+    """What those columns say. Whole numbers instead of times: a third of the time."""
+    closed = found.schema.get_field_index("closed_at")
+    plain = found.set_column(closed, "closed_us", found["closed_at"].cast(pa.int64()))
+    columns: list[list[Any]] = [one.to_pylist() for one in plain.columns]
+    return dict(zip(columns[0], map(Before, *columns[1:]), strict=True))
 
 
 def new_rows(

@@ -20,7 +20,12 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows
-from tiering_assets.catalogue.scan.plain_rows import Before, columns_before, told_apart
+from tiering_assets.catalogue.scan.plain_rows import (
+    Before,
+    before_by_ledger,
+    columns_before,
+    told_apart,
+)
 from tiering_assets.catalogue.scan.topic_rows import OF_TOPIC, ReadTopic, topic_row
 from tiering_assets.catalogue.scans_told import ScansTold
 from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, newest, rows_of
@@ -211,9 +216,7 @@ def before_look(
     asked = answer(tables, tables.ever("ledgers", f"topic in ({topics})"))
     theirs: list[Any] = asked["ledger_id"].to_pylist()
     listed = (ledger.ledger_id for one in looked for ledger in one.ledgers)
-    found = newest(tables, {*theirs, *listed}, columns_before(seen_at))
-    columns: list[list[Any]] = [one.to_pylist() for one in found.columns]
-    return dict(zip(columns[0], map(Before, *columns[1:]), strict=True))
+    return before_by_ledger(newest(tables, {*theirs, *listed}, columns_before(seen_at)))
 
 
 def _append(table: Table, rows: pa.Table, told: Mapping[str, str] | None = None) -> bool:
