@@ -151,6 +151,7 @@ def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
         for name in SENSORS:
             measured.sensor(name)
         _lists(measured)
+        measured.scan("scan: what sensors moved", "")  # or what brokers wrote for them
         measured.scan("scan: nothing moved", "")
         with tempfile.TemporaryDirectory() as elsewhere:
             measured.scan("scan: every topic is new", elsewhere)
