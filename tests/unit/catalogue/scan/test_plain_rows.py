@@ -197,3 +197,18 @@ def test_most_ledgers_are_not_judged_one_by_one(catalogue):
     assert min(new.num_rows, as_before) > WORLDS / 4
     states = Counter(new["state"].to_pylist())
     assert {*states} == {"open", "sealed", "copying", "published", "released"}
+
+
+@pytest.mark.parametrize(("closed_at_ms", "alone"), [(4 * 10**12, 0), (4 * 10**12 + 1, 1)])
+def test_times_that_are_none_are_left_to_who_judges_one_by_one(closed_at_ms, alone):
+    listed = LedgerInfo(ledger_id=5, entries=3, size=99, closed_at_ms=closed_at_ms)
+    info = ManagedLedger(
+        ledgers=(listed,),
+        terminated_at=None,
+        properties={},
+        compression=Compression.NONE,
+        _message=None,  # type: ignore[arg-type]
+    )
+    looked = [ReadTopic(topic="t/ns/persistent/orders", stat=None, info=info)]
+    new, judged = told_apart(looked, {}, page=1, seen_at=NOW)
+    assert (new.num_rows, len(judged)) == (1 - alone, alone)
