@@ -38,7 +38,7 @@ def main() -> int:
 def _measure(act: Callable[[], object]) -> dict[str, object]:
     with counted_requests() as seen:
         began, cpu = time.monotonic(), time.process_time()
-        act()
+        told = act()
         wall, spent = time.monotonic() - began, time.process_time() - cpu
     return {
         "requests": dict(sorted(seen.items())),
@@ -46,6 +46,7 @@ def _measure(act: Callable[[], object]) -> dict[str, object]:
         "seconds": round(wall, 2),
         "cpu_seconds": round(spent, 2),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        **(told if isinstance(told, dict) else {}),
     }
 
 
@@ -88,7 +89,8 @@ def _scan(stack: Stack) -> object:
     from tiering_assets.catalogue.scan.scan import scan
     from tiering_assets.catalogue.view import Catalogue
 
-    return scan(stack, Catalogue.of(stack))
+    done = scan(stack, Catalogue.of(stack))
+    return {"topics_moved": done.moved, "ledgers_written": done.ledgers}
 
 
 _ACTS: dict[str, Callable[[Stack], object]] = {

@@ -50,6 +50,7 @@ SENSORS: Final = (
     "backlog_due",
 )
 _GIVE_UP_S = 1800
+_SCANNED = ("topics_moved", "ledgers_written")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
     "store, no records; requests counted on the wire; each line a process of its own"
@@ -110,6 +111,7 @@ class Measured:
         if argv[1] == str(CELL) and child.returncode == 0:
             tick = json.loads(lines[-1])
             found |= {"tick_seconds": tick["seconds"], "tick_cpu_seconds": tick["cpu_seconds"]}
+            found |= {name: tick[name] for name in _SCANNED if name in tick}
         if child.returncode not in codes:
             found["failed"] = [child.returncode, *said.splitlines()[-2:], *lines[-1:]]
         self.found[name] = found
@@ -160,6 +162,7 @@ def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
         for name in SENSORS:
             measured.sensor(name)
         _lists(measured)
+        measured.scan("scan: what sensors moved", "")  # or what brokers wrote for them
         measured.scan("scan: nothing moved", "")
         with tempfile.TemporaryDirectory() as elsewhere:
             measured.scan("scan: every topic is new", elsewhere)

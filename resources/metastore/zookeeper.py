@@ -39,6 +39,7 @@ _CONNECTION_ERRORS = (
 )
 T = TypeVar("T")
 _RECONNECT_POLL_S = 0.05
+_HALF = READS_AT_ONCE // 2
 _NO_VERSION = 2**31 - 1
 _CONFLICTS = (
     zk_errors.BadVersionError,
@@ -84,10 +85,12 @@ class ZooKeeperStore:
         return self._receive(self._ask(path))
 
     def get_many(self, paths: Iterable[str]) -> Iterator[Node | None]:
-        return _overlapped(paths, self._ask, self._receive)
+        return _overlapped(paths, self._ask, self._receive, give_up_s=self._request_timeout_s)
 
     def stat_many(self, paths: Iterable[str]) -> Iterator[NodeStat | None]:
-        return _overlapped(paths, self._ask_stat, self._receive_stat)
+        return _overlapped(
+            paths, self._ask_stat, self._receive_stat, give_up_s=self._request_timeout_s
+        )
 
     def _ask(self, path: str) -> _Sent:
         session_id = self.session_id()  # before the read: a later session cannot vouch for it
@@ -319,10 +322,15 @@ class ZooKeeperStore:
 
 
 def _overlapped(
-    paths: Iterable[str], ask: Callable[[str], _Sent], receive: Callable[[_Sent], T]
+    paths: Iterable[str],
+    ask: Callable[[str], _Sent],
+    receive: Callable[[_Sent], T],
+    *,
+    give_up_s: float,
 ) -> Iterator[T]:
     """Answers in the order of the paths, READS_AT_ONCE of them on their way.
 
+    Half of them are waited for at once: to be woken up for each costs a fifth of the time.
     A connection that dies takes all that was on its way: each is asked for again, alone.
     """
 
@@ -336,7 +344,9 @@ def _overlapped(
     for path in paths:
         sent.append(ask(path))
         if len(sent) >= READS_AT_ONCE:
-            yield received(sent.popleft())
+            sent[_HALF - 1].answer.wait(give_up_s)
+            for _ in range(_HALF):
+                yield received(sent.popleft())
     while sent:
         yield received(sent.popleft())
 

@@ -87,7 +87,7 @@ PURE = {
     "offload_status_rules request_count",
     "tiering_assets.catalogue": "columns settled",
     "tiering_assets.catalogue.facts": "changes known_ledger read_pages record_facts rows seen_ledger",
-    "tiering_assets.catalogue.scan": "topic_rows",
+    "tiering_assets.catalogue.scan": "plain_rows topic_rows",
     "tiering_assets.catalogue.upkeep": "settlements spans",
     "tiering_assets.change": "disturbance topic_edit",
     "tiering_assets.clean": "expired_rules gone_rules leftovers_rules orphans removal",

@@ -121,3 +121,8 @@ TABLES: Final = {
     "ledger_changes": LEDGER_CHANGES,
     "topic_changes": TOPIC_CHANGES,
 }
+
+
+def without_turn(schema: pa.Schema) -> pa.Schema:
+    """Of rows before it is known which commit brings them."""
+    return schema.remove(schema.get_field_index("turn"))

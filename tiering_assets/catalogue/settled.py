@@ -36,19 +36,38 @@ def beside(name: str) -> str:
     return f"settled_{name}"
 
 
-def newest_of(one: Settled, *, behind: int) -> str:
+def newest_of(one: Settled, *, behind: int, among: str | None = None) -> str:
     """SQL for the newest row of each key that changed behind a turn."""
     return (
         f"select * exclude (nth) from (select *, row_number() over (partition by {one.key} "  # noqa: S608 - our names
-        f"order by turn desc) as nth from {one.changes} where turn > {behind}) where nth = 1"
+        f"order by turn desc) as nth from {one.changes} where turn > {behind}"
+        f"{_only(one.key, among)}) where nth = 1"
     )
 
 
-def current(name: str, absorbed: int) -> str:
-    """SQL for the newest row of each key, from the settled table and the tail."""
+def current(name: str, absorbed: int, *, among: str | None = None) -> str:
+    """SQL for the newest row of each key, from the settled table and the tail.
+
+    `among` is what `in` has in its brackets: rows of other keys are not looked at. Asked for behind
+    the view, the tail's newest rows would all be found first.
+    """
     one = SETTLED[name]
     return (
         f"select s.* from {beside(name)} s left anti join (select distinct {one.key} "  # noqa: S608
         f"from {one.changes} where turn > {absorbed}) t on s.{one.key} = t.{one.key} "
-        f"union all {newest_of(one, behind=absorbed)}"
+        f"where true{_only(f's.{one.key}', among)} "
+        f"union all {newest_of(one, behind=absorbed, among=among)}"
     )
+
+
+def ever(name: str, absorbed: int, where: str) -> str:
+    """SQL for the keys of which any row that still counts, or did, fits a condition."""
+    one = SETTLED[name]
+    return (
+        f"select {one.key} from {beside(name)} where {where} "  # noqa: S608 - our names
+        f"union all select {one.key} from {one.changes} where turn > {absorbed} and ({where})"
+    )
+
+
+def _only(key: str, among: str | None) -> str:
+    return "" if among is None else f" and {key} in ({among})"

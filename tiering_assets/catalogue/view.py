@@ -17,12 +17,13 @@ import pyarrow as pa
 from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.generation import FIRST, current_folder
 from tiering_assets.catalogue.pages import InWork
-from tiering_assets.catalogue.settled import ABSORBED, CUT, SETTLED, beside, current
+from tiering_assets.catalogue.settled import ABSORBED, CUT, SETTLED, beside, current, ever
 from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
+from tiering_assets.resources.sql import sql_among
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
@@ -82,9 +83,13 @@ class Tables(dict[str, Table]):
             for name, table in self.settled.items()
         )
 
-    def view(self, name: str) -> str:
-        """SQL for the rows as they are now."""
-        return current(name, self.settled[name].marked(ABSORBED))
+    def view(self, name: str, *, among: str | None = None) -> str:
+        """SQL for the rows as they are now; of all keys, or of those that a question gives."""
+        return current(name, self.settled[name].marked(ABSORBED), among=among)
+
+    def ever(self, name: str, where: str) -> str:
+        """SQL for keys of rows that fit now, and of some that did."""
+        return ever(name, self.settled[name].marked(ABSORBED), where)
 
     @property
     def registered(self) -> dict[str, Table]:
@@ -192,12 +197,14 @@ def answer(tables: Tables, sql: str) -> pa.Table:
 
 def rows_of(tables: Tables, ledger_ids: Sequence[int]) -> list[dict[str, Any]]:
     """The newest rows of these ledgers."""
-    if not ledger_ids:
-        return []
-    wanted = ", ".join(map(str, ledger_ids))
-    found = answer(
+    return rows_in(newest(tables, ledger_ids)) if ledger_ids else []
+
+
+def newest(tables: Tables, ledger_ids: Collection[int], columns: str = "*") -> pa.Table:
+    """Columns of the newest rows of these ledgers."""
+    first, last = min(ledger_ids, default=0), max(ledger_ids, default=0)
+    return answer(
         tables,
-        f"select * from ledgers where ledger_id in ({wanted}) "  # noqa: S608 - numbers
-        f"and ledger_id between {min(ledger_ids)} and {max(ledger_ids)}",  # prunes files
+        f"select {columns} from ({tables.view('ledgers', among=sql_among(ledger_ids))}) "  # noqa: S608
+        f"where ledger_id between {first} and {last}",  # prunes files
     )
-    return rows_in(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -213,7 +213,7 @@ def row_of_ledger(facts: KnownLedger, *, page: int) -> dict[str, Any]:
         "bookie_copy": bookie_copy(facts),
         **(UNSEEN if facts.seen is None else facts.seen.columns),
         "attempts": len(facts.attempts),
-        **asdict(facts.now),
+        **_columns(facts.now),
         "others": json.dumps(others, separators=(",", ":")) if others else None,
         "page": page,
     }
@@ -240,10 +240,14 @@ def facts_of_row(row: Mapping[str, Any]) -> KnownLedger:
     )
 
 
+def _columns(facts: KnownAttempt) -> dict[str, Any]:
+    return {name: getattr(facts, name) for name in _OF_ATTEMPT}  # `asdict` copies each value
+
+
 def _text(facts: KnownAttempt) -> dict[str, Any]:
     return {
         name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in asdict(facts).items()
+        for name, value in _columns(facts).items()
         if value is not None
     }
 

@@ -67,10 +67,21 @@ def seen_in(row: Mapping[str, Any]) -> SightedLedger | None:
     )
 
 
+def listed_as(listed: LedgerInfo) -> ListedAs:
+    if listed.is_open:
+        return ListedAs.OPEN
+    context = listed.offload
+    if context is None:
+        return ListedAs.BOOKIES
+    if not context.complete:
+        return ListedAs.COPYING
+    return ListedAs.MARKED if context.bookkeeper_deleted else ListedAs.OFFLOADED
+
+
 def seen_as(listed: LedgerInfo, *, ml_version: int, seen_at: datetime) -> SightedLedger:
     context = listed.offload
     return SightedLedger(
-        listed_as=_listed_as(listed),
+        listed_as=listed_as(listed),
         context_uid=None if context is None else str(context.uid),
         closed_at=listed.closed_at,
         ml_version=ml_version,
@@ -87,14 +98,3 @@ def seen_gone(before: SightedLedger | None, *, seen_at: datetime) -> SightedLedg
         ml_version=None,
         seen_at=seen_at,
     )
-
-
-def _listed_as(listed: LedgerInfo) -> ListedAs:
-    if listed.is_open:
-        return ListedAs.OPEN
-    context = listed.offload
-    if context is None:
-        return ListedAs.BOOKIES
-    if not context.complete:
-        return ListedAs.COPYING
-    return ListedAs.MARKED if context.bookkeeper_deleted else ListedAs.OFFLOADED

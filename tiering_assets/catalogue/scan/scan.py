@@ -20,20 +20,27 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows
-from tiering_assets.catalogue.scan.topic_rows import ReadTopic, sightings, topic_row
+from tiering_assets.catalogue.scan.plain_rows import (
+    Before,
+    before_by_ledger,
+    columns_before,
+    told_apart,
+)
+from tiering_assets.catalogue.scan.topic_rows import OF_TOPIC, ReadTopic, topic_row
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, rows_of
+from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, newest, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import Topic, user_topic_names
 from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.metastore.topics import decode_topic
-from tiering_assets.resources.sql import sql_text
+from tiering_assets.resources.sql import sql_among
 from tiering_assets.resources.tables import Table
 
-_STATS: Final = 2000  # topics, between two looks at the clock
-_LEDGERS: Final = 20_000  # of one commit
+_STATS: Final = 5000  # topics, between two looks at the clock
+_LEDGERS: Final = 50_000  # of one commit
 _TRIES: Final = 20
 _TELL_EVERY: Final = timedelta(minutes=5)
 Moved = tuple[int, int]
@@ -86,9 +93,10 @@ def scan(
         lot = names[first : first + _STATS]
         wanted = sorted({*may_have_moved(lot), *(name for name in lot if name not in known)})
         asked += len(wanted)
-        for some in _lots(_look(stack, wanted, known)):
-            moved += len(some)
-            ledgers += _write(stack, catalogue, some)
+        with no_collection():  # what is read stays until it is written: a fifth of the time
+            for some in _lots(_look(stack, wanted, known)):
+                moved += len(some)
+                ledgers += _write(stack, catalogue, some)
         if deadline is not None and stack.monotonic() >= deadline and lot[-1] != names[-1]:
             resume = lot[-1]
             break
@@ -114,8 +122,8 @@ def _tell_of_pass(catalogue: Catalogue, before: Tables, began: datetime) -> None
         return
     table = catalogue.opened(make=True)["topic_changes"]
     told = ScansTold.by(table)
-    if _is_old(told, began):
-        _append(table, [], replace(told, scanned_at=began).told())  # or another has just told
+    if _is_old(told, began):  # else another has just told
+        _append(table, OF_TOPIC.empty_table(), replace(told, scanned_at=began).told())
 
 
 def _is_old(told: ScansTold, began: datetime) -> bool:
@@ -131,13 +139,11 @@ def _known(tables: Tables) -> dict[str, Moved]:
 
 
 def _look(stack: Stack, names: Sequence[str], known: Mapping[str, Moved]) -> Iterator[ReadTopic]:
-    """The topics whose nodes are others than before."""
-    stats = stack.metadata.stat_many(map(managed_ledger_path, names))
-    moved: list[str] = []
-    for name, stat in zip(names, stats, strict=True):
-        if _moved(stat) != known.get(name):
-            moved.append(name)
-    for name, node in stack.topics.read_many(moved):
+    """The topics whose nodes are others than before. Of one without a row nothing need be asked."""
+    before = [name for name in names if name in known]
+    stats = stack.metadata.stat_many(map(managed_ledger_path, before))
+    same = {name for name, stat in zip(before, stats, strict=True) if _moved(stat) == known[name]}
+    for name, node in stack.topics.read_many([name for name in names if name not in same]):
         if node is None:
             if name in known:
                 yield ReadTopic(topic=name, stat=None)
@@ -167,58 +173,56 @@ def _lots(looked: Iterator[ReadTopic]) -> Iterator[list[ReadTopic]]:
 
 
 def _write(
-    stack: Stack, catalogue: Catalogue, looked: Sequence[ReadTopic], *, wrong: int = 0
+    stack: Stack, catalogue: Catalogue, looked: Sequence[ReadTopic], *, wrong: int | None = None
 ) -> int:
     """Rows of these topics' ledgers, then of the topics. How many ledgers have new ones.
 
-    Of so many ledgers rows were `wrong`.
+    Of so many ledgers rows were `wrong`: then each is judged anew.
     """
     seen_at, written = stack.now(), 0
     for _ in range(_TRIES):
         tables = catalogue.opened(make=True)
-        rows = _ledger_rows(tables, looked, seen_at)
-        if rows and not _append(tables["ledger_changes"], rows):
+        rows = ledger_rows(tables, looked, seen_at, each=wrong is not None)
+        if rows.num_rows and not _append(tables["ledger_changes"], rows):
             continue  # a poster came first
-        written += len(rows)
+        written += rows.num_rows
         table = tables["topic_changes"]
-        topics = [topic_row(one, seen_at=seen_at) for one in looked]
+        topics = pa.Table.from_pylist(
+            [topic_row(one, seen_at=seen_at) for one in looked], schema=OF_TOPIC
+        )
         told = ScansTold.by(table)
-        if _append(table, topics, replace(told, wrong=told.wrong + wrong).told()):
+        if _append(table, topics, replace(told, wrong=told.wrong + (wrong or 0)).told()):
             return written
     raise catalogue.busy(_TRIES)
 
 
-def _ledger_rows(
-    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime
-) -> list[dict[str, Any]]:
+def ledger_rows(
+    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime, *, each: bool = False
+) -> pa.Table:
+    """Rows of what is new or otherwise than rows have it; `each` ledger is judged if rows lie."""
     page = tables["ledger_changes"].mark
-    known = _of_topics(tables, [one.topic for one in looked])
-    seen = [
-        one
-        for topic in looked
-        for one in sightings(topic, known.get(topic.topic, {}), page=page, seen_at=seen_at)
-    ]
-    return [*changed_rows(seen, rows_of(tables, [one.ledger_id for one in seen]))]
+    before = before_look(tables, looked, seen_at)
+    new, others = told_apart(looked, before, page=page, seen_at=seen_at, each=each)
+    changed = [*changed_rows(others, rows_of(tables, [one.ledger_id for one in others]))]
+    rows = pa.concat_tables([new, pa.Table.from_pylist(changed, schema=new.schema)])
+    return rows.sort_by("ledger_id")
 
 
-def _of_topics(tables: Tables, topics: Sequence[str]) -> dict[str, dict[int, str | None]]:
-    """How these topics listed their ledgers before, as rows have it."""
-    named = ", ".join(map(sql_text, topics))
-    rows = answer(
-        tables,
-        f"select topic, ledger_id, listed_as from ledgers where topic in ({named})",  # noqa: S608
-    ).to_pylist()
-    found: dict[str, dict[int, str | None]] = {}
-    for row in rows:
-        found.setdefault(row["topic"], {})[row["ledger_id"]] = row["listed_as"]
-    return found
+def before_look(
+    tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime
+) -> dict[int, Before]:
+    """Of the ledgers that these topics list, and of all that rows have as theirs."""
+    topics = sql_among([one.topic for one in looked])
+    asked = answer(tables, tables.ever("ledgers", f"topic in ({topics})"))
+    theirs: list[Any] = asked["ledger_id"].to_pylist()
+    listed = (ledger.ledger_id for one in looked for ledger in one.ledgers)
+    return before_by_ledger(newest(tables, {*theirs, *listed}, columns_before(seen_at)))
 
 
-def _append(
-    table: Table, rows: Sequence[Mapping[str, Any]], told: Mapping[str, str] | None = None
-) -> bool:
-    turn = table.turn + 1
-    made = [{**row, "turn": turn} for row in rows]
+def _append(table: Table, rows: pa.Table, told: Mapping[str, str] | None = None) -> bool:
+    """Rows without their turn."""
+    schema = TABLES[table.name]
+    turns = pa.repeat(pa.scalar(table.turn + 1, schema.field("turn").type), rows.num_rows)
     if told is None:
         told = carried(table)
-    return table.append(pa.Table.from_pylist(made, schema=TABLES[table.name]), told=told)
+    return table.append(rows.append_column(schema.field("turn"), turns), told=told)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from tiering_assets.catalogue.columns import TOPIC_CHANGES, without_turn
 from tiering_assets.catalogue.facts.changes import topic_columns
 from tiering_assets.catalogue.facts.known_ledger import KnownLedger
 from tiering_assets.catalogue.facts.seen_ledger import ListedAs, seen_as, seen_gone
@@ -14,6 +15,7 @@ from tiering_assets.resources.metastore.ledger_info import LedgerInfo, ManagedLe
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import never_touched
 
+OF_TOPIC: Final = without_turn(TOPIC_CHANGES)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -33,9 +35,18 @@ class ReadTopic:
         return () if self.info is None else self.info.ledgers
 
     @property
+    def ml_version(self) -> int:
+        return -1 if self.stat is None else self.stat.version
+
+    @property
     def left_alone(self) -> str | None:
         """Why it is never touched. Ledgers that a shadow topic lists are another topic's."""
         return never_touched(self.topic, {} if self.info is None else self.info.properties)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Of ledgers: its node cannot be read, or they are not its own."""
+        return self.why is not None or self.left_alone is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +84,8 @@ def sightings(
 
     `known` is by ledger how the topic listed it before. A node that cannot be read tells nothing.
     """
-    if looked.why is not None or looked.left_alone is not None:
+    if looked.says_nothing:
         return
-    version = -1 if looked.stat is None else looked.stat.version
     listed = {one.ledger_id: one for one in looked.ledgers}
     left = {i for i, before in known.items() if i not in listed and before != ListedAs.GONE}
     for ledger_id in sorted({*listed, *left}):
@@ -84,7 +94,7 @@ def sightings(
             page=page,
             topic=looked.topic,
             listed=listed.get(ledger_id),
-            ml_version=version,
+            ml_version=looked.ml_version,
             seen_at=seen_at,
         )
 
