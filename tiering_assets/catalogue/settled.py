@@ -7,7 +7,7 @@ than its mark says changes nothing: its row is in the tail as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,24 +31,37 @@ SETTLED: Final[Mapping[str, Settled]] = {
 }
 
 
+_NEVER: Final = "arrow_cast(nullif(turn, turn), 'Timestamp(Microsecond, Some(\"UTC\"))')"
+"""A time that is null in every row: all columns that were added are times.
+
+A plain null is taken for a constant, and a filter on it lets rows through that it must not.
+"""
+Columns = Mapping[str, Collection[str]]
+
+
 def beside(name: str) -> str:
     """What a settled table is called in SQL: its own name is that of the view."""
     return f"settled_{name}"
 
 
-def newest_of(one: Settled, *, behind: int) -> str:
-    """SQL for the newest row of each key that changed behind a turn."""
+def current(name: str, absorbed: int, columns: Sequence[str], has: Columns) -> str:
+    """SQL for the newest row of each key, from the settled table and the tail.
+
+    `has` are the columns that each of the two has, by its name: one of an older version may not
+    have them all, and has nulls there.
+    """
+    one, settled = SETTLED[name], beside(name)
+    newest = (
+        f"select *, row_number() over (partition by {one.key} order by turn desc) as nth "  # noqa: S608 - our names
+        f"from {one.changes} where turn > {absorbed}"
+    )
     return (
-        f"select * exclude (nth) from (select *, row_number() over (partition by {one.key} "  # noqa: S608 - our names
-        f"order by turn desc) as nth from {one.changes} where turn > {behind}) where nth = 1"
+        f"select {_listed(columns, has[settled])} from {settled} s left anti join "  # noqa: S608
+        f"(select distinct {one.key} from {one.changes} where turn > {absorbed}) t "
+        f"on s.{one.key} = t.{one.key} union all "
+        f"select {_listed(columns, has[one.changes])} from ({newest}) where nth = 1"
     )
 
 
-def current(name: str, absorbed: int) -> str:
-    """SQL for the newest row of each key, from the settled table and the tail."""
-    one = SETTLED[name]
-    return (
-        f"select s.* from {beside(name)} s left anti join (select distinct {one.key} "  # noqa: S608
-        f"from {one.changes} where turn > {absorbed}) t on s.{one.key} = t.{one.key} "
-        f"union all {newest_of(one, behind=absorbed)}"
-    )
+def _listed(columns: Sequence[str], has: Collection[str]) -> str:
+    return ", ".join(f'"{name}"' if name in has else f'{_NEVER} as "{name}"' for name in columns)

@@ -23,6 +23,7 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
+from tiering_assets.resources.table_upkeep import with_columns
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
@@ -84,7 +85,13 @@ class Tables(dict[str, Table]):
 
     def view(self, name: str) -> str:
         """SQL for the rows as they are now."""
-        return current(name, self.settled[name].marked(ABSORBED))
+        changes, settled = self[SETTLED[name].changes], self.settled[name]
+        return current(
+            name,
+            settled.marked(ABSORBED),
+            TABLES[changes.name].names,
+            {changes.name: changes.columns, beside(name): settled.columns},
+        )
 
     @property
     def registered(self) -> dict[str, Table]:
@@ -131,9 +138,9 @@ class Catalogue:
         )
 
     def _made(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Table]:
-        """Who may write has tables of its own."""
+        """Who may write has tables of its own, with the columns that this version writes."""
         return {
-            name: open_table(self.place, name, schema, make=True)
+            name: with_columns(open_table(self.place, name, schema, make=True), schema)
             for name, schema in schemas.items()
         }
 
