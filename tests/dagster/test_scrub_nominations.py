@@ -92,7 +92,8 @@ def test_a_row_that_lies_is_told_and_posted_again(large, monkeypatch):
     plant(large, 0, certified_at=None, verified_at=None, verified_depth=None, deep_at=None)
     success, told, said = scrubbed(large, monkeypatch)
     assert success
-    assert (told["looked"], told["not_due"]) == (0, 1)
+    assert (told["looked"], told["ledgers"]) == (0, 1)
+    assert "1 nominated copies are not due: all copies are listed" in said
     assert "1 copies were not due, as the catalogue said" in said
     _success, told, _said = scrubbed(large, monkeypatch)
     assert told["nominated"] == 0

@@ -100,7 +100,10 @@ def _scrub(
             told.lines({**bad, **unjudged})
     sound = len(run.looked) - len(run.broken) - len(unjudged)
     tag_result(context, _line(len(run.broken), len(unjudged), sound))
-    figures = _figures_of(fleet) if chosen is None else _figures_by_rows(chosen, run)
+    if chosen is None or run.listed:
+        figures = _figures_of(fleet)
+    else:
+        figures = _figures_by_rows(chosen, run)
     yield dg.MaterializeResult(
         asset_key=cluster.scrubbed_ledgers,
         metadata={**scrub_metadata(run, bad, unjudged), **figures},
@@ -152,11 +155,12 @@ def _fleet_after(
     """Copies as they are after a run: all of them, or what may be broken of nominated ones."""
     from tiering_assets.scrub.fleet import find_fleet, find_nominated
 
-    if chosen is None:
+    if chosen is not None:
+        post_again(stack, chosen, run.needless)
+    if chosen is None or run.listed:
         return find_fleet(stack, names)
     doubted = {one.ledger_id for one in run.fleet.candidates if one.failing} | {*run.healed}
     doubted |= {one.candidate.ledger_id for one in run.broken}
-    post_again(stack, chosen, run.needless)
     return find_nominated(stack, some_of(chosen, doubted))
 
 

@@ -72,11 +72,12 @@ class ScrubRun:
     """Everything one run did. `deferred` looks were due and found no budget left.
 
     `fleet` is what it found before it did anything; `needless` are nominated ledgers of which
-    nothing was due. `removals` are the ledgers that a run over all topics saw to be gone from them.
+    nothing was due: if these are most, all copies were `listed` after all. `removals` are the ledgers that a run over all topics saw to be gone from them.
     """
 
     fleet: Fleet
     needless: frozenset[int] = frozenset()
+    listed: bool = True
     looked: list[Looked] = field(default_factory=list)
     healed: dict[int, HealResult] = field(default_factory=dict)
     deferred: list[DueLook] = field(default_factory=list)
@@ -121,15 +122,19 @@ def scrub(
     ledger's trouble is its own: its error is in its result. What is `nominated` of all topics is
     judged in their place, by the same rules.
     """
-    if nominated is None:
-        fleet = find_fleet(stack, ml_names, only)
-    else:
+    intervals, fleet, needless = intervals_of(stack, deep=deep), None, frozenset[int]()
+    if nominated is not None:
         fleet = find_nominated(stack, nominated)
-    intervals = intervals_of(stack, deep=deep)
-    due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
+        needless = _needless(nominated, fleet, intervals)
+        if 2 * len(needless) > sum(map(len, nominated.values())):
+            stack.narrate(f"{len(needless)} nominated copies are not due: all copies are listed")
+            fleet = None
+    listed = fleet is None
+    fleet = fleet or find_fleet(stack, ml_names, only)
     run = ScrubRun(
         fleet=fleet,
-        needless=_needless(nominated or {}, fleet, due),
+        needless=needless,
+        listed=listed,
         removals=observe_removals(stack) if ml_names is None else Removals(),
     )
     pending = {c.ledger_id: c for c in to_heal(fleet.candidates)}
@@ -140,6 +145,7 @@ def scrub(
     else:
         skipped = set()
     budget = budget_of(stack)
+    due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
     for look in _taken_up(stack, due):
         if look.candidate.ledger_id in skipped:
             continue  # just healed, or found broken a moment ago
@@ -166,9 +172,10 @@ def scrub(
     return run
 
 
-def _needless(nominated: Nominated, fleet: Fleet, due: Iterable[DueLook]) -> frozenset[int]:
-    """Of what is broken, or healed, somebody always has to know."""
+def _needless(nominated: Nominated, fleet: Fleet, intervals: Intervals) -> frozenset[int]:
+    """Ledgers of which nothing is due. Of what is broken, or healed, somebody always has to know."""
     said = {ledger_id for some in nominated.values() for ledger_id in some}
+    due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
     failing = {one.ledger_id for one in fleet.candidates if one.failing}
     return frozenset(said - failing - {*fleet.replaced} - {one.candidate.ledger_id for one in due})
 

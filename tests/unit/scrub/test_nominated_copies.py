@@ -181,6 +181,20 @@ def test_nobody_looks_at_what_has_no_copy_whatever_rows_say(offloaded_by, tmp_pa
     assert (done.looked, done.healed, done.needless) == ([], {}, frozenset({other}))
 
 
+@pytest.mark.parametrize(("lies", "listed"), [(1, False), (2, True)])
+def test_rows_that_are_mostly_wrong_choose_nothing(tmp_path, lies, listed):
+    """As of copies in another bucket, of which no row knows that: all are listed then."""
+    copy = Copy()
+    others = [copy.scene.fill(TOPIC) for _ in range(lies)]
+    copy.scene.wait(2 * _DAY)
+    asker = asking(copy, tmp_path)
+    for other in others:
+        plant(asker, other, offloaded_by="broker")
+    done = run(copy, asker, named(asker))
+    assert (done.listed, done.needless) == (listed, frozenset(others))
+    assert [one.candidate.ledger_id for one in done.looked] == [copy.ledger_id]
+
+
 def test_nothing_was_wrong_and_nothing_is_written(copy, asker):
     before = [*asker.book.every_key()]
     post_again(asker, nominated_of(asker), frozenset())
