@@ -48,7 +48,7 @@ def listed(monkeypatch):
 def scrubbed(site, monkeypatch, **config):  # noqa: F811
     """One run of the job; what it told of all copies."""
     stack = Process(site.world, "scrub", site.site).stack()
-    said = []
+    said: list[str] = []
     stack = replace(stack, settings=site.stack.settings, narrate=said.append)
     with monkeypatch.context() as given:
         hand_out(given, stack)

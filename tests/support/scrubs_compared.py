@@ -141,6 +141,13 @@ def nominated_of(stack: Stack, *, deep: bool = False) -> NominatedCopies | None:
         return nominate_copies(stack, deep=deep)
 
 
+def surely_nominated(stack: Stack, **how: bool) -> NominatedCopies:
+    """Where the catalogue is known to be asked."""
+    found = nominated_of(stack, **how)
+    assert found is not None
+    return found
+
+
 def _compared(stack: Stack, *, deep: bool) -> ScrubsCompared:
     chosen = nominated_of(stack, deep=deep)
     if chosen is None:

@@ -24,14 +24,20 @@ _DEEP: Final = (
 )
 _FAILED: Final = "greatest(quarantined_at, damaged_at)"
 _OTHERS_BROKEN: Final = "(others like '%\"quarantined_at\"%' or others like '%\"damaged_at\"%')"
-_COPIES: Final = (
-    "select ledger_id, topic, coalesce(object_bytes, 0) as object_bytes, "  # noqa: S608 - ours
-    "published_at, "
-    "certified_at is not null as certified, bookie_copy <> 'deleted' as on_bookies, "
-    f"coalesce({_OTHERS_BROKEN}, false) as replaced, {_FAILED} as failed_at, "
-    f"{_DEEP} as deep_at, greatest(verified_at, {_DEEP}) as shallow_at "
-    "from ledgers where offloaded_by is not null and topic is not null"
-)
+_SAID: Final = {
+    "ledger_id": "ledger_id",
+    "topic": "topic",
+    "object_bytes": "coalesce(object_bytes, 0)",
+    "published_at": "published_at",
+    "certified": "certified_at is not null",
+    "on_bookies": "bookie_copy <> 'deleted'",
+    "replaced": f"coalesce({_OTHERS_BROKEN}, false)",
+    "failed_at": _FAILED,
+    "deep_at": _DEEP,
+    "shallow_at": f"greatest(verified_at, {_DEEP})",
+}
+_COLUMNS: Final = ", ".join(f"{value} as {name}" for name, value in _SAID.items())
+_COPIES: Final = f"select {_COLUMNS} from ledgers where offloaded_by is not null and topic > ''"  # noqa: S608
 _FAILING: Final = "failed_at is not null and (deep_at is null or deep_at <= failed_at)"
 
 
@@ -65,13 +71,15 @@ class CopyFigures:
 def copy_figures(tables: Tables, *, now: datetime, shallow_s: float, deep_s: float) -> CopyFigures:
     """Of all copies that brokers read."""
     shallow, deep = (_due(one, now, s) for one, s in (("shallow", shallow_s), ("deep", deep_s)))
-    [row] = _rows(
-        tables,
-        f"select count(*) as copies, count(*) filter (where {_FAILING}) as broken, "  # noqa: S608
-        "count(*) filter (where deep_at is null) as never_deep, min(deep_at) as oldest_deep_at, "
-        f"count(*) filter (where {shallow}) + count(*) filter (where {deep}) as due "
-        f"from ({_COPIES})",
-    )
+    counts = {
+        "copies": "count(*)",
+        "broken": f"count(*) filter (where {_FAILING})",
+        "never_deep": "count(*) filter (where deep_at is null)",
+        "oldest_deep_at": "min(deep_at)",
+        "due": " + ".join(f"count(*) filter (where {one})" for one in (shallow, deep)),
+    }
+    columns = ", ".join(f"{value} as {name}" for name, value in counts.items())
+    [row] = _rows(tables, f"select {columns} from ({_COPIES})")  # noqa: S608 - our columns
     return CopyFigures(**row)
 
 

@@ -51,16 +51,17 @@ def current(name: str, absorbed: int, columns: Sequence[str], has: Columns) -> s
     have them all, and has nulls there.
     """
     one, settled = SETTLED[name], beside(name)
-    newest = (
-        f"select *, row_number() over (partition by {one.key} order by turn desc) as nth "  # noqa: S608 - our names
+    newer = f"select distinct {one.key} from {one.changes} where turn > {absorbed}"  # noqa: S608 - our names
+    unmoved = (
+        f"select {_listed(columns, has[settled])} from {settled} s "  # noqa: S608
+        f"left anti join ({newer}) t on s.{one.key} = t.{one.key}"
+    )
+    ranked = (
+        f"select *, row_number() over (partition by {one.key} order by turn desc) as nth "  # noqa: S608
         f"from {one.changes} where turn > {absorbed}"
     )
-    return (
-        f"select {_listed(columns, has[settled])} from {settled} s left anti join "  # noqa: S608
-        f"(select distinct {one.key} from {one.changes} where turn > {absorbed}) t "
-        f"on s.{one.key} = t.{one.key} union all "
-        f"select {_listed(columns, has[one.changes])} from ({newest}) where nth = 1"
-    )
+    newest = f"select {_listed(columns, has[one.changes])} from ({ranked}) where nth = 1"  # noqa: S608
+    return f"{unmoved} union all {newest}"
 
 
 def _listed(columns: Sequence[str], has: Collection[str]) -> str:

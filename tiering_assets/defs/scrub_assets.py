@@ -100,10 +100,8 @@ def _scrub(
             told.lines({**bad, **unjudged})
     sound = len(run.looked) - len(run.broken) - len(unjudged)
     tag_result(context, _line(len(run.broken), len(unjudged), sound))
-    if chosen is None or run.listed:
-        figures = _figures_of(fleet)
-    else:
-        figures = _figures_by_rows(chosen, run)
+    by_rows = None if run.listed else chosen
+    figures = _figures_of(fleet) if by_rows is None else _figures_by_rows(by_rows, run)
     yield dg.MaterializeResult(
         asset_key=cluster.scrubbed_ledgers,
         metadata={**scrub_metadata(run, bad, unjudged), **figures},

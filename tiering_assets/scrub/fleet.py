@@ -42,7 +42,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Beneath:
     """What lies in the bucket and in BookKeeper. `times` are of records, by folder."""
 
     in_bookkeeper: Collection[int]
@@ -63,7 +63,7 @@ def find_fleet(
         for listed in topic.info.ledgers
         if only is None or listed.ledger_id in only
     ]
-    seen = _Seen(
+    seen = _Beneath(
         in_bookkeeper=set(stack.ledgers.list_ledger_ids()),
         sizes={
             (key.ledger_id, key.uid): summary.size
@@ -93,7 +93,7 @@ def find_nominated(stack: Stack, nominated: Nominated) -> Fleet:
         return [*stack.book.listed(below)]
 
     heads = stack.in_parallel(lambda pair: stack.objects.head(data_key(pair[1], pair[0])), pairs)
-    seen = _Seen(
+    seen = _Beneath(
         in_bookkeeper=stack.ledgers.existing(ledger_ids),
         sizes={
             pair: head.size for pair, head in zip(pairs, heads, strict=True) if head is not None
@@ -110,7 +110,7 @@ def find_nominated(stack: Stack, nominated: Nominated) -> Fleet:
     return _judged(stack, named, seen)
 
 
-def _judged(stack: Stack, named: Named, seen: _Seen) -> Fleet:
+def _judged(stack: Stack, named: Named, seen: _Beneath) -> Fleet:
     certified, quarantined, looked, damaged = (seen.times[folder] for folder in _FOLDERS)
     deeply, shallowly = looked.get("deep", {}), looked.get("shallow", {})
     failed = {**looked.get("failed", {})}

@@ -71,8 +71,9 @@ class Looked:
 class ScrubRun:
     """Everything one run did. `deferred` looks were due and found no budget left.
 
-    `fleet` is what it found before it did anything; `needless` are nominated ledgers of which
-    nothing was due: if these are most, all copies were `listed` after all. `removals` are the ledgers that a run over all topics saw to be gone from them.
+    `fleet` is what it found before it did anything. `needless` are nominated ledgers of which
+    nothing was due: if these are most, all copies were `listed` after all. `removals` are the
+    ledgers that a run over all topics saw to be gone from them.
     """
 
     fleet: Fleet
@@ -173,7 +174,7 @@ def scrub(
 
 
 def _needless(nominated: Nominated, fleet: Fleet, intervals: Intervals) -> frozenset[int]:
-    """Ledgers of which nothing is due. Of what is broken, or healed, somebody always has to know."""
+    """Ledgers of which nothing is due. Of what is broken or healed somebody always has to know."""
     said = {ledger_id for some in nominated.values() for ledger_id in some}
     due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
     failing = {one.ledger_id for one in fleet.candidates if one.failing}

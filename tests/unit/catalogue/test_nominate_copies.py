@@ -54,7 +54,7 @@ def test_when_a_copy_was_looked_at(catalogue, row, shallow, deep):
 
 
 def test_what_nobody_looked_at_is_first_then_what_was_longest_ago(catalogue):
-    rows = [{"deep_at": AT + n * DAY} for n in (3, 1, 2)]
+    rows: list[dict[str, object]] = [{"deep_at": AT + n * DAY} for n in (3, 1, 2)]
     rows += [{"certified_at": None, "bookie_copy": "deleted"}, {"certified_at": None}]
     assert due(catalogue, *rows) == [4, 3, 1, 2, 0]
 

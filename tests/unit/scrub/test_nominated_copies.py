@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.copies import BROKERS, OURS, Copy
-from tests.support.scrubs_compared import compared, nominated_of
+from tests.support.scrubs_compared import compared, nominated_of, surely_nominated
 from tests.support.sim_scene import TOPIC
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.post import post
@@ -76,7 +76,7 @@ def catch_up(stack):
 
 
 def named(stack, **how):
-    return {name: {*some} for name, some in nominated_of(stack, **how).ledgers.items()}
+    return {name: {*some} for name, some in surely_nominated(stack, **how).ledgers.items()}
 
 
 def run(copy, stack, nominated, **how):
@@ -95,7 +95,7 @@ def test_one_that_is_due_is_looked_at_and_not_nominated_again(copy, asker):
     [looked] = run(copy, asker, named(asker)).looked[:1]
     assert looked.findings == ()
     assert named(asker) == {}
-    assert nominated_of(asker).figures.due == 0
+    assert surely_nominated(asker).figures.due == 0
 
 
 def test_a_deep_look_is_remembered_behind_a_later_shallow_one(copy, asker):
@@ -133,7 +133,7 @@ def test_one_that_is_broken_is_nominated_until_it_was_read_well(copy, asker):
     copy.scene.wait(31 * _DAY)
     run(copy, asker, named_late(asker), heal=False)
     assert named(asker) == {TOPIC: {copy.ledger_id}}
-    assert nominated_of(asker).figures.broken == 1
+    assert surely_nominated(asker).figures.broken == 1
     done = run(copy, asker, named(asker), heal=False)
     assert (done.looked, done.needless) == ([], frozenset())  # it is no wrong nomination
     copy.scene.wait(2)
@@ -161,7 +161,7 @@ def test_a_row_that_was_wrong_is_counted_and_posted_again(copy, asker):
     copy.scene.wait(31 * _DAY)
     run(copy, asker, named_late(asker))
     plant(asker, copy.ledger_id, **NEVER)
-    chosen = nominated_of(asker)
+    chosen = surely_nominated(asker)
     done = run(copy, asker, chosen.ledgers)
     assert (done.looked, done.needless) == ([], frozenset({copy.ledger_id}))
     post_again(asker, chosen, done.needless)
@@ -197,16 +197,16 @@ def test_rows_that_are_mostly_wrong_choose_nothing(tmp_path, lies, listed):
 
 def test_nothing_was_wrong_and_nothing_is_written(copy, asker):
     before = [*asker.book.every_key()]
-    post_again(asker, nominated_of(asker), frozenset())
+    post_again(asker, surely_nominated(asker), frozenset())
     assert [*asker.book.every_key()] == before
 
 
 def test_rows_that_cannot_be_made_anew_are_told_and_stop_nothing(copy, asker, monkeypatch):
     copy.scene.wait(2 * _DAY)
     scan(asker, Catalogue.of(asker))
-    said = []
+    said: list[str] = []
     telling = replace(asker, narrate=said.append)
-    chosen = nominated_of(asker)
+    chosen = surely_nominated(asker)
     down = replace(
         telling, settings=replace(asker.settings, catalogue=CatalogueSettings(root="/dev/null/x"))
     )
@@ -232,7 +232,7 @@ def test_tables_that_nobody_proved_nominate_nothing(copy, tmp_path):
 
 
 def test_tables_that_cannot_be_read_are_told_of_and_everything_is_listed(copy, asker, tmp_path):
-    said = []
+    said: list[str] = []
     for one in (tmp_path / "tables").rglob("*.parquet"):
         one.write_bytes(b"rot")
     assert nominated_of(replace(asker, narrate=said.append)) is None
