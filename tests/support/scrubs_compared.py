@@ -189,12 +189,15 @@ def _figures(chosen: NominatedCopies, copies: list[Candidate]) -> Iterator[str]:
     figures = chosen.figures
     counts = {
         "copies": (figures.copies, len(copies)),
-        "broken": (figures.broken, sum(one.failing for one in copies)),
         "never_deep": (figures.never_deep, sum(one.deep_at is None for one in copies)),
     }
     for what, (by_rows, listed) in counts.items():
         if by_rows != listed:
             yield f"{what}: {by_rows} by rows, {listed} listed"
+    broken = sum(one.failing for one in copies)
+    ever = sum(one.failed_at is not None for one in copies)
+    if not broken <= figures.broken <= ever:  # read well soon afterwards it still counts
+        yield f"broken: {figures.broken} by rows, {broken} to {ever} listed"
 
 
 class _DueNow:

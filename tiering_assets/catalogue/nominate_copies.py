@@ -38,7 +38,10 @@ _SAID: Final = {
 }
 _COLUMNS: Final = ", ".join(f"{value} as {name}" for name, value in _SAID.items())
 _COPIES: Final = f"select {_COLUMNS} from ledgers where offloaded_by is not null and topic > ''"  # noqa: S608
-_FAILING: Final = "failed_at is not null and (deep_at is null or deep_at <= failed_at)"
+# Deep looks are told by the store's clock, findings by a writer's, which may be behind.
+_FAILING: Final = (
+    "failed_at is not null and (deep_at is null or deep_at <= failed_at + interval '1 hour')"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

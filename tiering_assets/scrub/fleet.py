@@ -84,7 +84,7 @@ def find_nominated(stack: Stack, nominated: Nominated) -> Fleet:
         (topic.ml_name, listed)
         for topic in readable_topics(stack, sorted(nominated))
         for listed in topic.info.ledgers
-        if listed.ledger_id in nominated[topic.ml_name] and _is_here(stack, listed)
+        if listed.ledger_id in nominated[topic.ml_name]
     ]
     pairs = [(one.ledger_id, one.offload.uid) for _ml_name, one in named if one.offload is not None]
     ledger_ids = [ledger_id for ledger_id, _uid in pairs]

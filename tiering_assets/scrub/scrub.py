@@ -131,7 +131,8 @@ def scrub(
             stack.narrate(f"{len(needless)} nominated copies are not due: all copies are listed")
             fleet = None
     listed = fleet is None
-    fleet = fleet or find_fleet(stack, ml_names, only)
+    if fleet is None:
+        fleet = find_fleet(stack, ml_names, only)
     run = ScrubRun(
         fleet=fleet,
         needless=needless,
@@ -174,11 +175,11 @@ def scrub(
 
 
 def _needless(nominated: Nominated, fleet: Fleet, intervals: Intervals) -> frozenset[int]:
-    """Ledgers of which nothing is due. Of what is broken or healed somebody always has to know."""
+    """Ledgers of which nothing is due. Of what was broken or healed somebody always has to know."""
     said = {ledger_id for some in nominated.values() for ledger_id in some}
     due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
-    failing = {one.ledger_id for one in fleet.candidates if one.failing}
-    return frozenset(said - failing - {*fleet.replaced} - {one.candidate.ledger_id for one in due})
+    broken = {one.ledger_id for one in fleet.candidates if one.failed_at is not None}
+    return frozenset(said - broken - {*fleet.replaced} - {one.candidate.ledger_id for one in due})
 
 
 def _taken_up(stack: Stack, due: Iterable[DueLook]) -> Iterator[DueLook]:

@@ -92,6 +92,7 @@ OTHER = {"00000000-0000-0000-0000-000000000007": {"quarantined_at": AT.isoformat
         ({"quarantined_at": AT}, False),
         ({"damaged_at": AT + DAY}, False),
         ({"damaged_at": AT, "certified_at": None}, False),
+        ({"damaged_at": AT, "deep_at": AT + timedelta(hours=1)}, False),  # by which clock?
         ({"others": json.dumps(OTHER)}, True),
         ({"others": json.dumps(OTHER).replace("quarantined", "damaged")}, True),
     ],
@@ -106,7 +107,7 @@ def test_what_is_broken_and_what_took_its_place_is_nominated(catalogue, row, rep
     "row",
     [
         {},
-        {"quarantined_at": AT, "deep_at": AT + DAY},
+        {"quarantined_at": AT, "deep_at": AT + timedelta(hours=1, seconds=1)},
         {"others": json.dumps(OTHER).replace("quarantined_at", "certified_at")},
     ],
     ids=str,

@@ -123,6 +123,12 @@ def test_what_is_judged_by_itself_is_what_a_listing_says(copy, asker):
     assert alone.replaced == listed.replaced
 
 
+def test_one_whose_object_is_gone_is_of_no_size_either_way(copy, asker):
+    copy.lose(copy.data_key)
+    [alone] = find_nominated(asker, {TOPIC: {copy.ledger_id}}).candidates
+    assert (alone.object_bytes, alone) == (0, copy.candidate)
+
+
 @pytest.mark.parametrize("nominated", [{TOPIC: {99}}, {"t/ns/persistent/nobody": {0}}, {}], ids=str)
 def test_what_no_topic_lists_is_no_copy(copy, asker, nominated):
     assert find_nominated(asker, nominated).candidates == ()
