@@ -37,11 +37,12 @@ _SAID: Final = {
     "shallow_at": f"greatest(verified_at, {_DEEP})",
 }
 _COLUMNS: Final = ", ".join(f"{value} as {name}" for name, value in _SAID.items())
-_COPIES: Final = f"select {_COLUMNS} from ledgers where offloaded_by is not null and topic > ''"  # noqa: S608
+_TOLD: Final = f"select {_COLUMNS} from ledgers where offloaded_by is not null and topic > ''"  # noqa: S608
 # Deep looks are told by the store's clock, findings by a writer's, which may be behind.
 _FAILING: Final = (
     "failed_at is not null and (deep_at is null or deep_at <= failed_at + interval '1 hour')"
 )
+_COPIES: Final = f"select *, {_FAILING} as failing from ({_TOLD})"  # noqa: S608 - our columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class CopyRow:
     shallow_at: datetime | None
     deep_at: datetime | None
     failed_at: datetime | None
+    failing: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ def copy_figures(tables: Tables, *, now: datetime, shallow_s: float, deep_s: flo
     shallow, deep = (_due(one, now, s) for one, s in (("shallow", shallow_s), ("deep", deep_s)))
     counts = {
         "copies": "count(*)",
-        "broken": f"count(*) filter (where {_FAILING})",
+        "broken": "count(*) filter (where failing)",
         "never_deep": "count(*) filter (where deep_at is null)",
         "oldest_deep_at": "min(deep_at)",
         "due": " + ".join(f"count(*) filter (where {one})" for one in (shallow, deep)),
@@ -92,7 +94,7 @@ def copies_broken(tables: Tables, *, most: int = BROKEN_MAX) -> list[CopyRow]:
     """
     return _copies(
         tables,
-        f"select * from ({_COPIES}) where replaced or ({_FAILING}) "  # noqa: S608 - our columns
+        f"select * from ({_COPIES}) where replaced or failing "  # noqa: S608 - our columns
         f"order by replaced, published_at nulls first, ledger_id limit {most}",
     )
 
@@ -100,11 +102,15 @@ def copies_broken(tables: Tables, *, most: int = BROKEN_MAX) -> list[CopyRow]:
 def copies_due(
     tables: Tables, depth: str, *, now: datetime, every_s: float, most: int
 ) -> list[CopyRow]:
-    """Those whose last look, at least so deep, was longest ago; first what nobody looked at."""
+    """Those whose last look, at least so deep, was longest ago; first what nobody looked at.
+
+    One that is to be healed is not looked at.
+    """
     order = f"{_age(depth, now)} desc nulls first, not on_bookies, published_at nulls first"
+    some = f"{_due(depth, now, every_s)} and not (on_bookies and failing)"
     return _copies(
         tables,
-        f"select * from ({_COPIES}) where {_due(depth, now, every_s)} "  # noqa: S608 - our columns
+        f"select * from ({_COPIES}) where {some} "  # noqa: S608 - our columns
         f"order by {order}, ledger_id limit {most}",
     )
 

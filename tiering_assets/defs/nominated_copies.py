@@ -68,9 +68,8 @@ def _nominated(stack: Stack, *, deep: bool) -> NominatedCopies | None:
         every_s = intervals.of(depth)
         for one in copies_due(source.tables, depth.value, now=now, every_s=every_s, most=most):
             rows[one.ledger_id] = one
-    plan = plan_scrub(
-        [_as_told(one) for one in rows.values()], now=now, intervals=intervals, budget=budget
-    )
+    to_look_at = [_as_told(one) for one in rows.values() if not (one.failing and one.on_bookies)]
+    plan = plan_scrub(to_look_at, now=now, intervals=intervals, budget=budget)
     chosen = {one.ledger_id for one in broken} | {look.candidate.ledger_id for look in plan.looks}
     if len(chosen) * LISTED_IN_THE_TIME > figures.copies:
         return None

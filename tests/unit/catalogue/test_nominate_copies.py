@@ -72,6 +72,12 @@ def test_a_look_in_the_future_is_of_a_wrong_clock_and_due(catalogue):
     assert due(catalogue, {"deep_at": AT + 11 * DAY}) == [0]
 
 
+def test_one_that_is_to_be_healed_takes_nobodys_place(catalogue):
+    broken = {"damaged_at": AT, "certified_at": None}
+    rows = [broken, {**broken, "bookie_copy": "deleted"}, {}]
+    assert due(catalogue, *rows) == [2, 1]
+
+
 def test_one_that_was_found_broken_lately_is_not_due(catalogue):
     late = AT + 10 * DAY - timedelta(hours=1)
     assert due(catalogue, {"quarantined_at": late}, {"damaged_at": late}) == []
