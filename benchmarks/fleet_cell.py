@@ -1,6 +1,7 @@
 """One measurement over a fleet that is there: requests to the store, seconds and memory, as JSON.
 
-    python benchmarks/fleet_cell.py survey|show|why|figures|prove|scan|sensor:NAME|again:NAME
+    python benchmarks/fleet_cell.py survey|show|why|figures|prove|scan|scrub-listed|scrub-nominated
+    python benchmarks/fleet_cell.py sensor:NAME|again:NAME
 
 A process of its own for each, with the settings of the environment, so that the code of another
 checkout can be measured over the same servers (PYTHONPATH).
@@ -93,6 +94,23 @@ def _scan(stack: Stack) -> object:
     return {"topics_moved": done.moved, "ledgers_written": done.ledgers}
 
 
+def _scrub_listed(stack: Stack) -> object:
+    """What a scrub run may look at, by listing all copies; nothing is looked at."""
+    from tiering_assets.scrub.fleet import find_fleet
+
+    return find_fleet(stack)
+
+
+def _scrub_nominated(stack: Stack) -> object:
+    """The same by rows, and each nominated copy judged, however few there are of all."""
+    from tiering_assets.defs import nominated_copies
+    from tiering_assets.scrub.fleet import find_nominated
+
+    nominated_copies.LISTED_IN_THE_TIME = 0  # type: ignore[misc]
+    chosen = nominated_copies.nominate_copies(stack, deep=False)
+    return None if chosen is None else find_nominated(stack, chosen.ledgers)
+
+
 _ACTS: dict[str, Callable[[Stack], object]] = {
     "survey": _survey,
     "show": _show,
@@ -100,6 +118,8 @@ _ACTS: dict[str, Callable[[Stack], object]] = {
     "figures": _figures,
     "prove": _prove,
     "scan": _scan,
+    "scrub-listed": _scrub_listed,
+    "scrub-nominated": _scrub_nominated,
 }
 
 

@@ -166,6 +166,9 @@ class _FleetTopic:
         written_at = datetime.now(UTC) if kind == "l" else _a_month_ago()
         info.offloadContext.timestamp = int(written_at.timestamp() * 1000)
         info.offloadContext.uidMsb, info.offloadContext.uidLsb = halves(uid)
+        for one in info.offloadContext.driverMetadata.properties:
+            if one.key == "bucket":
+                one.value = self._stack.objects.bucket
         return info
 
     def _records(self, ledger_id: int, kind: str, uid: UUID) -> Iterator[tuple[str, Record]]:

@@ -210,6 +210,7 @@ def ledger_rows(fleet: ScaleFleet, numbers: Any) -> pa.Table:
         "published_at": moments(published, copied),
         "released_at": moments(closed + 2 * _DAY_US, released),
         "verified_at": moments(published, copied),
+        "deep_at": moments(published, copied),
         "page": np.zeros(count, int),
         "turn": np.zeros(count, int),
     }

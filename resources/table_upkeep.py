@@ -7,15 +7,48 @@ Each is one commit, or none, and may be repeated; whether it was made is told as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
+from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.table_files import FILE_BYTES
 from tiering_assets.resources.tables import Table, written_as
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable
+
+
+_TRIES: Final = 20
+
+
+def with_columns(table: Table, schema: pa.Schema) -> Table:
+    """The table with every column of this version, at its end; in rows of before they are null.
+
+    One commit, without any data, of a table that an older version made; no request for others.
+    """
+    for _ in range(_TRIES):
+        missing = [field for field in schema if field.name not in table.columns]
+        if not missing:
+            return table
+        _add_columns(table, missing)
+        table = table.again()
+    raise CatalogueError(
+        f"table {table.name}: other writers were faster {_TRIES} times when columns were to be "
+        "added; nothing else waits for it, repeat"
+    )
+
+
+def _add_columns(table: Table, missing: Sequence[pa.Field[Any]]) -> None:
+    import pyarrow as pa
+    from deltalake import Schema
+
+    fields = Schema.from_arrow(pa.schema(missing)).fields
+
+    def add(delta: DeltaTable, properties: CommitProperties) -> None:
+        delta.alter.add_columns(fields, commit_properties=properties)
+
+    table.commit(add, "columns could not be added", marks={}, told={})
 
 
 def replace_where(

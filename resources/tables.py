@@ -114,6 +114,11 @@ class Table:
     def version(self) -> int:
         return self._delta.version()
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """One that an older version made has not all of this one."""
+        return frozenset(field.name for field in self._delta.schema().fields)
+
     def marked(self, name: str) -> int:
         """The newest number that a commit gave this mark, 0 if none did.
 

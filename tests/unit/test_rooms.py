@@ -312,6 +312,7 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.defs.automation.stuck",
         "tiering_assets.defs.automation.threshold",
         "tiering_assets.defs.explain.catalogue_assets",
+        "tiering_assets.defs.nominated_copies",
         "tiering_assets.fleet.backlog",
         "tiering_assets.fleet.beside",
         "tiering_assets.fleet.ledgers",

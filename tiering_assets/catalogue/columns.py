@@ -90,6 +90,8 @@ LEDGER_CHANGES: Final = pa.schema(
         ("others", _TEXT),  # JSON: the same facts of the ledger's other attempts
         ("page", _COUNT),
         ("turn", _COUNT),  # commit of the table that brought it: the row of the last one counts
+        # What was added since tables were first made stands at the end, as in these.
+        ("deep_at", _AT),  # by the store's clock: shallow looks overwrite verified_at
     ]
 )
 TOPIC_CHANGES: Final = pa.schema(

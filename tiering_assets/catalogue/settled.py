@@ -7,7 +7,7 @@ than its mark says changes nothing: its row is in the tail as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,33 +31,41 @@ SETTLED: Final[Mapping[str, Settled]] = {
 }
 
 
+_NEVER: Final = "arrow_cast(nullif(turn, turn), 'Timestamp(Microsecond, Some(\"UTC\"))')"
+"""A time that is null in every row: all columns that were added are times.
+
+A plain null is taken for a constant, and a filter on it lets rows through that it must not.
+"""
+Columns = Mapping[str, Collection[str]]
+
+
 def beside(name: str) -> str:
     """What a settled table is called in SQL: its own name is that of the view."""
     return f"settled_{name}"
 
 
-def newest_of(one: Settled, *, behind: int, among: str | None = None) -> str:
-    """SQL for the newest row of each key that changed behind a turn."""
-    return (
-        f"select * exclude (nth) from (select *, row_number() over (partition by {one.key} "  # noqa: S608 - our names
-        f"order by turn desc) as nth from {one.changes} where turn > {behind}"
-        f"{_only(one.key, among)}) where nth = 1"
-    )
-
-
-def current(name: str, absorbed: int, *, among: str | None = None) -> str:
+def current(
+    name: str, absorbed: int, columns: Sequence[str], has: Columns, *, among: str | None = None
+) -> str:
     """SQL for the newest row of each key, from the settled table and the tail.
 
-    `among` is what `in` has in its brackets: rows of other keys are not looked at. Asked for behind
-    the view, the tail's newest rows would all be found first.
+    `has` are the columns that each of the two has, by its name: one of an older version may not
+    have them all, and has nulls there. `among` is what `in` has in its brackets: rows of other keys
+    are not looked at. Asked for behind the view, the tail's newest rows would all be found first.
     """
-    one = SETTLED[name]
-    return (
-        f"select s.* from {beside(name)} s left anti join (select distinct {one.key} "  # noqa: S608
-        f"from {one.changes} where turn > {absorbed}) t on s.{one.key} = t.{one.key} "
-        f"where true{_only(f's.{one.key}', among)} "
-        f"union all {newest_of(one, behind=absorbed, among=among)}"
+    one, settled = SETTLED[name], beside(name)
+    newer = f"select distinct {one.key} from {one.changes} where turn > {absorbed}"  # noqa: S608 - our names
+    unmoved = (
+        f"select {_listed(columns, has[settled])} from {settled} s "  # noqa: S608
+        f"left anti join ({newer}) t on s.{one.key} = t.{one.key} "
+        f"where true{_only(f's.{one.key}', among)}"
     )
+    ranked = (
+        f"select *, row_number() over (partition by {one.key} order by turn desc) as nth "  # noqa: S608
+        f"from {one.changes} where turn > {absorbed}{_only(one.key, among)}"
+    )
+    newest = f"select {_listed(columns, has[one.changes])} from ({ranked}) where nth = 1"  # noqa: S608
+    return f"{unmoved} union all {newest}"
 
 
 def ever(name: str, absorbed: int, where: str) -> str:
@@ -71,3 +79,7 @@ def ever(name: str, absorbed: int, where: str) -> str:
 
 def _only(key: str, among: str | None) -> str:
     return "" if among is None else f" and {key} in ({among})"
+
+
+def _listed(columns: Sequence[str], has: Collection[str]) -> str:
+    return ", ".join(f'"{name}"' if name in has else f'{_NEVER} as "{name}"' for name in columns)

@@ -24,6 +24,7 @@ from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.sql import sql_among
+from tiering_assets.resources.table_upkeep import with_columns
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
@@ -85,7 +86,14 @@ class Tables(dict[str, Table]):
 
     def view(self, name: str, *, among: str | None = None) -> str:
         """SQL for the rows as they are now; of all keys, or of those that a question gives."""
-        return current(name, self.settled[name].marked(ABSORBED), among=among)
+        changes, settled = self[SETTLED[name].changes], self.settled[name]
+        return current(
+            name,
+            settled.marked(ABSORBED),
+            TABLES[changes.name].names,
+            {changes.name: changes.columns, beside(name): settled.columns},
+            among=among,
+        )
 
     def ever(self, name: str, where: str) -> str:
         """SQL for keys of rows that fit now, and of some that did."""
@@ -136,9 +144,9 @@ class Catalogue:
         )
 
     def _made(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Table]:
-        """Who may write has tables of its own."""
+        """Who may write has tables of its own, with the columns that this version writes."""
         return {
-            name: open_table(self.place, name, schema, make=True)
+            name: with_columns(open_table(self.place, name, schema, make=True), schema)
             for name, schema in schemas.items()
         }
 

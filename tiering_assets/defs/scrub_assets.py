@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
+from tiering_assets.defs.nominated_copies import (
+    NominatedCopies,
+    nominate_copies,
+    post_again,
+    some_of,
+)
 from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     TopicChoice,
@@ -77,12 +83,14 @@ def _scrub(
     tiering_stack: TieringStack,
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Scrub and heal; every ledger of every topic, or of the chosen ones."""
-    from tiering_assets.scrub.fleet import find_fleet
     from tiering_assets.scrub.scrub import scrub
 
     with tiering_stack.connect(context, cluster, with_tasks=True) as stack:
-        run = scrub(stack, config.ml_names(), deep=config.deep, heal=config.heal)
-        fleet = find_fleet(stack, config.ml_names())
+        names = config.ml_names()
+        chosen = nominate_copies(stack, deep=config.deep) if names is None else None
+        nominated = None if chosen is None else chosen.ledgers
+        run = scrub(stack, names, deep=config.deep, heal=config.heal, nominated=nominated)
+        fleet = _fleet_after(stack, names, chosen, run)
         bad = _bad(run)
         unjudged = {
             one.candidate.ledger_id: str(one.error) for one in run.looked if one.error is not None
@@ -92,8 +100,11 @@ def _scrub(
             told.lines({**bad, **unjudged})
     sound = len(run.looked) - len(run.broken) - len(unjudged)
     tag_result(context, _line(len(run.broken), len(unjudged), sound))
+    by_rows = None if run.listed else chosen
+    figures = _figures_of(fleet) if by_rows is None else _figures_by_rows(by_rows, run)
     yield dg.MaterializeResult(
-        asset_key=cluster.scrubbed_ledgers, metadata=scrub_metadata(run, fleet, bad, unjudged)
+        asset_key=cluster.scrubbed_ledgers,
+        metadata={**scrub_metadata(run, bad, unjudged), **figures},
     )
     if run.removals.line:
         narrate(context, run.removals.line)
@@ -133,24 +144,62 @@ def _line(broken: int, unjudged: int, sound: int) -> str:
     return ", ".join([*bad, f"{sound} sound"])
 
 
-def scrub_metadata(
-    run: "ScrubRun", fleet: "Fleet", bad: dict[int, str], unjudged: dict[int, str]
-) -> Metadata:
-    """What one run did, and how old the oldest verification is now."""
+def _fleet_after(
+    stack: "Stack",
+    names: list[str] | None,
+    chosen: NominatedCopies | None,
+    run: "ScrubRun",
+) -> "Fleet":
+    """Copies as they are after a run: all of them, or what may be broken of nominated ones."""
+    from tiering_assets.scrub.fleet import find_fleet, find_nominated
+
+    if chosen is not None:
+        post_again(stack, chosen, run.needless)
+    if chosen is None or run.listed:
+        return find_fleet(stack, names)
+    doubted = {one.ledger_id for one in run.fleet.candidates if one.failing} | {*run.healed}
+    doubted |= {one.candidate.ledger_id for one in run.broken}
+    return find_nominated(stack, some_of(chosen, doubted))
+
+
+def _figures_of(fleet: "Fleet") -> Metadata:
+    """How many copies there are, and how old the oldest verification is now."""
     deep = [c.deep_at for c in fleet.candidates]
     ages = [(fleet.store_now - at).total_seconds() for at in deep if at is not None]
     return {
         "ledgers": dg.MetadataValue.int(len(fleet.candidates)),
+        "broken_ledgers": dg.MetadataValue.int(sum(c.failing for c in fleet.candidates)),
+        "never_read_back": dg.MetadataValue.int(sum(at is None for at in deep)),
+        "oldest_deep_seconds": dg.MetadataValue.float(round(max(ages, default=0.0), 1)),
+    }
+
+
+def _figures_by_rows(chosen: NominatedCopies, run: "ScrubRun") -> Metadata:
+    """The same as rows had them before the run."""
+    found, oldest = chosen.figures, chosen.figures.oldest_deep_at
+    age = 0.0 if oldest is None else (chosen.now - oldest).total_seconds()
+    return {
+        "ledgers": dg.MetadataValue.int(found.copies),
+        "broken_ledgers": dg.MetadataValue.int(found.broken),
+        "never_read_back": dg.MetadataValue.int(found.never_deep),
+        "oldest_deep_seconds": dg.MetadataValue.float(round(max(age, 0.0), 1)),
+        "deferred": dg.MetadataValue.int(max(found.due - len(run.looked), len(run.deferred))),
+        "nominated": dg.MetadataValue.int(sum(map(len, chosen.ledgers.values()))),
+        "not_due": dg.MetadataValue.int(len(run.needless)),
+        "as_of": dg.MetadataValue.text(chosen.as_of),
+    }
+
+
+def scrub_metadata(run: "ScrubRun", bad: dict[int, str], unjudged: dict[int, str]) -> Metadata:
+    """What one run did."""
+    return {
         "looked": dg.MetadataValue.int(len(run.looked)),
         "deferred": dg.MetadataValue.int(len(run.deferred)),
         "bytes_read": dg.MetadataValue.int(run.bytes_read),
         "requests": dg.MetadataValue.int(run.requests),
         "found_broken": dg.MetadataValue.int(len(run.broken)),
-        "broken_ledgers": dg.MetadataValue.int(sum(c.failing for c in fleet.candidates)),
         "lost_ledgers": dg.MetadataValue.int(sum(bool(one.lost) for one in run.looked)),
         "removed_ledgers": dg.MetadataValue.int(len(run.removals.recorded)),
-        "never_read_back": dg.MetadataValue.int(sum(at is None for at in deep)),
-        "oldest_deep_seconds": dg.MetadataValue.float(round(max(ages, default=0.0), 1)),
         "broken": reasons_table(bad, "what is wrong"),
         "unjudged": reasons_table(unjudged, "error"),
     }

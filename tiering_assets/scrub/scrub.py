@@ -23,7 +23,7 @@ from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.scrub.check import Checked, check_copy
-from tiering_assets.scrub.fleet import Fleet, find_fleet
+from tiering_assets.scrub.fleet import Fleet, Nominated, find_fleet, find_nominated
 from tiering_assets.scrub.heal import HealResult, finish_replacement, heal_topic
 from tiering_assets.scrub.plan import (
     Candidate,
@@ -71,9 +71,14 @@ class Looked:
 class ScrubRun:
     """Everything one run did. `deferred` looks were due and found no budget left.
 
-    `removals` are the ledgers that a run over all topics saw to be gone from them.
+    `fleet` is what it found before it did anything. `needless` are nominated ledgers of which
+    nothing was due: if these are most, all copies were `listed` after all. `removals` are the
+    ledgers that a run over all topics saw to be gone from them.
     """
 
+    fleet: Fleet
+    needless: frozenset[int] = frozenset()
+    listed: bool = True
     looked: list[Looked] = field(default_factory=list)
     healed: dict[int, HealResult] = field(default_factory=dict)
     deferred: list[DueLook] = field(default_factory=list)
@@ -98,8 +103,8 @@ def plan_run(
     return plan_scrub(
         fleet.candidates,
         now=fleet.store_now,
-        intervals=_intervals(stack, deep=deep),
-        budget=_budget(stack),
+        intervals=intervals_of(stack, deep=deep),
+        budget=budget_of(stack),
     )
 
 
@@ -110,14 +115,30 @@ def scrub(
     *,
     deep: bool = False,
     heal: bool = True,
+    nominated: Nominated | None = None,
 ) -> ScrubRun:
     """Look at what is due of the given managed ledgers, of all without, as far as the budgets go.
 
     With `deep` every byte is due. Without `heal` nothing but our own records is written. One
-    ledger's trouble is its own: its error is in its result.
+    ledger's trouble is its own: its error is in its result. What is `nominated` of all topics is
+    judged in their place, by the same rules.
     """
-    fleet = find_fleet(stack, ml_names, only)
-    run = ScrubRun(removals=observe_removals(stack) if ml_names is None else Removals())
+    intervals, fleet, needless = intervals_of(stack, deep=deep), None, frozenset[int]()
+    if nominated is not None:
+        fleet = find_nominated(stack, nominated)
+        needless = _needless(nominated, fleet, intervals)
+        if 2 * len(needless) > sum(map(len, nominated.values())):
+            stack.narrate(f"{len(needless)} nominated copies are not due: all copies are listed")
+            fleet = None
+    listed = fleet is None
+    if fleet is None:
+        fleet = find_fleet(stack, ml_names, only)
+    run = ScrubRun(
+        fleet=fleet,
+        needless=needless,
+        listed=listed,
+        removals=observe_removals(stack) if ml_names is None else Removals(),
+    )
     pending = {c.ledger_id: c for c in to_heal(fleet.candidates)}
     if heal:
         _finish_replacements(stack, fleet, run)
@@ -125,7 +146,7 @@ def scrub(
         skipped = {c.ledger_id for c in to_heal(fleet.candidates)}
     else:
         skipped = set()
-    budget, intervals = _budget(stack), _intervals(stack, deep=deep)
+    budget = budget_of(stack)
     due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
     for look in _taken_up(stack, due):
         if look.candidate.ledger_id in skipped:
@@ -153,6 +174,14 @@ def scrub(
     return run
 
 
+def _needless(nominated: Nominated, fleet: Fleet, intervals: Intervals) -> frozenset[int]:
+    """Ledgers of which nothing is due. Of what was broken or healed somebody always has to know."""
+    said = {ledger_id for some in nominated.values() for ledger_id in some}
+    due = due_looks(fleet.candidates, now=fleet.store_now, intervals=intervals)
+    broken = {one.ledger_id for one in fleet.candidates if one.failed_at is not None}
+    return frozenset(said - broken - {*fleet.replaced} - {one.candidate.ledger_id for one in due})
+
+
 def _taken_up(stack: Stack, due: Iterable[DueLook]) -> Iterator[DueLook]:
     """The same, named in the day book so many at a time: the budget may end with the first."""
     looks = iter(due)
@@ -161,7 +190,8 @@ def _taken_up(stack: Stack, due: Iterable[DueLook]) -> Iterator[DueLook]:
         yield from lot
 
 
-def _budget(stack: Stack) -> RunBudget:
+def budget_of(stack: Stack) -> RunBudget:
+    """Of a whole run, as set."""
     settings = stack.settings
     return RunBudget(
         requests=settings.scrub.requests_max,
@@ -170,7 +200,8 @@ def _budget(stack: Stack) -> RunBudget:
     )
 
 
-def _intervals(stack: Stack, *, deep: bool) -> Intervals:
+def intervals_of(stack: Stack, *, deep: bool) -> Intervals:
+    """As set; with `deep` every byte is due."""
     settings = stack.settings.scrub
     return Intervals(settings.shallow_every_s, 0.0 if deep else settings.deep_every_s)
 

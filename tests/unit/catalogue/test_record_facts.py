@@ -47,7 +47,7 @@ SAID: list[tuple[str, Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
         keys.scrub(42, UID, "deep"),
         scrub_model.Scrub,
         GOOD,
-        {"verified_at": AT, "verified_depth": "deep"},
+        {"verified_at": AT, "verified_depth": "deep", "deep_at": AT},
         TOPIC,
     ),
     (

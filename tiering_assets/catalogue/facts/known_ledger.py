@@ -32,6 +32,7 @@ class KnownAttempt:
     released_at: datetime | None = None
     verified_at: datetime | None = None
     verified_depth: str | None = None
+    deep_at: datetime | None = None
     quarantined_at: datetime | None = None
     damaged_at: datetime | None = None
     removed_at: datetime | None = None

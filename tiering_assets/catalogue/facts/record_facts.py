@@ -82,10 +82,18 @@ def _removal(stored: Stored[sweep_models.Removal]) -> Iterator[Told]:
 
 
 def _scrub(stored: Stored[scrub_model.Scrub]) -> Iterator[Told]:
-    """A look that found something, or that a budget ended, has verified nothing as a whole."""
+    """A look that found something, or that a budget ended, has verified nothing as a whole.
+
+    When it was deep is told by its key and the store's time, which a scrub goes by.
+    """
     record = stored.record
     if not record.findings and record.blocks_read in (0, record.blocks):
-        said = KnownAttempt(verified_at=record.scrubbed_at, verified_depth=record.depth)
+        deep = stored.key.endswith(".deep.json")
+        said = KnownAttempt(
+            verified_at=record.scrubbed_at,
+            verified_depth=record.depth,
+            deep_at=stored.stored_at if deep else None,
+        )
         yield _simple(record, said)
 
 
@@ -136,7 +144,7 @@ LEAVES: Final[Mapping[str, tuple[str, ...]]] = {
     "quarantines": ("quarantined_at",),
     "releases": ("intended_at", "released_at"),
     "removals": ("removed_at",),
-    "scrubs": ("verified_at", "verified_depth"),
+    "scrubs": ("verified_at", "verified_depth", "deep_at"),
 }
 """What is not known any more once a record of an attempt is gone."""
 TYPES: Final[Mapping[str, tuple[type[Record], ...]]] = {
