@@ -104,6 +104,10 @@ def _soak(found: Mapping[str, Any]) -> Figures:
         "ledgers_released",
         "disturbances",
         "max_ack_gap_s",
+        "posting_lag_p50_s",
+        "posting_lag_p95_s",
+        "due_to_begun_p50_s",
+        "due_to_begun_p95_s",
     )
     return Figures(
         seconds=found["minutes"] * 60,

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import psutil
 import pulsar
 
 from tests.support.soak_home import ROOT, Home
+from tests.support.soak_lags import lags
 from tests.support.soak_traffic import Producer, read_all
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.look.ledger.states import LedgerState
@@ -149,6 +151,7 @@ def figures(soak: Soak, producers: list[Producer], overdue: list[str]) -> dict[s
             for ledger in stored.record.ledgers
         ]
         disturbances = list(stack.book.iter_records(Disturbance, "disturbances/"))
+        behind = lags(stack, timedelta(seconds=THRESHOLD_S))
     read, wrong = 0, [f"{one.topic}: {one.refused[:2]}" for one in producers if one.refused]
     client = pulsar.Client(soak.stack.endpoints.service_url, logger=quiet())
     try:
@@ -175,6 +178,7 @@ def figures(soak: Soak, producers: list[Producer], overdue: list[str]) -> dict[s
         "ledgers_released": sum(view.state in DONE for view in views),
         "overdue": len(overdue),
         "disturbances": len(disturbances),
+        **behind,
         "max_ack_gap_s": round(max(one.max_gap_s for one in producers), 2),
         "ledgers_per_topic_vs_natural": per_topic,
         "faults": soak.faults,
@@ -236,6 +240,9 @@ def soak_for(minutes: float, directory: Path, runner: str) -> dict[str, Any]:
         client = pulsar.Client(stack.endpoints.service_url, logger=quiet())
         try:
             home.start()
+            proven = home.run("catalogue", "prove")  # from now on rows nominate
+            if proven.returncode != 0:
+                raise RuntimeError(f"catalogue prove: {proven.stderr[-800:]}")
             producers = [Producer(client, topic, PER_S) for topic in topics_of(TOPICS)]
             for one in producers:
                 one.start()

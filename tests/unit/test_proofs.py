@@ -62,6 +62,10 @@ WHOLE = {
         "ledgers_released": 3,
         "disturbances": 2,
         "max_ack_gap_s": 0.5,
+        "posting_lag_p50_s": 3.0,
+        "posting_lag_p95_s": 9.0,
+        "due_to_begun_p50_s": 8.0,
+        "due_to_begun_p95_s": 20.0,
     },
 }
 

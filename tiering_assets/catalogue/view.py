@@ -132,7 +132,7 @@ class Catalogue:
         with others of this process, and are opened at once. CatalogueError where rows are nowhere.
         """
         open_all = self._made if make else self._read
-        wanted = {name: schema for name, schema in TABLES.items() if name in names}
+        wanted = {name: TABLES[name] for name in names}
         for _ in range(_TRIES):
             settled = open_all({name: TABLES[one.changes] for name, one in SETTLED.items()})
             tables = Tables(open_all(wanted), settled)
