@@ -82,3 +82,13 @@ def walk(
         names=tuple(tried),
         failed=failed,
     )
+
+
+def joined(first: Round[T], then: Round[T]) -> Round[T]:
+    """Two looks as one, which goes on where the second stopped."""
+    return Round(
+        found=(*first.found, *then.found),
+        resume=then.resume,
+        names=(*first.names, *then.names),
+        failed={**first.failed, **then.failed},
+    )

@@ -1,10 +1,9 @@
 """Sealed ledgers that wait for a threshold, or that a policy keeps from being copied. In columns.
 
 Owns: in most topics of a large fleet the newest ledgers wait for a threshold. Where nothing else
-can be said of any of them, they are judged all at once, by the policy of their namespace. Every
+can be said of any of them, they are judged all at once, by policies that need no topic asked. Every
 other topic is left to be explained ledger by ledger: with an attempt, a failure, a claim or a
-certificate in it, terminated, named by tiering.toml or a pause, or with a ledger that is due or
-that BookKeeper has lost.
+certificate in it, terminated, or with a ledger that is due or that BookKeeper has lost.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class _SaidOf:
-    """What is said of untouched ledgers of a namespace that do not reach these thresholds."""
+    """What is said of a topic's untouched ledgers that do not reach these thresholds."""
 
     because: Because
     thresholds: Thresholds
@@ -104,23 +103,35 @@ def tell_waiting(
     )
 
 
+def topics_above(stack: Stack, policies: Policies, rows: Any) -> list[str]:
+    """Of such rows the topics with a ledger above a threshold, as far as no topic is asked."""
+    topics = rows["topic"].combine_chunks().dictionary_encode()
+    names, of_topic = topics.dictionary.to_pylist(), topics.indices.to_numpy()
+    said = _said_of_each(stack, policies, names, frozenset())
+    above = _reached(rows, of_topic, said, int(stack.now().timestamp() * 1000))
+    return [names[nth] for nth in np.unique(of_topic[above & _flags(rows["unsettled"])])]
+
+
 def _said_of_each(
     stack: Stack, policies: Policies, ml_names: Sequence[str], terminated: Set[str]
 ) -> list[_SaidOf | None]:
-    """Of topics that go by their namespaces, which are judged once. None of all others."""
-    by_namespace = dict[str, _SaidOf | None]()
+    """Topics that go by their namespace are judged by it, once. None of those that ended."""
+    judged = dict[str, _SaidOf | None]()
     found = list[_SaidOf | None]()
     for ml_name in ml_names:
+        if ml_name in terminated:
+            found.append(None)
+            continue
         topic = topic_of(ml_name)
-        namespace = None if ml_name in terminated else policies.goes_by(topic)
-        if namespace is not None and namespace not in by_namespace:
-            by_namespace[namespace] = _judge(stack, policies, topic)
-        found.append(None if namespace is None else by_namespace[namespace])
+        by = policies.goes_by(topic) or topic
+        if by not in judged:
+            judged[by] = _judge(stack, policies, topic)
+        found.append(judged[by])
     return found
 
 
 def _judge(stack: Stack, policies: Policies, topic: str) -> _SaidOf | None:
-    """By one topic of a namespace; None where its policy cannot be read."""
+    """By one topic for all that have its policy; None where that cannot be read."""
     found = policies.check(topic, ask_topic=False)
     if found.policy is None:
         return None

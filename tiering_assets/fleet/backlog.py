@@ -36,6 +36,7 @@ from tiering_assets.fleet.beside import (
     open_attempts,
     stored_at,
     tried,
+    unsettled,
 )
 from tiering_assets.fleet.rows import Beside, as_listed, surveyed
 from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
@@ -137,7 +138,7 @@ def _by_rows(
     settled = without_views(answer(source.tables, questions.settled_counts(asked)))
     counts = [count_settled(settled, holds, stack.deletion_lag, steps.add)]
     del settled  # of 100,000 topics 50 MB
-    rows = without_views(answer(source.tables, questions.unsettled_ledgers(asked)))
+    rows = unsettled(source.tables, asked)
     opened = open_attempts(rows)
     beside = replace(
         look_beside(stack, rows, opened, holds=holds, due_before=asked.published_before),

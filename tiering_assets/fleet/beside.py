@@ -15,13 +15,20 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.view import Tables, answer
 from tiering_assets.explain.backlog_evidence import READS_MAX
-from tiering_assets.fleet.questions import EVERYTHING, PECULIAR, FleetQuestion, of_topics
+from tiering_assets.fleet.questions import (
+    EVERYTHING,
+    PECULIAR,
+    FleetQuestion,
+    of_topics,
+    unsettled_ledgers,
+)
 from tiering_assets.fleet.rows import Beside
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.claims import live_claims
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
+from tiering_assets.resources.tables import without_views
 
 Attempts = Sequence[tuple[int, UUID]]
 
@@ -50,6 +57,11 @@ def asked_about(stack: Stack, tables: Tables, topics: Iterable[str] | None) -> F
         left_alone=frozenset(row["topic"] for row in peculiar if row["left_alone"] is not None),
         some=EVERYTHING if topics is None else of_topics(topics),
     )
+
+
+def unsettled(tables: Tables, asked: FleetQuestion) -> pa.Table:
+    """Ledgers of which rows alone do not say why they are where they are, and those behind them."""
+    return without_views(answer(tables, unsettled_ledgers(asked)))
 
 
 def open_attempts(rows: pa.Table) -> Attempts:

@@ -20,9 +20,11 @@ from tiering_assets.defs.shared.run_history import request_of
 from tiering_assets.policy.admission_rules import Batch, History, Ready, pack, worth_asking
 
 if TYPE_CHECKING:
+    from tiering_assets.automation.admission import Offloads, ToOffload
     from tiering_assets.automation.rounds import Round
 
 _TOLD_MAX = 5
+SOON_ABOVE = 500  # topics to look at; fewer are looked at in one tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +40,9 @@ class Ask:
 def offload_threshold(tick: Tick) -> Result:
     """Admit what is above a threshold to be copied, and what waits long enough to be published."""
     from tiering_assets.automation.admission import Offloads
-    from tiering_assets.automation.rounds import walk
     from tiering_assets.catalogue.nominate import topics_to_offload, topics_unconfirmed
+    from tiering_assets.explain.waiting import topics_above
+    from tiering_assets.fleet.beside import asked_about, unsettled
     from tiering_assets.policy.policies import open_policies
 
     history = tick.history("offload")
@@ -55,15 +58,13 @@ def offload_threshold(tick: Tick) -> Result:
             tick.memory.ticks,
             unconfirmed=None if tables is None else topics_unconfirmed(tables),
         )
-        looked = walk(
-            tick.stack,
-            offloads.look,
-            names=None if tables is None else offloads.awake(topics_to_offload(tables)),
-            after=tick.cursor.text("after"),
-            seconds=tick.auto.tick_budget_s,
-            room=runs * tick.auto.batch_ledgers_max,
-            weigh=lambda topic: len(topic.copy) + len(topic.publish),
-        )
+        names = None if tables is None else offloads.awake(topics_to_offload(tables))
+        soon: list[str] = []
+        if tables is not None and names is not None and len(names) > SOON_ABOVE:
+            rows = unsettled(tables, asked_about(tick.stack, tables, None))
+            above = topics_above(tick.stack, policies, rows)
+            soon = sorted({*names}.intersection(above))
+        first, looked = _walked(tick, offloads, soon, names, runs * tick.auto.batch_ledgers_max)
     looked.require_any()
     to_copy = [one for topic in looked.found for one in topic.copy]
     asks = [
@@ -87,7 +88,50 @@ def offload_threshold(tick: Tick) -> Result:
         history=history,
         looked=looked,
         said=_looked_text(looked.topics, looked.failed),
+        soon=first,
     )
+
+
+def _walked(
+    tick: Tick, offloads: Offloads, soon: Sequence[str], names: Sequence[str] | None, room: int
+) -> tuple[str | None, Round[ToOffload]]:
+    """Topics that are due as far as one can tell at once, then all. Where to go on with the first.
+
+    After a start each topic is looked at once, and a look may ask a broker: what is due would wait
+    for all topics before it.
+    """
+    from tiering_assets.automation.rounds import joined, walk
+
+    until = tick.stack.monotonic() + tick.auto.tick_budget_s
+    first = None
+    if soon:
+        first = walk(
+            tick.stack,
+            offloads.look,
+            names=soon,
+            after=tick.cursor.text("soon"),
+            seconds=tick.auto.tick_budget_s / 2,
+            room=room,
+            weigh=_weight,
+        )
+        room -= sum(map(_weight, first.found))
+        names = [name for name in names or () if name not in set(first.names)]
+    looked = walk(
+        tick.stack,
+        offloads.look,
+        names=names,
+        after=tick.cursor.text("after"),
+        seconds=max(0.0, until - tick.stack.monotonic()),
+        room=room,
+        weigh=_weight,
+    )
+    if first is None:
+        return None, looked
+    return first.resume, joined(first, looked)
+
+
+def _weight(topic: ToOffload) -> int:
+    return len(topic.copy) + len(topic.publish)
 
 
 def release_due(tick: Tick) -> Result:
@@ -148,6 +192,7 @@ def _asked(
     history: History,
     looked: Round[Any],
     said: str,
+    soon: str | None = None,
 ) -> Result:
     runs, queued = _runs_free(tick, history), history.queued_runs
     requests: list[dg.RunRequest] = []
@@ -164,9 +209,9 @@ def _asked(
     tick.context.log.info("tierkeeper: %s: %s; %d runs asked for", sensor, said, len(requests))
     tick.looked.names = looked.names
     tick.looked.whole = looked.resume is None and not left
-    cursor = tick.write_cursor(after=looked.resume)
+    cursor = tick.write_cursor(after=looked.resume, soon=soon)
     if left:  # not all that was found went out: the next tick looks at the same topics again
-        cursor = tick.write_cursor(after=tick.cursor.text("after"))
+        cursor = tick.write_cursor(after=tick.cursor.text("after"), soon=tick.cursor.text("soon"))
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None if requests else dg.SkipReason(f"nothing is due: {said}"),
