@@ -39,7 +39,7 @@ def _share_of(sorted_lags: list[float], share: float) -> float:
 
 def _posted(stack: Stack) -> Iterator[float]:
     """From the writing of a page to the first commit that has it, by two clocks of one machine."""
-    table = Catalogue.of(stack).opened(("events",))["events"]
+    table = Catalogue.of(stack).opened()["events"]
     commits = sorted(_commits(table))
     for page in _pages(stack):
         nth = bisect_left(commits, (page.number, 0))
