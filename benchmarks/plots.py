@@ -29,7 +29,7 @@ _COLOURS = {
     "read-broker-100ms": "#b45309",
     "read-ours-100ms": "#1d4ed8",
 }
-_STYLE: Any = {"svg.hashsalt": "tierkeeper", "svg.fonttype": "none", "font.size": 8}
+STYLE: Any = {"svg.hashsalt": "tierkeeper", "svg.fonttype": "none", "font.size": 8}
 _WIDTH_IN, _PANEL_IN = 9.0, 3.4
 
 
@@ -130,7 +130,7 @@ def draw(panels: Sequence[Panel]) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         count = max(1, len(panels))
         figure = Figure(figsize=(_WIDTH_IN, _PANEL_IN * count), layout="constrained")
         FigureCanvasSVG(figure)

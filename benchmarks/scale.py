@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from benchmarks.scale_fleet import ScaleFleet, make_namespaces, write_nodes, write_rows
+from benchmarks.scale_goals import COVERAGE, LISTS, ONE, WHOLE_SCANS
+from benchmarks.scale_page import write_page
 from tests.support.wiretap import Wiretap
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.resources.devstack.options import StackOptions
@@ -65,8 +67,9 @@ class Measured:
     tap: Wiretap
     found: dict[str, Any] = field(default_factory=dict)
 
-    def command(self, *words: str, codes: tuple[int, ...] = (0,)) -> None:
-        self._run(" ".join(words), [str(ROOT / ".venv/bin/tierkeeper"), *words], codes=codes)
+    def command(self, *words: str, name: str = "", codes: tuple[int, ...] = (0,)) -> None:
+        program = str(ROOT / ".venv/bin/tierkeeper")
+        self._run(name or " ".join(words), [program, *words], codes=codes)
 
     def sensor(self, name: str) -> None:
         for what in ("sensor", "again"):
@@ -163,10 +166,9 @@ def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
             measured.sensor(name)
         _lists(measured)
         measured.scan("scan: what sensors moved", "")  # or what brokers wrote for them
-        measured.scan("scan: nothing moved", "")
+        measured.scan(WHOLE_SCANS[1], "")
         with tempfile.TemporaryDirectory() as elsewhere:
-            measured.scan("scan: every topic is new", elsewhere)
-            measured.scan("scan: nothing moved, tables in a folder", elsewhere)
+            measured.scan(WHOLE_SCANS[0], elsewhere)
         return measured.found
 
 
@@ -177,20 +179,17 @@ def measure_rows(fleet: ScaleFleet) -> dict[str, Any]:
         name = fleet.name(topic).replace("/persistent/", "/")
         then = fleet.now - timedelta(days=150)
         until = then + timedelta(minutes=10)
-        measured.command("ledger", "list", str(ledger_id))
-        measured.command("lineage", "message", f"{ledger_id}:5")
-        measured.command(
-            "lineage", "topic", name, "--at", then.isoformat(), "--until", until.isoformat()
-        )
-        measured.command("lineage", "coverage", "--all", codes=(0, 1))
+        measured.command("ledger", "list", str(ledger_id), name=ONE[0])
+        measured.command("lineage", "message", f"{ledger_id}:5", name=ONE[1])
+        span = ["--at", then.isoformat(), "--until", until.isoformat()]
+        measured.command("lineage", "topic", name, *span, name=ONE[2])
+        measured.command("lineage", "coverage", "--all", name=COVERAGE, codes=(0, 1))
         return measured.found
 
 
 def _lists(measured: Measured) -> None:
-    measured.command("topic", "backlog")
-    measured.command("topic", "list")
-    measured.command("ledger", "list")
-    measured.command("metrics", "print")
+    for name in LISTS:
+        measured.command(*name.split())
     measured.command("catalogue", "sql", "select state, count(*) as n from ledgers group by state")
 
 
@@ -209,15 +208,19 @@ def main() -> int:
     parser.add_argument("--rows", nargs="*", default=["100x100000"])
     parser.add_argument("--accept", action="store_true")
     given = parser.parse_args()
-    document = {
+    document: dict[str, Any] = {
         "schema": "tierkeeper/scale/1",
         "method": _METHOD,
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cores": os.cpu_count(), "load_before": round(os.getloadavg()[0], 2)},
         "fleets": {one: measure_fleet(_size(one)) for one in given.fleets},
         "rows": {one: measure_rows(_size(one)) for one in given.rows},
     }
+    document["machine"]["load_after"] = round(os.getloadavg()[0], 2)
     text = json.dumps(document, indent=1, sort_keys=True) + "\n"
     if given.accept:
         RESULT.write_text(text)
+        write_page(document)
     sys.stdout.write(text)
     return 0
 

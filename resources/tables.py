@@ -24,6 +24,7 @@ from weakref import finalize
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
 from tiering_assets.resources.object_store.s3_client import credentials_of
 from tiering_assets.resources.table_files import FILE_BYTES, TableFile
+from tiering_assets.resources.table_sessions import SESSIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,6 +110,11 @@ class Table:
     @property
     def turn(self) -> int:
         return self.marked(self.TURN)
+
+    @property
+    def delta(self) -> Any:
+        """The library's own table."""
+        return self._delta
 
     @property
     def version(self) -> int:
@@ -327,17 +333,11 @@ def ask(
 
     `views` are questions that have a name in it. What is no question is refused.
     """
-    from deltalake import QueryBuilder
-
-    builder = QueryBuilder()
     try:
-        for name, table in tables.items():
-            builder = builder.register(name, table._delta)
-        for name, view in (views or {}).items():
-            builder.execute(f"create view {name} as {view}").read_all()
-        # Only a question can be part of another one, which would not keep its order.
-        builder.execute(f"explain select * from ({sql}\n)").read_all()  # noqa: S608
-        return read(builder.execute(sql).read_all())
+        with SESSIONS.over(tables, views or {}) as session:
+            # Only a question can be part of another one, which would not keep its order.
+            session.execute(f"explain select * from ({sql}\n)").read_all()  # noqa: S608
+            return read(session.execute(sql).read_all())
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
         raise CatalogueError(f"the catalogue cannot answer: {_said(error)}") from None
 

@@ -32,7 +32,11 @@ MODULES_MAX = 15  # of a folder
 
 # Who may import a framework, by prefix of the module's name.
 FRAMEWORKS = {
-    "deltalake": ("tiering_assets.resources.tables", "tiering_assets.resources.table_upkeep"),
+    "deltalake": (
+        "tiering_assets.resources.tables",
+        "tiering_assets.resources.table_sessions",
+        "tiering_assets.resources.table_upkeep",
+    ),
     "obstore": ("tiering_assets.resources.object_store.s3_bulk",),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
@@ -159,6 +163,7 @@ LAZY = {
     "tiering_assets.doctor.doctor": "each probe is imported when it runs",
     "tiering_assets.resources.tables": "a process that forks later must not have imported delta-rs",
     "tiering_assets.resources.table_upkeep": "the same",
+    "tiering_assets.resources.table_sessions": "the same",
     "tiering_assets.resources.spark_session": "importing pyspark takes seconds",
     "tiering_assets.resources.devstack.bucket": "boto3 is needed by one function of a development tool",
     "tiering_assets.resources.devstack.traffic": "the Pulsar client is a development dependency",

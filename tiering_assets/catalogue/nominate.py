@@ -22,7 +22,7 @@ from tiering_assets.catalogue.view import (
 )
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
-from tiering_assets.resources.sql import sql_text, sql_time
+from tiering_assets.resources.sql import sql_among, sql_text, sql_time
 from tiering_assets.resources.tables import each_row
 
 STALE: Final = timedelta(minutes=30)
@@ -74,14 +74,13 @@ def nominating(catalogue: Catalogue, *, now: datetime) -> Tables | None:
     return found.tables
 
 
-def topics_to_offload(tables: Tables) -> dict[str, int]:
-    """Topics with ledgers on bookies alone, or with publications of ours that are not confirmed.
+def topics_to_offload(tables: Tables, unconfirmed: Collection[str]) -> dict[str, int]:
+    """Topics with ledgers on bookies alone, and `unconfirmed` ones.
 
     By name the mzxid of the node that rows tell of.
     """
-    unconfirmed = f"topic in (select topic from ledgers where {_UNCONFIRMED})"  # noqa: S608
-    some = f"{_TOUCHED} and ({_MAY_BE_DUE} or {unconfirmed})"
-    rows = answer(tables, f"select * from topics where {some}")  # noqa: S608
+    some = f"{_TOUCHED} and ({_MAY_BE_DUE} or topic in ({sql_among(unconfirmed)}))"
+    rows = answer(tables, f"select topic, mzxid from topics where {some}")  # noqa: S608
     return {row["topic"]: row["mzxid"] for row in rows.to_pylist()}
 
 

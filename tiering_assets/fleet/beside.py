@@ -18,6 +18,7 @@ from tiering_assets.explain.backlog_evidence import READS_MAX
 from tiering_assets.fleet.questions import (
     EVERYTHING,
     PECULIAR,
+    SIZES,
     FleetQuestion,
     of_topics,
     unsettled_ledgers,
@@ -62,6 +63,12 @@ def asked_about(stack: Stack, tables: Tables, topics: Iterable[str] | None) -> F
 def unsettled(tables: Tables, asked: FleetQuestion) -> pa.Table:
     """Ledgers of which rows alone do not say why they are where they are, and those behind them."""
     return without_views(answer(tables, unsettled_ledgers(asked)))
+
+
+def waiting_sizes(stack: Stack, tables: Tables) -> pa.Table:
+    """Of all topics these ledgers, with what thresholds are judged by."""
+    asked = asked_about(stack, tables, None)
+    return without_views(answer(tables, unsettled_ledgers(asked, SIZES)))
 
 
 def open_attempts(rows: pa.Table) -> Attempts:

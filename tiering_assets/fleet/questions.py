@@ -14,6 +14,8 @@ from typing import Final
 from tiering_assets.resources.sql import sql_text, sql_time
 
 EVERYTHING: Final = "true"
+SIZES: Final = "topic, bytes, closed_at"
+"""What thresholds are judged by."""
 _RECORDED: Final = (
     "(published_at is not null and coalesce(withdrawn_at < published_at, true))"  # nobody undid it
 )
@@ -94,7 +96,7 @@ def settled_counts(asked: FleetQuestion) -> str:
     return f"select {alike}, {counts} from ({facts}) group by {alike}"  # noqa: S608
 
 
-def unsettled_ledgers(asked: FleetQuestion) -> str:
+def unsettled_ledgers(asked: FleetQuestion, columns: str = _OF_ONE) -> str:
     """Every other ledger, and those that its topic closed after it: thresholds count them.
 
     Column `unsettled` tells which are which. By topic, in id order.
@@ -105,7 +107,7 @@ def unsettled_ledgers(asked: FleetQuestion) -> str:
     )
     return (
         f"with listed as ({listed}), firsts as ({firsts}) "  # noqa: S608
-        f"select {_OF_ONE}, unsettled from listed "
+        f"select {columns}, unsettled from listed "
         "join firsts on topic = of and ledger_id >= first_id order by topic, ledger_id"
     )
 

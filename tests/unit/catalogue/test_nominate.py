@@ -8,7 +8,12 @@ import pytest
 from tests.support.sim_scene import TOPIC
 from tests.unit.records.examples import AT
 from tiering_assets.catalogue.columns import TABLES
-from tiering_assets.catalogue.nominate import ledgers_to_release, nominating, topics_to_offload
+from tiering_assets.catalogue.nominate import (
+    ledgers_to_release,
+    nominating,
+    topics_to_offload,
+    topics_unconfirmed,
+)
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
@@ -73,7 +78,8 @@ def test_so_many_at_once_in_topic_order_and_the_rest_behind_them(catalogue):
 
 def topics(catalogue, **of):
     row = {"topic": TOPIC, "czxid": 1, "mzxid": 7, "on_bookies": 0, "terminated": False, **of}
-    return topics_to_offload(fill(catalogue, "topic_changes", row))
+    tables = fill(catalogue, "topic_changes", row)
+    return topics_to_offload(tables, topics_unconfirmed(tables))
 
 
 @pytest.mark.parametrize(

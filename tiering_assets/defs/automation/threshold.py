@@ -42,7 +42,7 @@ def offload_threshold(tick: Tick) -> Result:
     from tiering_assets.automation.admission import Offloads
     from tiering_assets.catalogue.nominate import topics_to_offload, topics_unconfirmed
     from tiering_assets.explain.waiting import topics_above
-    from tiering_assets.fleet.beside import asked_about, unsettled
+    from tiering_assets.fleet.beside import waiting_sizes
     from tiering_assets.policy.policies import open_policies
 
     history = tick.history("offload")
@@ -50,20 +50,22 @@ def offload_threshold(tick: Tick) -> Result:
     if runs == 0:
         return dg.SkipReason(f"{history.unfinished_runs} offload runs are unfinished")
     tables = nominating(tick)
+    unconfirmed = None if tables is None else topics_unconfirmed(tables)
     with open_policies(tick.stack) as policies:
         offloads = Offloads(
             tick.stack,
             policies,
             _may_try(tick, history),
             tick.memory.ticks,
-            unconfirmed=None if tables is None else topics_unconfirmed(tables),
+            unconfirmed=unconfirmed,
         )
-        names = None if tables is None else offloads.awake(topics_to_offload(tables))
+        names: list[str] | None = None
         soon: list[str] = []
-        if tables is not None and names is not None and len(names) > SOON_ABOVE:
-            rows = unsettled(tables, asked_about(tick.stack, tables, None))
-            above = topics_above(tick.stack, policies, rows)
-            soon = sorted({*names}.intersection(above))
+        if tables is not None:
+            names = offloads.awake(topics_to_offload(tables, unconfirmed or ()))
+            if len(names) > SOON_ABOVE:
+                rows = waiting_sizes(tick.stack, tables)
+                soon = sorted({*names}.intersection(topics_above(tick.stack, policies, rows)))
         first, looked = _walked(tick, offloads, soon, names, runs * tick.auto.batch_ledgers_max)
     looked.require_any()
     to_copy = [one for topic in looked.found for one in topic.copy]

@@ -1,0 +1,73 @@
+"""What is told of fleets of any size is what the results give."""
+
+import pytest
+
+from benchmarks.scale_goals import LISTS, NEXT, goals
+from benchmarks.scale_page import BEGIN, END, draw, render_page
+
+
+def tick(**found):
+    return {
+        "seconds": 3.0,
+        "cpu_seconds": 2.0,
+        "tick_seconds": 1.0,
+        "tick_cpu_seconds": 0.5,
+        "peak_mb": 200,
+        "store_requests": 20,
+        **found,
+    }
+
+
+def results(**largest):
+    small = {f"{NEXT}release_due": tick(), "sensor:release_due": tick(store_requests=60)}
+    return {
+        "measured_at": "2026-03-01T12:00:00+00:00",
+        "machine": {"cores": 2, "load_before": 0.5, "load_after": 1.5},
+        "method": "as it is",
+        "fleets": {"10x100000": {**small, **largest}, "10x100": small},
+        "rows": {"100x100000": {name: tick() for name in LISTS}},
+    }
+
+
+def of(found):
+    return {one.what: one for one in goals(found)}
+
+
+def test_the_largest_fleet_counts_whatever_the_order_of_the_file():
+    found = of(results(**{f"{NEXT}release_due": tick(store_requests=51)}))
+    one = found["requests to the store of a tick"]
+    assert (one.found, one.met, one.by) == (51, False, f"{NEXT}release_due")
+    grown = found["requests of a tick in the largest fleet beyond those in the smallest"]
+    assert (grown.found, grown.met) == (31, False)
+    assert found["and of the first tick of a process"].found == 60
+
+
+def test_a_tick_may_take_what_its_scan_may():
+    found = of(results(**{f"{NEXT}catalogue": tick(tick_seconds=39.0)}))
+    assert found["a tick beyond its scan budget"].found == pytest.approx(4.0)
+    assert found["a tick beyond its scan budget"].met
+
+
+def test_what_was_not_measured_or_failed_is_not_met():
+    found = of(results(**{f"{NEXT}stuck": {**tick(), "failed": [1, "no broker"]}}))
+    assert found["requests to the store of a tick"].found is None
+    assert not found["requests to the store of a tick"].met
+    assert found["coverage of all blocks"].found is None
+    assert found["backlog, metrics, lists"].met
+
+
+def test_the_page_has_every_goal_and_every_figure():
+    found = results()
+    page = render_page(f"# Scale\n\n{BEGIN}\nold\n{END}\n\nprose\n", found)
+    assert "old" not in page
+    assert page.endswith("prose\n")
+    assert all(f"| {one.what} | " in page for one in goals(found))
+    assert "| next tick of release_due | 1 | 0.5 | 200 | 20 |" in page
+    assert "1,000,000 ledgers in 100,000 topics" in page
+    with pytest.raises(ValueError, match="lacks"):
+        render_page("# Scale\n", found)
+
+
+def test_the_same_results_give_the_same_picture():
+    assert draw(results()) == draw(results())
+    assert draw(results()) != draw(results(**{f"{NEXT}release_due": tick(store_requests=99)}))
