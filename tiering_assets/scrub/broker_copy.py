@@ -27,7 +27,7 @@ def record_copy(stack: Stack, checked: Checked) -> None:
         return
     try:
         written = _record(stack, candidate, found)
-    except TierkeeperError as error:
+    except (TierkeeperError, ValueError) as error:  # the latter of a record that is too large
         _tell(stack, candidate, f"its copy is not recorded: {error}")
         return
     if written is not None and _same(written) != _same(found):
@@ -67,7 +67,7 @@ def _facts(key: str, head: ObjectHead, digest: str) -> ObjectFacts:
 
 
 def _record(stack: Stack, candidate: Candidate, found: BrokerCopy) -> BrokerCopy | None:
-    """What lies there now; None where nothing may. One request, or four to write it."""
+    """What lies there now; None where nothing may. One request, or five to write it."""
     ledger_id, uid = candidate.ledger_id, candidate.uid
     key = keys.broker_copy(ledger_id, uid)
     there = stack.book.read(BrokerCopy, key)
