@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from hashlib import sha256
+from uuid import UUID
 
 import pytest
 
@@ -12,7 +13,6 @@ from tests.support.sim_scene import TOPIC, Scene
 from tests.unit.records.examples import EXAMPLES
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.facts.rows import block_rows
-from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
 from tiering_assets.records.models import Attempt, BrokerCopy, Scrub
@@ -273,7 +273,7 @@ def recorded(golden):
         body = getattr(golden, what)()
         metadata = golden.facts[f"{what}_head"]["metadata"]
         scene.world.objects.put(golden.facts[f"{what}_key"], body, metadata=metadata)
-    uid = parse_key(golden.facts["data_key"]).uid
+    uid = UUID(golden.facts["uuid"])
     candidate = Candidate(
         ledger_id=golden.ledger_id,
         uid=uid,
