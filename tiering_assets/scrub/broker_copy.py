@@ -37,9 +37,11 @@ def record_copy(stack: Stack, checked: Checked) -> None:
 def _found(stack: Stack, checked: Checked) -> BrokerCopy | None:
     """What the look says, None where it does not say all of it."""
     candidate, sight = checked.look.candidate, checked.sight
-    if checked.findings or not checked.read or len(checked.read) != checked.blocks:
+    if checked.findings or len(checked.read) != checked.blocks:
         return None
-    if sight is None or sight.certificate is not None or sight.data is None or sight.index is None:
+    if sight is None or sight.data is None or sight.index is None:
+        return None  # not without findings
+    if sight.certificate is not None:
         return None
     return BrokerCopy(
         ledger_id=candidate.ledger_id,
@@ -54,7 +56,7 @@ def _found(stack: Stack, checked: Checked) -> BrokerCopy | None:
         index=_facts(sight.index_key, sight.index.head, sha256(sight.index.body).hexdigest()),
         blocks=checked.read,
         block_digest=sight.block_digest,
-        bookies_compared=checked.bookies_compared,
+        bookies_compared=checked.in_bookkeeper,
         read_at=stack.now(),
         writer=stack.writer,
     )

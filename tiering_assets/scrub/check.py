@@ -50,8 +50,8 @@ from tiering_assets.verify.reverify import (
 class Checked:
     """What one look saw. `blocks_read`, `entries` and `payload_bytes` count the looks it continues.
 
-    `sight` is None where both objects are gone. `read` are the blocks that this very look read,
-    and `bookies_compared` says whether bookies served their entries, too.
+    `sight` is None where both objects are gone. `read` are the blocks that this very look read.
+    Without a certificate it compared them with the bookies, if the ledger is `in_bookkeeper`.
     """
 
     look: DueLook
@@ -65,7 +65,7 @@ class Checked:
     requests: int
     seconds: float
     read: tuple[BlockFacts, ...] = ()
-    bookies_compared: bool = False
+    in_bookkeeper: bool = False
 
     @property
     def whole(self) -> bool:
@@ -136,7 +136,7 @@ def check_copy(
         requests=requests,
         seconds=stack.monotonic() - started,
         read=block_facts((one for one in wanted if one.part_number in rows), rows),
-        bookies_compared=bool(rows) and sight.certificate is None and node is not None,
+        in_bookkeeper=node is not None,
     )
 
 
