@@ -1,6 +1,7 @@
 """Lineage on real servers: bytes of the bucket are the messages that a Pulsar consumer gets."""
 
 import base64
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pulsar
@@ -199,3 +200,31 @@ def test_all_topics_are_judged(shell, received):
     assert found["topics"] >= len(SPECS)
     named = {one["topic"] for one in found["covered_topics"]}
     assert not any("followed" in one for one in named)
+
+
+def test_a_brokers_copy_is_followed_once_a_deep_look_has_read_it(cluster, shell, received):
+    spec = replace(BATCHED, topic="public/default/followed-brokers", messages=60)
+    cluster.fill(spec)
+    messages = consumed(cluster.endpoints.service_url, spec)
+    assert cluster.broker_offloads(spec)["status"] == "SUCCESS"
+    [ledger_id] = {place[0] for place in messages}
+
+    def coverage():
+        shell.document("catalogue", "post")
+        found = shell.document("lineage", "coverage", spec.topic)
+        return found["ledgers"]["by_brokers"], found["ledgers"]["covered"], found["findings"]
+
+    assert coverage() == (1, 0, 0)
+    shell("scrub", "run", "--topic", spec.topic, "--execute")
+    assert coverage() == (0, 1, 0)
+    place = max(messages)
+    found = shell.document("lineage", "message", at(*place), "--show", "--prove")
+    assert dict(told(found["entry"])) == {place[2]: messages[place]}
+    assert [one["agrees"] for one in found["proof"]] == [True, True]
+    block, times = found["block"], {one["publish_time_ms"] for one in messages.values()}
+    assert (block["written_by"], block["certificate_sha256"]) == ("broker", None)
+    assert (block["messages"], block["ledger_id"]) == (len(messages), ledger_id)
+    for name, time in (("publish_min", min(times)), ("publish_max", max(times))):
+        assert datetime.fromisoformat(block[name]).timestamp() * 1000 == pytest.approx(time)
+    [only] = shell.document("lineage", "topic", spec.topic, "--at", block["publish_min"])["blocks"]
+    assert only == block

@@ -4,6 +4,7 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from uuid import uuid4
 
 import dagster as dg
@@ -22,7 +23,7 @@ from tiering_assets.ground.reasons import NotNow
 from tiering_assets.offload_format.decoder import decode_index_fields
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
-from tiering_assets.records.models import EntryRange, Publication, Quarantine, Scrub
+from tiering_assets.records.models import BrokerCopy, EntryRange, Publication, Quarantine, Scrub
 from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, iter_messages
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.scrub.heal import Healed
@@ -326,6 +327,7 @@ def test_a_brokers_copy_is_scrubbed_entry_by_entry_with_the_bookies(cluster):
     ]
     older(cluster)
     theirs = decode_index_fields(cluster.objects(ledger_id, uid).index)
+    recorded = _recorded(cluster, spec, ledger_id, uid, theirs)
     overwrite(cluster, data_key(uid, ledger_id), flip(theirs.entries[1].offset + 70_000))
     run = scrub(cluster.steps, [ml_name], deep=True)
     [broken] = run.broken
@@ -338,6 +340,24 @@ def test_a_brokers_copy_is_scrubbed_entry_by_entry_with_the_bookies(cluster):
     assert read(cluster, spec) == payloads(spec)
     for key in (data_key(uid, ledger_id), index_key(uid, ledger_id)):
         assert cluster.steps.objects.head(key) is not None  # not ours to delete
+    assert cluster.steps.book.read(BrokerCopy, keys.broker_copy(ledger_id, uid)) == recorded
+    assert cluster.steps.book.read(BrokerCopy, keys.broker_copy(ledger_id, healed.uid)) is None
+
+
+def _recorded(cluster, spec, ledger_id, uid, index):
+    """What the deep look said, compared with the broker's index and with the bytes themselves."""
+    found = cluster.steps.book.require(BrokerCopy, keys.broker_copy(ledger_id, uid))
+    record, data = found.record, bytes(cluster.objects(ledger_id, uid).data)
+    assert [(one.part_number, one.first_entry_id, one.offset) for one in record.blocks] == [
+        (one.part_number, one.first_entry_id, one.offset) for one in index.entries
+    ]
+    for block in record.blocks:
+        its = data[block.offset : block.offset + block.block_length]
+        assert block.sha256 == sha256(its).hexdigest()
+    assert sum(block.block_length for block in record.blocks) == record.data.size == len(data)
+    assert sum(block.messages for block in record.blocks) == record.entries == spec.messages
+    assert record.bookies_compared
+    return found
 
 
 @pytest.fixture(scope="module")

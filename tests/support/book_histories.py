@@ -3,8 +3,9 @@
     python -m tests.support.book_histories --seeds 1000
 
 One seed is a schedule of simulate.py, with runs that are killed, answers that are lost and stores
-that fail. Its day book is posted in lots of any size by several posters, proven, and then each row
-must equal the one that the bucket's records alone give.
+that fail. In every other one brokers copy what is left in the end, and a scrub reads it. The day
+book is posted in lots of any size by several posters, proven, and then each row must equal the one
+that the bucket's records alone give.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.settings import CatalogueSettings
 from tiering_assets.resources.tables import Table, TablePlace
+from tiering_assets.scrub.scrub import scrub
 
 REBUILT = {
     "ledgers": "select * exclude (turn, page) from ledgers order by ledger_id",
@@ -127,6 +129,8 @@ def _of_site(seed: int, world: World, site: Site, folder: Path) -> Iterator[str]
     place = TablePlace(root=str(folder), options={})
     catalogue = Catalogue(place)
     world.scheduler.now += 3 * 86400  # every claim is over
+    if seed % 2:
+        _let_brokers_copy(world, site)
     most = chance.choice((1, 3, 20, 20_000))
 
     def some(stack: Stack, after: int) -> list[ReadPage]:
@@ -174,6 +178,15 @@ def _of_site(seed: int, world: World, site: Site, folder: Path) -> Iterator[str]
     again = prove(stack, catalogue)
     if again.late or again.died:
         yield f"a second proof found {again.late} late records and {again.died}"
+
+
+def _let_brokers_copy(world: World, site: Site) -> None:
+    """All that is sealed still, and a deep scrub reads it."""
+    for ml_name in site.broker.names():
+        site.broker.offload(ml_name)
+    stack = Process(world, "late scrub", site).stack()
+    scrub(stack, deep=True)
+    stack.book.close_page()
 
 
 def _differences(stack: Stack, catalogue: Catalogue) -> Iterator[str]:

@@ -23,6 +23,7 @@ from tests.support.crash_scenarios import (
     rehearsal_fails,
     release,
     scrub,
+    scrub_of_a_brokers,
     sweep,
     sweep_stray,
     two_ledgers,
@@ -91,6 +92,7 @@ _POINTS: tuple[tuple[Callable[[Shop], Scene], str], ...] = (
         "scrub.quarantined scrub.recorded copy.part_sent:2 offload.index_put verify.certified "
         "publish.context_set publish.recorded",
     ),
+    (scrub_of_a_brokers, "scrub.copy_recorded"),
 )
 
 CASES = tuple(Case(at, prepare) for prepare, points in _POINTS for at in points.split())

@@ -29,6 +29,7 @@ from tiering_assets.resources.devstack.traffic import seal
 from tiering_assets.resources.errors import LedgerNotFoundError, RefusedError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
 from tiering_assets.resources.metastore.offload_context import OffloadContext, publish_contexts
+from tiering_assets.scrub.scrub import scrub as run_scrub
 
 
 def _offload(shop: Shop, subject: Subject, **values: Any) -> Scene:
@@ -239,4 +240,23 @@ def scrub(shop: Shop) -> Scene:
         for attempt in stack.book.iter_records(Attempt, keys.attempts_of(subject.topic.ledger_id)):
             stack.objects.delete(attempt.record.data_key)
     scene = _release(shop, subject, broken=broken, blind=True, sends=subject.blocks)
+    return replace(scene, step="scrub", arguments={"ml_name": subject.ml_name})
+
+
+def scrub_of_a_brokers(shop: Shop) -> Scene:
+    """The broker's own copy, which a scrub finds whole. Later it is lost, and ours replaces it."""
+    subject = shop.work.multi_block()
+    shop.work.lab.broker_offloads(subject.topic)
+    with shop.work.open() as stack:
+        uid = shop.work.lab.context_uid(stack, subject.topic)
+        shop.work.lab.older(stack)
+    if uid is None:
+        raise RuntimeError(f"{subject.ml_name} has no context")
+
+    def repair() -> None:
+        with shop.work.open() as stack:
+            stack.objects.delete(data_key(uid, subject.topic.ledger_id))
+            run_scrub(stack, [subject.ml_name], deep=True)
+
+    scene = _release(shop, subject, broken=uid, repair=repair)
     return replace(scene, step="scrub", arguments={"ml_name": subject.ml_name})

@@ -120,6 +120,16 @@ class Lab:
         stats = self.admin("GET", f"{path}/internalStats")
         return sorted(ledger["ledgerId"] for ledger in stats["ledgers"])[:-1]
 
+    def broker_offloads(self, topic: Topic) -> None:
+        """Have the broker's own offloader copy all closed ledgers, and wait for it."""
+        path = f"/persistent/{topic.spec.topic}"
+        open_ledger = self.admin("GET", f"{path}/internalStats")["ledgers"][-1]["ledgerId"]
+        until = {"ledgerId": open_ledger, "entryId": 0, "partitionIndex": -1}
+        self.admin("PUT", f"{path}/offload", until)
+        while (status := self.admin("GET", f"{path}/offload")["status"]) == "RUNNING":
+            time.sleep(0.1)
+        assert status == "SUCCESS", status
+
     def offload_policies(self) -> dict[str, object]:
         """A namespace's policy object that says what the broker's own configuration says."""
         return offload_policies(self.endpoints)

@@ -80,6 +80,7 @@ POINTS: Final = (
     "sweep.taken_out",
     "sweep.reloaded",
     "scrub.quarantined",
+    "scrub.copy_recorded",  # only of a copy that a broker made
     "scrub.recorded",
     "day_book.gone_noted",  # only where records are taken away that people or plans had made
     "day_book.closed",

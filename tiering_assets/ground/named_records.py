@@ -66,6 +66,7 @@ ABOUT: Final[Mapping[type[Record], _About]] = {
     models.Release: _one,
     models.Scrub: _one,
     models.Damage: _one,
+    models.BrokerCopy: _one,
     models.Hold: _one,
     models.ScopeHold: _none,
     bucket_models.Budget: _none,

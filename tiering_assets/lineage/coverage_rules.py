@@ -1,9 +1,9 @@
 """Is every ledger that a topic lists, and that is offloaded, whole in the catalogue? Facts in.
 
 Owns: what is judged is each sealed ledger of the topic's list in the metadata store with a complete
-offload context, by the attempt that its context names. What is on bookies alone, what a broker
-copied, and what a run has in work is told by number and is no finding. Which ledgers a topic still
-has, its list alone says: trimmed ones are not looked for.
+offload context, by the attempt that its context names, whoever wrote it. What is on bookies alone,
+what a broker copied and no deep look has read, and what a run has in work is told by number and is
+no finding. Which ledgers a topic still has, its list alone says: trimmed ones are not looked for.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
 from tiering_assets.lineage.asked import MessagePlace, Span, is_of
 from tiering_assets.lineage.placed_block import (
@@ -41,11 +42,7 @@ def block_of_message(tables: Tables, place: MessagePlace, as_of: AsOf) -> Placed
         )
     uid = attempt_that_counts(ledger)
     if uid is None:
-        raise CatalogueError(
-            f"ledger {place.ledger_id} ({ledger['state']}) has no certified attempt in the "
-            f"catalogue ({as_of}): `tierkeeper ledger show {place.ledger_id}` asks the "
-            "servers"
-        )
+        raise CatalogueError(_without_blocks(ledger, as_of))
     return _one(
         tables,
         f"ledger_id = {place.ledger_id} and uid = {sql_text(uid)} "
@@ -54,6 +51,20 @@ def block_of_message(tables: Tables, place: MessagePlace, as_of: AsOf) -> Placed
         f"ledger {place.ledger_id} has entries 0 to {(ledger['entries'] or 0) - 1}, and no block "
         f"in the catalogue ({as_of}), has entry {place.entry_id}: `tierkeeper lineage "
         f"coverage {ledger['topic']}` tells gaps",
+    )
+
+
+def _without_blocks(ledger: Mapping[str, Any], as_of: AsOf) -> str:
+    ledger_id, state = ledger["ledger_id"], ledger["state"]
+    if ledger["offloaded_by"] == BY_BROKER:
+        return (
+            f"ledger {ledger_id} ({state}) was copied by a broker, and no deep look that read all "
+            f"of it is in the catalogue ({as_of}): `tierkeeper scrub run --execute`, then "
+            "`tierkeeper catalogue post`"
+        )
+    return (
+        f"ledger {ledger_id} ({state}) has no certified attempt in the catalogue ({as_of}): "
+        f"`tierkeeper ledger show {ledger_id}` asks the servers"
     )
 
 

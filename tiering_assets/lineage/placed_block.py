@@ -1,7 +1,8 @@
 """Rows of the catalogue as lineage tells them: a block with what is known of its ledger.
 
-Owns: which attempt of a ledger counts: the one that is published, else the newest that is
-certified and not quarantined. Blocks of other attempts are never mixed in.
+Owns: which attempt of a ledger counts: the one that brokers read, which is published, or a
+broker's own of which there are blocks; else the newest that is certified and not quarantined.
+Blocks of other attempts are never mixed in.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from tiering_assets.catalogue.facts.known_ledger import KnownAttempt, facts_of_row
+from tiering_assets.catalogue.facts.known_ledger import (
+    BY_BROKER,
+    KnownAttempt,
+    facts_of_row,
+    offloaded_by,
+)
 from tiering_assets.ground.moments import moment
 
 
@@ -19,6 +25,7 @@ from tiering_assets.ground.moments import moment
 class PlacedBlock:
     """A row of `blocks`; `state`, `bookie_copy` and `counts` are of its ledger's row.
 
+    `certificate_sha256` is None of a block that a broker wrote.
     `counts` says whether its attempt is the one that counts of the ledger.
     """
 
@@ -38,13 +45,18 @@ class PlacedBlock:
     payload_bytes: int
     sha256: str
     uid: str
-    certificate_sha256: str
+    certificate_sha256: str | None
     run_id: str
     written_by: str
     page: int
     state: str
     bookie_copy: str
     counts: bool
+
+    @property
+    def by_broker(self) -> bool:
+        """Then a look of ours read it, and nothing of it is certified."""
+        return self.written_by == BY_BROKER
 
     @property
     def end(self) -> int:
@@ -71,10 +83,12 @@ def placed_block(row: Mapping[str, Any], ledger: Mapping[str, Any] | None) -> Pl
 
 
 def attempt_that_counts(ledger: Mapping[str, Any]) -> str | None:
-    """Of a row of `ledgers`: the published attempt, else the newest certified and sound one."""
+    """Of a row of `ledgers`: the attempt that brokers read, else the newest sound one of ours."""
     facts = facts_of_row(ledger)
-    if facts.uid is not None and facts.of(facts.uid).published:
-        return facts.uid
+    if facts.uid is not None:
+        now = facts.of(facts.uid)
+        if now.published or (offloaded_by(facts) == BY_BROKER and now.object_bytes is not None):
+            return facts.uid
     sound = {uid: one for uid, one in facts.attempts.items() if _is_sound(one)}
     return max(sound, key=lambda uid: (str(sound[uid].certified_at), uid), default=None)
 
@@ -84,7 +98,9 @@ def _is_sound(attempt: KnownAttempt) -> bool:
 
 
 def _bookie_copy(ledger: Mapping[str, Any], uid: str) -> str:
-    """As far as records tell, which say what tierkeeper did."""
+    """As far as records tell, which say what tierkeeper did; what a broker did, scans saw."""
+    if ledger["bookie_copy"] == "deleted" and ledger["offloaded_by"] == BY_BROKER:
+        return "deleted by its broker"
     facts = facts_of_row(ledger).of(uid)
     if facts.released_at is not None:
         return f"deleted {moment(facts.released_at)}"

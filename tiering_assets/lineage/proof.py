@@ -1,4 +1,4 @@
-"""Reads the truth again for rows that are shown: certificates and objects, one of each an attempt.
+"""Reads the truth again for rows that are shown: records and objects, one of each an attempt.
 
 Two requests for each attempt, however many of its blocks are shown. Payloads are not read:
 `tierkeeper object verify` reads every byte.
@@ -11,9 +11,9 @@ from uuid import UUID
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.placed_block import PlacedBlock
-from tiering_assets.lineage.proof_rules import TruthCompared, certificate_compared, object_compared
+from tiering_assets.lineage.proof_rules import TruthCompared, object_compared, record_compared
 from tiering_assets.records import keys
-from tiering_assets.records.models import Certificate
+from tiering_assets.records.models import BrokerCopy, Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.object_store.store import ObjectHead
@@ -22,36 +22,41 @@ Attempt = tuple[int, str]
 
 
 def prove_blocks(stack: Stack, blocks: Sequence[PlacedBlock]) -> list[TruthCompared]:
-    """Each block with its certificate and its object, in their order."""
+    """Each block with the record that says it and with its object, in their order."""
     firsts = {(one.ledger_id, one.uid): one for one in reversed(blocks)}
     read = stack.in_parallel(lambda one: _truth(stack, one), [*firsts.values()])
     truth = dict(zip(firsts, read, strict=True))
     found: list[TruthCompared] = []
     for block in blocks:
-        certificate, why, head = truth[block.ledger_id, block.uid]
-        found.append(certificate_compared(block, certificate, why))
+        stored, why, head = truth[block.ledger_id, block.uid]
+        found.append(record_compared(block, stored, why))
         if block.bucket != stack.objects.bucket:
             what = (
                 f"ledger {block.ledger_id}, part {block.part}: object is in bucket {block.bucket}"
             )
             found.append(TruthCompared(agrees=False, what=f"{what}, store.bucket is another"))
             continue
-        record = None if certificate is None else certificate.record
+        record = None if stored is None else stored.record
         found.append(object_compared(block, head, record))
     return found
 
 
 def _truth(
     stack: Stack, block: PlacedBlock
-) -> tuple[Stored[Certificate] | None, str | None, ObjectHead | None]:
-    certificate, why = None, None
+) -> tuple[Stored[Certificate] | Stored[BrokerCopy] | None, str | None, ObjectHead | None]:
+    stored, why = None, None
     try:
-        certificate = stack.book.read(
-            Certificate, keys.certificate(block.ledger_id, UUID(block.uid))
-        )
+        stored = _record(stack, block)
     except FormatError as error:
         why = str(error)
     head = None
     if block.bucket == stack.objects.bucket:
         head = stack.objects.head(block.data_key)  # what brokers read
-    return certificate, why, head
+    return stored, why, head
+
+
+def _record(stack: Stack, block: PlacedBlock) -> Stored[Certificate] | Stored[BrokerCopy] | None:
+    uid = UUID(block.uid)
+    if block.by_broker:
+        return stack.book.read(BrokerCopy, keys.broker_copy(block.ledger_id, uid))
+    return stack.book.read(Certificate, keys.certificate(block.ledger_id, uid))

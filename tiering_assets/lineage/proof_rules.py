@@ -1,7 +1,8 @@
 """Does the truth still say what a row of the catalogue says? Facts in, sentences out.
 
-Owns: the certificate by the digest that the row names, the block's facts in it, and the object by
-version and size. Each is one sentence with both values, said whether it agrees or not.
+Owns: the certificate by the digest that the row names (of a broker's copy its record, which no row
+names), the block's facts in it, and the object by version and size. Each is one sentence with both
+values, said whether it agrees or not.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiering_assets.lineage.placed_block import PlacedBlock
-from tiering_assets.records.models import BlockFacts, Certificate
+from tiering_assets.records.models import BlockFacts, BrokerCopy, Certificate
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.object_store.store import ObjectHead, kept_version
 
@@ -22,14 +23,16 @@ class TruthCompared:
     what: str
 
 
-def certificate_compared(
-    block: PlacedBlock, stored: Stored[Certificate] | None, why: str | None = None
+def record_compared(
+    block: PlacedBlock,
+    stored: Stored[Certificate] | Stored[BrokerCopy] | None,
+    why: str | None = None,
 ) -> TruthCompared:
-    """`why` says why there is no certificate to read."""
-    name = f"ledger {block.ledger_id}, part {block.part}: certificate"
+    """`why` says why there is no record to read."""
+    name = f"ledger {block.ledger_id}, part {block.part}: {_record_of(block)}"
     if stored is None:
         return TruthCompared(agrees=False, what=f"{name}: {why or 'it is not there'}")
-    if stored.sha256 != block.certificate_sha256:
+    if not block.by_broker and stored.sha256 != block.certificate_sha256:
         return TruthCompared(
             agrees=False,
             what=f"{name}: has digest {stored.sha256}, the row names {block.certificate_sha256}",
@@ -43,9 +46,9 @@ def certificate_compared(
 
 
 def object_compared(
-    block: PlacedBlock, head: ObjectHead | None, certificate: Certificate | None
+    block: PlacedBlock, head: ObjectHead | None, record: Certificate | BrokerCopy | None
 ) -> TruthCompared:
-    """Without a certificate the object can still be too short for the block."""
+    """Without a record the object can still be too short for the block."""
     name = f"ledger {block.ledger_id}, part {block.part}: object"
     if head is None:
         return TruthCompared(agrees=False, what=f"{name}: {block.data_key} is not there")
@@ -54,14 +57,11 @@ def object_compared(
             agrees=False,
             what=f"{name}: is version {head.version_id}, the row names {block.version_id}",
         )
-    if certificate is not None and (head.size, head.etag) != (
-        certificate.data.size,
-        certificate.data.etag,
-    ):
+    if record is not None and (head.size, head.etag) != (record.data.size, record.data.etag):
         return TruthCompared(
             agrees=False,
-            what=f"{name}: has {head.size} bytes and ETag {head.etag}, its certificate says "
-            f"{certificate.data.size} and {certificate.data.etag}",
+            what=f"{name}: has {head.size} bytes and ETag {head.etag}, its {_record_of(block)} "
+            f"says {record.data.size} and {record.data.etag}",
         )
     if head.size < block.end:
         return TruthCompared(
@@ -70,7 +70,11 @@ def object_compared(
     return TruthCompared(agrees=True, what=f"{name}: agrees, {head.size} bytes, ETag {head.etag}")
 
 
-def _facts_of(record: Certificate, facts: BlockFacts | None) -> tuple[object, ...]:
+def _record_of(block: PlacedBlock) -> str:
+    return "record" if block.by_broker else "certificate"
+
+
+def _facts_of(record: Certificate | BrokerCopy, facts: BlockFacts | None) -> tuple[object, ...]:
     if facts is None:
         return ("no such part",)
     return (

@@ -23,6 +23,7 @@ _SCOPE = rf"all\.json|topics/{_HASH}\.json|namespaces/{_HASH}\.json"
 _SHAPES: Final[Mapping[str, str]] = {
     "attempts": _OF_ATTEMPT,
     "begun-releases": rf"{_HOUR}/{_LEDGER}\.{_UUID}\.json",
+    "broker-copies": _OF_ATTEMPT,
     "brokers": r"seen\.json",
     "brokers-gone": rf"{_UUID}\.json",
     "bucket-proofs": rf"{_HASH}\.json",

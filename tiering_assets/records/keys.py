@@ -185,6 +185,10 @@ def damage(ledger_id: int, uid: UUID) -> str:
     return f"{DAMAGE}{ledger_id}/{uid}.json"
 
 
+def broker_copy(ledger_id: int, uid: UUID) -> str:
+    return f"broker-copies/{ledger_id}/{uid}.json"
+
+
 def hold(ledger_id: int) -> str:
     return f"holds/{ledger_id}.json"
 

@@ -19,8 +19,11 @@ from tiering_assets.records.broker_models import Disturbance as Disturbance
 from tiering_assets.records.bucket_models import BucketRecord
 from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
+from tiering_assets.records.scrub_model import BlockFacts as BlockFacts
+from tiering_assets.records.scrub_model import BrokerCopy as BrokerCopy
 from tiering_assets.records.scrub_model import Damage as Damage
 from tiering_assets.records.scrub_model import EntryRange as EntryRange
+from tiering_assets.records.scrub_model import ObjectFacts as ObjectFacts
 from tiering_assets.records.scrub_model import Scrub as Scrub
 from tiering_assets.records.sweep_models import CleanUpRecord
 from tiering_assets.records.writer import Writer
@@ -39,38 +42,6 @@ class LedgerFacts:
     digest_type: str
     ctime_ms: int
     czxid: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockFacts:
-    """One block: where it lies, and the digests of its bytes and of its verified entries.
-
-    `entries_sha256` is of the certificate's `block_digest`. `messages` and the publish times
-    are as offload_format/message_facts.py has them. Older versions wrote none: no proof uses them.
-    """
-
-    part_number: int
-    first_entry_id: int
-    last_entry_id: int
-    offset: int
-    block_length: int
-    payload_bytes: int
-    sha256: str
-    entries_sha256: str
-    messages: int | None = None
-    publish_min_ms: int | None = None
-    publish_max_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectFacts:
-    """One object version exactly as it was proven."""
-
-    key: str
-    size: int
-    etag: str
-    sha256: str
-    version_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,6 +351,7 @@ Record = (
     | Release
     | Scrub
     | Damage
+    | BrokerCopy
     | Hold
     | ScopeHold
     | BucketRecord

@@ -1,4 +1,7 @@
-"""The record of a look at an attempt's objects; see docs/records.md."""
+"""The records of looks at an attempt's objects, and what certificates, too, say of objects.
+
+docs/records.md explains them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,40 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
+from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records.writer import Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockFacts:
+    """One block: where it lies, and the digests of its bytes and of its verified entries.
+
+    `entries_sha256` is of its record's `block_digest`. `messages` and the publish times
+    are as offload_format/message_facts.py has them. Older versions wrote none: no proof uses them.
+    """
+
+    part_number: int
+    first_entry_id: int
+    last_entry_id: int
+    offset: int
+    block_length: int
+    payload_bytes: int
+    sha256: str
+    entries_sha256: str
+    messages: int | None = None
+    publish_min_ms: int | None = None
+    publish_max_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectFacts:
+    """One object version exactly as it was proven."""
+
+    key: str
+    size: int
+    etag: str
+    sha256: str
+    version_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +100,28 @@ class Scrub:
     findings: tuple[str, ...] = ()
     lost: tuple[EntryRange, ...] = ()
     previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerCopy:
+    """What a broker's own copy is: one deep look read every byte of it, and found nothing wrong.
+
+    It proves less than a certificate, and nothing is released on it. `data.sha256` is over the
+    blocks' SHA-256 digests in order. `bookies_compared` says whether bookies still had the ledger:
+    then they served the very same entries. `entries_sha256` of the blocks is of `block_digest`.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/broker-copy/1"
+    ledger_id: int
+    uid: UUID
+    ml_name: str
+    bucket: str
+    entries: int
+    payload_bytes: int
+    data: ObjectFacts
+    index: ObjectFacts
+    blocks: tuple[BlockFacts, ...]
+    block_digest: DigestKind
+    bookies_compared: bool
+    read_at: AwareDatetime
+    writer: Writer

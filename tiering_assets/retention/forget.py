@@ -43,6 +43,7 @@ LEDGERS_MAX = 10_000  # of one plan, so that it stays a record
 _BY_ATTEMPT = (
     "scrubs",
     "damage",
+    "broker-copies",
     "releases",
     "certificates",
     "quarantines",

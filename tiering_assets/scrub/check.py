@@ -18,12 +18,13 @@ from tiering_assets.look.ledger.object_class import can_be_read
 from tiering_assets.look.ledger.plan import source_of
 from tiering_assets.look.ledger.verification import (
     block_differences,
+    block_facts,
     object_differences,
     rows_by_part,
 )
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.offload_format.layout import BlockPlan
-from tiering_assets.records.models import Certificate, Scrub
+from tiering_assets.records.models import BlockFacts, Certificate, Scrub
 from tiering_assets.resources.errors import ObjectNotFoundError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
 from tiering_assets.resources.metastore.ledgers import LedgerNode
@@ -49,7 +50,8 @@ from tiering_assets.verify.reverify import (
 class Checked:
     """What one look saw. `blocks_read`, `entries` and `payload_bytes` count the looks it continues.
 
-    `sight` is None where both objects are gone.
+    `sight` is None where both objects are gone. `read` are the blocks that this very look read.
+    Without a certificate it compared them with the bookies, if the ledger is `in_bookkeeper`.
     """
 
     look: DueLook
@@ -62,6 +64,8 @@ class Checked:
     bytes_read: int
     requests: int
     seconds: float
+    read: tuple[BlockFacts, ...] = ()
+    in_bookkeeper: bool = False
 
     @property
     def whole(self) -> bool:
@@ -131,6 +135,8 @@ def check_copy(
         bytes_read=sum(row.block_length for row in rows.values()),
         requests=requests,
         seconds=stack.monotonic() - started,
+        read=block_facts((one for one in wanted if one.part_number in rows), rows),
+        in_bookkeeper=node is not None,
     )
 
 

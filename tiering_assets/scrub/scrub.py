@@ -22,6 +22,7 @@ from tiering_assets.records.models import EntryRange, Scrub
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import ObjectConflictError, ObjectExistsError, TierkeeperError
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.scrub.broker_copy import record_copy
 from tiering_assets.scrub.check import Checked, check_copy
 from tiering_assets.scrub.fleet import Fleet, Nominated, find_fleet, find_nominated
 from tiering_assets.scrub.heal import HealResult, finish_replacement, heal_topic
@@ -259,6 +260,7 @@ def _look_or_raise(stack: Stack, look: DueLook) -> Looked:
         _record_damage(stack, checked)
     elif look.depth is Depth.DEEP and checked.whole and candidate.failing:
         damage_is_over(stack, candidate.ledger_id, candidate.uid)
+    record_copy(stack, checked)
     _record(stack, checked, lost)
     for finding in checked.findings:
         stack.tell(

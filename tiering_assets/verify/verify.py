@@ -20,6 +20,7 @@ from tiering_assets.ground.task_progress import telling
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.verification import (
+    block_facts,
     find_differences,
     rows_by_part,
     second_read_differences,
@@ -35,7 +36,6 @@ from tiering_assets.records import keys
 from tiering_assets.records.codec import encode_record
 from tiering_assets.records.models import (
     Attempt,
-    BlockFacts,
     Certificate,
     ObjectFacts,
     Signature,
@@ -285,22 +285,7 @@ def _certify(
             sha256=sha256(found.index_body).hexdigest(),
             version_id=found.index.version_id,
         ),
-        blocks=tuple(
-            BlockFacts(
-                part_number=b.part_number,
-                first_entry_id=b.first_entry_id,
-                last_entry_id=b.last_entry_id,
-                offset=b.offset,
-                block_length=b.block_length,
-                payload_bytes=b.payload_bytes,
-                sha256=rows[b.part_number].sha256,
-                entries_sha256=rows[b.part_number].entries_sha256,
-                messages=rows[b.part_number].messages,
-                publish_min_ms=rows[b.part_number].publish_min_ms,
-                publish_max_ms=rows[b.part_number].publish_max_ms,
-            )
-            for b in plan.blocks
-        ),
+        blocks=block_facts(plan.blocks, rows),
         suites=(suite,),
         verified_at=stack.now(),
         seconds=_seconds(rows),

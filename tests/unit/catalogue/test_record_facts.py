@@ -36,6 +36,7 @@ SAID: list[tuple[str, Any, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
         {"certified_at": AT, "certificate_sha256": "5a" * 32, "object_bytes": 1248},
         OF_LEDGER,
     ),
+    (keys.broker_copy(42, UID), scrub_model.BrokerCopy, {}, {"object_bytes": 1248}, TOPIC),
     (keys.damage(42, UID), scrub_model.Damage, {}, {"damaged_at": AT}, TOPIC),
     (keys.publication(ML_NAME, 1), models.Publication, {}, {"published_at": LATER}, TOPIC),
     (keys.quarantine(42, UID), models.Quarantine, {}, {"quarantined_at": AT}, TOPIC),

@@ -103,6 +103,7 @@ def _made(key):
 
 DAMAGED = {
     "attempts": lambda scene: keys.attempt(0, scene.uid),
+    "broker-copies": _made(lambda scene: keys.broker_copy(0, scene.uid)),
     "canaries": lambda _scene: keys.canary(TOPIC),
     "certificates": lambda scene: keys.certificate(0, scene.uid),
     "claims": lambda _scene: keys.claim(0),

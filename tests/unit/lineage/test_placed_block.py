@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
 from tests.unit.records.examples import AT
 from tiering_assets.catalogue.facts.known_ledger import KnownAttempt, KnownLedger, row_of_ledger
+from tiering_assets.catalogue.facts.seen_ledger import ListedAs, SightedLedger
 from tiering_assets.lineage.placed_block import COLUMNS, attempt_that_counts, placed_block
 
 LATER = AT + timedelta(hours=1)
@@ -37,6 +39,53 @@ def row(**attempts):
 )  # fmt: skip
 def test_the_published_attempt_counts_else_the_newest_sound_one(attempts, counts):
     assert attempt_that_counts(row(**attempts)) == counts
+
+
+BY_BROKER = KnownAttempt(object_bytes=10, verified_at=AT, verified_depth="deep", deep_at=AT)
+SEEN = UUID(int=10)
+
+
+def seen_row(complete=SEEN, **attempts):
+    """A scan saw that the topic's context names an attempt."""
+    seen = SightedLedger(
+        listed_as=ListedAs.OFFLOADED,
+        context_uid=str(complete),
+        closed_at=AT,
+        ml_version=1,
+        seen_at=LATER,
+    )
+    return row_of_ledger(KnownLedger(ledger_id=5, topic="t", attempts=attempts, seen=seen), page=3)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "counts"),
+    [
+        ({}, None),
+        ({str(SEEN): BY_BROKER}, str(SEEN)),
+        ({str(SEEN): BY_BROKER, "b": replace(CERTIFIED, certified_at=LATER)}, str(SEEN)),
+        ({str(SEEN): replace(BY_BROKER, object_bytes=None)}, None),
+        ({str(SEEN): replace(BY_BROKER, object_bytes=None), "b": CERTIFIED}, "b"),
+        ({str(SEEN): BY_BROKER, "b": PUBLISHED}, str(SEEN)),
+        ({str(SEEN): BY_BROKER, "b": replace(PUBLISHED, published_at=LATER + timedelta(1))}, "b"),
+        ({str(SEEN): replace(CERTIFIED, quarantined_at=AT, object_bytes=10)}, None),
+    ],
+)  # fmt: skip
+def test_a_copy_of_a_broker_counts_where_the_topic_names_it_and_blocks_are_known(attempts, counts):
+    assert attempt_that_counts(seen_row(**attempts)) == counts
+
+
+def test_a_copy_of_a_broker_counts_only_where_a_scan_saw_it():
+    """Before one, nothing says that the topic names it still."""
+    assert attempt_that_counts(row(a=BY_BROKER)) is None
+
+
+def test_what_a_broker_deleted_is_told_so():
+    row = {**seen_row(**{str(SEEN): BY_BROKER}), "bookie_copy": "deleted"}
+    found = placed_block(block(uid=str(SEEN), written_by="broker"), row)
+    assert (found.bookie_copy, found.by_broker) == ("deleted by its broker", True)
+    alive = placed_block(block(uid=str(SEEN), written_by="broker"), {**row, "bookie_copy": "live"})
+    assert alive.bookie_copy == "there"
+    assert placed_block(block(written_by="tierkeeper"), None).by_broker is False
 
 
 def block(**changes):

@@ -95,8 +95,12 @@ class KnownLedger:
         return _NOTHING if uid is None else self.of(uid)
 
 
+BY_US: Final = "tierkeeper"
+BY_BROKER: Final = "broker"
 _NOTHING: Final = KnownAttempt()
 _OF_ATTEMPT: Final = tuple(one.name for one in fields(KnownAttempt))
+_OF_ANY_COPY: Final = ("object_bytes", "verified_at", "verified_depth", "deep_at", "damaged_at")
+"""What looks leave behind, at copies that brokers wrote as well."""
 
 
 def _rank(facts: KnownAttempt) -> tuple[bool, float, float]:
@@ -178,7 +182,7 @@ def _has_left_bookies(facts: KnownLedger) -> bool:
     """By our record, or because its broker marked its own copy: it deletes right after."""
     if facts.now.released_at is not None:
         return True
-    return _is_marked(facts) and offloaded_by(facts) == "broker"
+    return _is_marked(facts) and offloaded_by(facts) == BY_BROKER
 
 
 def offloaded_by(facts: KnownLedger) -> str | None:
@@ -186,7 +190,8 @@ def offloaded_by(facts: KnownLedger) -> str | None:
     seen = facts.seen_now
     if not (facts.now.published if seen is None else seen.complete):
         return None
-    return "broker" if facts.now == _NOTHING else "tierkeeper"
+    by_broker = replace(facts.now, **dict.fromkeys(_OF_ANY_COPY)) == _NOTHING
+    return BY_BROKER if by_broker else BY_US
 
 
 def bookie_copy(facts: KnownLedger) -> str:

@@ -77,6 +77,11 @@ def _damage(stored: Stored[scrub_model.Damage]) -> Iterator[Told]:
     yield _simple(stored.record, KnownAttempt(damaged_at=stored.record.found_at))
 
 
+def _broker_copy(stored: Stored[scrub_model.BrokerCopy]) -> Iterator[Told]:
+    """How many entries and bytes the ledger has, its topic and bookies say."""
+    yield _simple(stored.record, KnownAttempt(object_bytes=stored.record.data.size))
+
+
 def _removal(stored: Stored[sweep_models.Removal]) -> Iterator[Told]:
     yield _simple(stored.record, KnownAttempt(removed_at=stored.record.seen_again_at))
 
@@ -126,6 +131,7 @@ def _simple(record: Any, said: KnownAttempt) -> Told:
 
 SAYS: Final[Mapping[str, Callable[[Stored[Any]], Iterator[Told]]]] = {
     "attempts": _attempt,
+    "broker-copies": _broker_copy,
     "certificates": _certificate,
     "damage": _damage,
     "forget-plans": _forget,
@@ -139,6 +145,7 @@ SAYS: Final[Mapping[str, Callable[[Stored[Any]], Iterator[Told]]]] = {
 }
 LEAVES: Final[Mapping[str, tuple[str, ...]]] = {
     "attempts": ("attempted_at",),
+    "broker-copies": ("object_bytes",),
     "certificates": ("certified_at", "certificate_sha256", "object_bytes"),
     "damage": ("damaged_at",),
     "quarantines": ("quarantined_at",),
@@ -149,6 +156,7 @@ LEAVES: Final[Mapping[str, tuple[str, ...]]] = {
 """What is not known any more once a record of an attempt is gone."""
 TYPES: Final[Mapping[str, tuple[type[Record], ...]]] = {
     "attempts": (models.Attempt,),
+    "broker-copies": (scrub_model.BrokerCopy,),
     "certificates": (models.Certificate,),
     "damage": (scrub_model.Damage,),
     "forget-plans": (sweep_models.ForgetPlan,),

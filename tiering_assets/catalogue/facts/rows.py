@@ -1,4 +1,4 @@
-"""Rows of `events` and `blocks`: what a page names, and what a certificate says of each block."""
+"""Rows of `events` and `blocks`: what a page names, and what a record says of each block."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from tiering_assets.catalogue.facts.known_ledger import BY_BROKER, BY_US
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPages, written_on
 from tiering_assets.catalogue.facts.record_facts import folder_of, ledger_and_attempt
+from tiering_assets.ground.named_records import ledgers_of
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import DayBookPage, NamedRecord
-from tiering_assets.records.models import BlockFacts, Certificate
+from tiering_assets.records.models import BlockFacts, BrokerCopy, Certificate
 from tiering_assets.records.stored import Stored
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,20 +61,28 @@ def _event(page: DayBookPage, named: NamedRecord, found: FoundRecord | None) -> 
 
 
 def block_rows(batch: ReadPages) -> Iterator[dict[str, Any]]:
-    """One row for each block of the certificates that pages name."""
+    """One row for each block of the certificates and brokers' copies that pages name."""
     for page in batch.readable:
         for named in written_on(page):
             found = batch.found.get(named.key)
-            if folder_of(named.key) == "certificates" and found and found.stored:
+            if (
+                found
+                and found.stored
+                and isinstance(found.stored.record, (Certificate, BrokerCopy))
+            ):
                 yield from _blocks(found.stored, page=page.number)
 
 
-def _blocks(stored: Stored[Certificate], *, page: int) -> Iterator[dict[str, Any]]:
+def _blocks(
+    stored: Stored[Certificate] | Stored[BrokerCopy], *, page: int
+) -> Iterator[dict[str, Any]]:
     record = stored.record
+    [ledger_id] = ledgers_of(record)
+    by_us = isinstance(record, Certificate)
     for block in record.blocks:
         yield {
             "topic": record.ml_name,
-            "ledger_id": record.ledger.ledger_id,
+            "ledger_id": ledger_id,
             "part": block.part_number,
             "first_entry_id": block.first_entry_id,
             "last_entry_id": block.last_entry_id,
@@ -85,9 +95,9 @@ def _blocks(stored: Stored[Certificate], *, page: int) -> Iterator[dict[str, Any
             "payload_bytes": block.payload_bytes,
             "sha256": block.sha256,
             "uid": str(record.uid),
-            "certificate_sha256": stored.sha256,
+            "certificate_sha256": stored.sha256 if by_us else None,
             "run_id": record.writer.run_id,
-            "written_by": "tierkeeper",
+            "written_by": BY_US if by_us else BY_BROKER,
             "page": page,
         }
 

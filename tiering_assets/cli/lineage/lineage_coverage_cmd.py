@@ -49,7 +49,8 @@ def show_coverage(
 
     In what it has offloaded, from its first retained position to its last sealed one.
     Compares the topic's list in the metadata store with the catalogue's blocks. Ledgers that are on
-    bookies alone, or that a broker copied, are counted and are no finding. Ends with 1 on findings.
+    bookies alone are counted and are no finding. So are copies of brokers that no deep look of a
+    scrub has read as a whole. Ends with 1 on findings.
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cli.lineage import lineage_output as output
@@ -91,7 +92,7 @@ def show_coverage(
         output.print_proof(proof)
         print_line(
             f"{topics} topics, {counts['covered']} ledgers are whole, {counts['on_bookies']} are on "
-            f"bookies alone, {counts['by_brokers']} are copies of brokers, {counts['in_work']} are "
+            f"bookies alone, {counts['by_brokers']} are unread copies of brokers, {counts['in_work']} are "
             f"in work: {findings} findings"
         )
         print_line(str(as_of))

@@ -45,11 +45,17 @@ def print_block(block: PlacedBlock) -> None:
             "bytes": f"{block.offset} to {block.end - 1} ({human_bytes(block.length)})",
             "sha256": block.sha256,
             "attempt": block.uid if block.counts else f"{block.uid}, not the one that counts",
-            "written by": f"{block.written_by}, run {block.run_id}",
+            "written by": _written_by(block),
             "certificate": block.certificate_sha256,
             "bookie copy": block.bookie_copy,
         }
     )
+
+
+def _written_by(block: PlacedBlock) -> str:
+    if block.by_broker:
+        return f"{block.written_by}, and read back by run {block.run_id}"
+    return f"{block.written_by}, run {block.run_id}"
 
 
 def published(block: PlacedBlock) -> str:

@@ -53,6 +53,27 @@ def _facts(row: BlockRow) -> tuple[int, int, str, str]:
     return row.entries, row.payload_bytes, row.sha256, row.entries_sha256
 
 
+def block_facts(plan: Iterable[BlockPlan], rows: Mapping[int, BlockRow]) -> tuple[BlockFacts, ...]:
+    """What a record says of each block of the plan, all of which were read back."""
+    read = [(block, rows[block.part_number]) for block in plan]
+    return tuple(
+        BlockFacts(
+            part_number=block.part_number,
+            first_entry_id=block.first_entry_id,
+            last_entry_id=block.last_entry_id,
+            offset=block.offset,
+            block_length=block.block_length,
+            payload_bytes=row.payload_bytes,
+            sha256=row.sha256,
+            entries_sha256=row.entries_sha256,
+            messages=row.messages,
+            publish_min_ms=row.publish_min_ms,
+            publish_max_ms=row.publish_max_ms,
+        )
+        for block, row in read
+    )
+
+
 def find_differences(
     *,
     plan: Sequence[BlockPlan],

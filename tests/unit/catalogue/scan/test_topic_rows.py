@@ -70,6 +70,24 @@ def test_a_mark_on_a_copy_of_ours_is_a_release_until_its_record(listed_as, state
     assert (state_of(facts), offloaded_by(facts), bookie_copy(facts)) == (state, "tierkeeper", copy)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"verified_at": AT, "verified_depth": "deep", "deep_at": AT},
+        {"object_bytes": 10},
+        {"damaged_at": AT},
+    ],
+)
+@pytest.mark.parametrize(
+    ("listed_as", "state", "copy"),
+    [(ListedAs.OFFLOADED, "published", "live"), (ListedAs.MARKED, "released", "deleted")],
+)
+def test_a_copy_that_a_broker_wrote_stays_its_own_after_looks_at_it(told, listed_as, state, copy):
+    attempts = {str(UID): KnownAttempt(**told)}
+    facts = KnownLedger(ledger_id=5, attempts=attempts, seen=seen(listed_as))
+    assert (state_of(facts), offloaded_by(facts), bookie_copy(facts)) == (state, "broker", copy)
+
+
 @pytest.mark.parametrize("seen_as_what", [None, seen(ListedAs.BOOKIES)])
 @pytest.mark.parametrize("attempts", [{}, {str(UID): KnownAttempt(certified_at=AT)}])
 def test_nothing_is_known_of_a_bookie_copy_before_a_scan_or_an_attempt(seen_as_what, attempts):
