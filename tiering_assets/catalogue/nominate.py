@@ -80,7 +80,7 @@ def topics_to_offload(tables: Tables, unconfirmed: Collection[str]) -> dict[str,
     By name the mzxid of the node that rows tell of.
     """
     some = f"{_TOUCHED} and ({_MAY_BE_DUE} or topic in ({sql_among(unconfirmed)}))"
-    rows = answer(tables, f"select topic, mzxid from topics where {some}")  # noqa: S608
+    rows = answer(tables, f"select * from topics where {some}")  # noqa: S608
     return {row["topic"]: row["mzxid"] for row in rows.to_pylist()}
 
 

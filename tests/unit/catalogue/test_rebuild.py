@@ -29,6 +29,7 @@ from tiering_assets.records.models import Publication
 from tiering_assets.records.sweep_models import ForgetPlan, PlannedForget
 from tiering_assets.resources.errors import CatalogueError, ObjectStoreError, PrerequisiteError
 from tiering_assets.resources.settings import CatalogueSettings
+from tiering_assets.resources.table_sessions import KeptSessions
 from tiering_assets.resources.table_upkeep import add_in_order
 
 TOPIC = "public/default/persistent/orders"
@@ -497,10 +498,12 @@ def harm_half(desk):
 
 
 @pytest.mark.parametrize("harm", [harm_log, harm_checkpoint, harm_file, harm_half])
-def test_damaged_tables_fail_by_name_and_are_healed(desk, harm):
+def test_damaged_tables_fail_by_name_and_are_healed(desk, harm, monkeypatch):
     run_of(desk, 42)
     before = posted(desk)
     harm(desk)
+    # As another process asks: this one remembers the footers that are gone.
+    monkeypatch.setattr("tiering_assets.resources.tables.SESSIONS", KeptSessions())
     with pytest.raises(CatalogueError):
         seen(now(desk))
     assert rebuild(desk.stack).moved
