@@ -17,7 +17,12 @@ import pyarrow as pa
 from pyarrow import compute
 
 from tiering_assets.explain.backlog_topic import facts_by_policy
-from tiering_assets.explain.figures.count_figures import COUNTED, full_names, namespaces
+from tiering_assets.explain.figures.count_figures import (
+    COUNTED,
+    full_names,
+    namespaces,
+    nothing_counted,
+)
 from tiering_assets.explain.reasons.backlog_reason import BacklogEvidence, Because
 from tiering_assets.explain.reasons.backlog_rules import decide_backlog_reason
 from tiering_assets.ground.stack import Stack
@@ -30,6 +35,7 @@ from tiering_assets.policy.selection import (
     Thresholds,
     reached_in_columns,
 )
+from tiering_assets.resources.arrow_columns import filled, flags, numpy_of, places, scalar, texts
 
 pc: Any = compute  # its stubs know fewer types than it does
 _UNTOUCHED: Final = ("uid", "context_uid", "attempted_at", "published_at")
@@ -72,9 +78,9 @@ def tell_waiting(
     """
     rules = rules_of(stack.settings.policy)
     if not rules.unloaded_topics:
-        return Waiting(counted=COUNTED.empty_table(), reasons=(), rest=rows)
+        return Waiting(counted=nothing_counted(), reasons=(), rest=rows)
     topics = rows["topic"].combine_chunks().dictionary_encode()
-    names, of_topic = topics.dictionary.to_pylist(), topics.indices.to_numpy()
+    names, of_topic = topics.dictionary.to_pylist(), numpy_of(topics.indices)
     said = _said_of_each(stack, policies, names, terminated)
     unsettled = _flags(rows["unsettled"])
     plain = _untouched(rows, there, tried, zero_length=rules.zero_length)
@@ -83,30 +89,31 @@ def tell_waiting(
     alike &= np.array([one is not None for one in said], bool)
     told, mine = alike[of_topic], unsettled & alike[of_topic]
     reasons = [None if one is None else one.because.reason.value for one in said]
-    some = rows.filter(mine)
+    among = flags(mine)
+    some = rows.filter(among)
     columns = {
-        "topic": full_names(topics).filter(mine),
-        "namespace": namespaces(topics).filter(mine),
-        "reason": pa.array(reasons, pa.string()).take(topics.indices).filter(mine),
-        "state": [LedgerState.SEALED.value] * len(some),
-        "certified": np.zeros(len(some), bool),
-        "damaged": np.zeros(len(some), bool),
-        "ledgers": np.ones(len(some), int),
-        "bytes": pc.fill_null(some["bytes"], 0),
+        "topic": full_names(topics).filter(among),
+        "namespace": namespaces(topics).filter(among),
+        "reason": texts(reasons).take(topics.indices).filter(among),
+        "state": texts([LedgerState.SEALED.value] * len(some)),
+        "certified": flags(np.zeros(len(some), bool)),
+        "damaged": flags(np.zeros(len(some), bool)),
+        "ledgers": places(np.ones(len(some), int)),
+        "bytes": filled(some["bytes"], 0),
         "closed_at": some["closed_at"],
         "due_at": pa.nulls(len(some), COUNTED.field("due_at").type),
     }
     return Waiting(
         counted=pa.Table.from_pydict(columns, schema=COUNTED),
         reasons=tuple({one.because: 0 for n in np.unique(of_topic[mine]) if (one := said[n])}),
-        rest=rows.filter(~told),
+        rest=rows.filter(flags(~told)),
     )
 
 
 def topics_above(stack: Stack, policies: Policies, rows: Any) -> list[str]:
     """Of such rows the topics with a ledger above a threshold, as far as no topic is asked."""
     topics = rows["topic"].combine_chunks().dictionary_encode()
-    names, of_topic = topics.dictionary.to_pylist(), topics.indices.to_numpy()
+    names, of_topic = topics.dictionary.to_pylist(), numpy_of(topics.indices)
     said = _said_of_each(stack, policies, names, frozenset())
     above = _reached(rows, of_topic, said, int(stack.now().timestamp() * 1000))
     return [names[nth] for nth in np.unique(of_topic[above & _flags(rows["unsettled"])])]
@@ -149,7 +156,7 @@ def _judge(stack: Stack, policies: Policies, topic: str) -> _SaidOf | None:
 
 def _untouched(rows: Any, there: Set[int], tried: Set[int], *, zero_length: bool) -> Array:
     """Sealed, in BookKeeper, listed without a copy, and nobody has ever tried."""
-    ids = rows["ledger_id"].to_numpy()
+    ids = numpy_of(rows["ledger_id"])
     found = _flags(rows["unsettled"]) & _flags(pc.is_valid(rows["closed_at"]))
     found &= _says(rows["state"], LedgerState.SEALED.value)
     found &= _says(rows["listed_as"], "bookies")
@@ -184,15 +191,15 @@ def _or_off(limit: int | None, factor: int) -> int:
 
 
 def _says(column: Any, text: str) -> Array:
-    return _flags(pc.equal(column, text))
+    return _flags(pc.equal(column, scalar(text)))
 
 
 def _flags(column: Any) -> Array:
-    return pc.fill_null(column, False).to_numpy()
+    return numpy_of(filled(column, False))
 
 
 def _numbers(column: Any) -> Array:
-    return pc.fill_null(column, 0).to_numpy()
+    return numpy_of(filled(column, 0))
 
 
 def _ids(ledger_ids: Set[int]) -> Array:

@@ -20,10 +20,20 @@ from tiering_assets.explain.reasons.backlog_rules import decide_backlog_reason
 from tiering_assets.fleet.rows import Row, settled_state
 from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.states import LedgerState
+from tiering_assets.resources.arrow_columns import (
+    MOMENT,
+    filled,
+    flags,
+    numbers,
+    numpy_of,
+    places,
+    texts,
+)
 from tiering_assets.resources.tables import each_row
 
 pc: Any = compute  # its stubs know fewer types than it does
 _FACTS: Final = ("certified", "quarantined", "damaged", "recorded", "offloaded", "ours")
+_US: Final = timedelta(microseconds=1)
 _SOUND_ONE: Final = "a scrub puts a sound copy in its place"
 
 
@@ -32,10 +42,12 @@ def count_settled(
 ) -> pa.Table:
     """What questions.settled_counts answered, like COUNTED. Each reason that occurs is told."""
     topics = rows["topic"].combine_chunks().dictionary_encode()
-    held = pa.array(map(holds.why_topic, topics.dictionary.to_pylist()), pa.string())
+    held = texts([holds.why_topic(one) for one in topics.dictionary.to_pylist()])
     rows = rows.append_column("hold", held.take(topics.indices))
-    runs_from = pc.if_else(rows["recorded"], rows["published_at"], None)
-    rows = rows.append_column("due_at", pc.add(runs_from, pa.scalar(lag, pa.duration("us"))))
+    runs_from = pc.if_else(rows["recorded"], rows["published_at"], numbers([None], MOMENT)[0])
+    rows = rows.append_column(
+        "due_at", pc.add(runs_from, numbers([lag // _US], pa.duration("us"))[0])
+    )
     first, kind = _kinds(rows)
     reasons, states, broken = list[str](), list[str](), list[bool]()
     for row in each_row(rows.take(first)):
@@ -48,23 +60,23 @@ def count_settled(
         **{name: rows[name] for name in ("certified", "ledgers", "bytes", "closed_at", "due_at")},
         "topic": full_names(topics),
         "namespace": namespaces(topics),
-        "reason": pa.array(reasons, pa.string()).take(kind),
-        "state": pa.array(states, pa.string()).take(kind),
-        "damaged": pa.array(broken, pa.bool_()).take(kind),
+        "reason": texts(reasons).take(kind),
+        "state": texts(states).take(kind),
+        "damaged": flags(broken).take(kind),
     }
     return pa.Table.from_pydict(columns, schema=COUNTED)
 
 
 def _kinds(rows: Any) -> tuple[Any, Any]:
     """Of each combination of facts its first row; and the combination of each row."""
-    numbers = np.zeros(len(rows), np.int64)
+    kinds = np.zeros(len(rows), np.int64)
     for name in ("state", "hold"):
-        coded = pc.fill_null(rows[name], "").combine_chunks().dictionary_encode()
-        numbers = numbers * len(coded.dictionary) + coded.indices.to_numpy()
+        coded = filled(rows[name], "").combine_chunks().dictionary_encode()
+        kinds = kinds * len(coded.dictionary) + numpy_of(coded.indices)
     for name in _FACTS:
-        numbers = numbers * 2 + rows[name].to_numpy()
-    _numbers, first, kind = np.unique(numbers, return_index=True, return_inverse=True)
-    return pa.array(first), pa.array(kind)
+        kinds = kinds * 2 + numpy_of(rows[name])
+    _kinds, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    return places(first), places(kind)
 
 
 def _decided(row: Row) -> tuple[Because, LedgerState, bool]:

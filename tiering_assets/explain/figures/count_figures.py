@@ -9,11 +9,14 @@ Grows with the topics: some four rows of 100 bytes each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from heapq import nsmallest
 from itertools import islice
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
@@ -29,10 +32,20 @@ from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.keys import namespace_of
+from tiering_assets.resources.arrow_columns import (
+    MOMENT,
+    filled,
+    flags,
+    moments,
+    numbers,
+    numpy_of,
+    places,
+    scalar,
+    texts,
+)
 from tiering_assets.resources.tables import each_row
 
 pc: Any = compute  # its stubs know fewer types than it does
-_US: Any = pa.timestamp("us", "UTC")
 COUNTED: Final = pa.schema(
     [
         ("topic", pa.string()),
@@ -43,13 +56,29 @@ COUNTED: Final = pa.schema(
         ("damaged", pa.bool_()),
         ("ledgers", pa.int64()),
         ("bytes", pa.int64()),
-        ("closed_at", _US),
-        ("due_at", _US),
+        ("closed_at", MOMENT),
+        ("due_at", MOMENT),
     ]
 )
 """Columns are the fields of Counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """How numbers are summed up; `without` stands for one that is not there."""
+
+    of: Any
+    without: int
+
+
 _ALIKE: Final = ("reason", "state", "certified", "damaged")
-_SUMS: Final = {"ledgers": "sum", "bytes": "sum", "closed_at": "min", "due_at": "min"}
+_NEVER: Final = 2**63 - 1
+_SUMS: Final = {
+    "ledgers": _Sums(np.add, 0),
+    "bytes": _Sums(np.add, 0),
+    "closed_at": _Sums(np.minimum, _NEVER),
+    "due_at": _Sums(np.minimum, _NEVER),
+}
 _LOT: Final = 50_000
 
 
@@ -66,18 +95,32 @@ def in_columns(ledgers: Iterable[Counted]) -> Iterator[pa.Table]:
     """
     left = iter(ledgers)
     while lot := [*islice(left, _LOT)]:
-        columns = {name: [getattr(one, name) for one in lot] for name in COUNTED.names}
-        for name in ("reason", "state"):
-            columns[name] = [one.value for one in columns[name]]
-        lot_of_rows = pa.Table.from_pydict(columns, schema=COUNTED)
-        yield _summed(lot_of_rows, "topic", "namespace").select(COUNTED.names)
+        columns = [
+            texts([one.topic for one in lot]),
+            texts([one.namespace for one in lot]),
+            texts([one.reason.value for one in lot]),
+            texts([one.state.value for one in lot]),
+            flags([one.certified for one in lot]),
+            flags([one.damaged for one in lot]),
+            numbers([one.ledgers for one in lot]),
+            numbers([one.bytes for one in lot]),
+            moments([one.closed_at for one in lot]),
+            moments([one.due_at for one in lot]),
+        ]
+        rows = pa.Table.from_arrays(columns, schema=COUNTED)
+        yield _summed(rows, "topic", "namespace").select(COUNTED.names)
+
+
+def nothing_counted() -> pa.Table:
+    """No rows. `empty_table` of the schema would import pandas."""
+    return pa.Table.from_batches([], schema=COUNTED)
 
 
 def count_tables(
     tables: Iterable[pa.Table], *, disturbances_last_hour: int, now: datetime
 ) -> FleetFigures:
     """Figures of tables like COUNTED, each row of which is of ledgers that are alike."""
-    rows = pa.concat_tables([COUNTED.empty_table(), *tables])
+    rows = pa.concat_tables([nothing_counted(), *tables])
     namespaces, total = dict[str, FigureSum](), FigureSum()
     for one in _each(_summed(rows, "namespace")):
         namespaces.setdefault(one.namespace, FigureSum()).add(one)
@@ -116,24 +159,27 @@ class CountedTopics(FiguresByTopic):
     def lagging(self) -> Iterator[tuple[str, Figures]]:
         kinds = _each(_summed(self._rows))
         pairs = {(one.reason, one.state) for one in kinds if is_lagging(one)}
-        yield from self._of(_where(self._rows, pairs)["topic"]).items()
+        yield from self._of(_where(self._rows, pairs)["topic"].combine_chunks()).items()
 
     def largest(self, count: int, state: LedgerState | None = None) -> list[tuple[str, Figures]]:
         rows = self._rows
         if state is not None:
-            rows = rows.filter(pc.equal(rows["state"], pa.scalar(state.value)))
-        sums = rows.group_by("topic").aggregate([("bytes", "sum")])
-        most = sums.sort_by([("bytes_sum", "descending"), ("topic", "ascending")])["topic"][:count]
-        figures = self._of(most)
-        return [(name, figures[name]) for name in most.to_pylist()]
+            rows = rows.filter(pc.equal(rows["state"], scalar(state.value)))
+        coded = rows["topic"].combine_chunks().dictionary_encode()
+        sizes = np.zeros(len(coded.dictionary), np.int64)
+        np.add.at(sizes, numpy_of(coded.indices), numpy_of(rows["bytes"]))
+        named = zip(coded.dictionary.to_pylist(), sizes.tolist(), strict=True)
+        most = [name for name, _size in nsmallest(count, named, key=lambda one: (-one[1], one[0]))]
+        figures = self._of(texts(most))
+        return [(name, figures[name]) for name in most]
 
     def _of(self, names: Any) -> CountedTopics:
-        among = pc.is_in(self._rows["topic"], names.combine_chunks())
+        among = pc.is_in(self._rows["topic"], names)
         return CountedTopics(self._rows.filter(among), self._now)
 
     @cached_property
     def _ordered(self) -> Any:
-        return self._rows.sort_by("topic")
+        return self._rows.take(pc.sort_indices(self._rows["topic"]))
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, int]]:
@@ -147,28 +193,48 @@ class CountedTopics(FiguresByTopic):
 def full_names(topics: Any) -> Any:
     """Of managed ledgers the names of their topics."""
     names = [topic_of(one) for one in topics.dictionary.to_pylist()]
-    return pa.array(names, pa.string()).take(topics.indices)
+    return texts(names).take(topics.indices)
 
 
 def namespaces(topics: Any) -> Any:
     """Of managed ledgers their namespaces."""
     names = [namespace_of(one) for one in topics.dictionary.to_pylist()]
-    return pa.array(names, pa.string()).take(topics.indices)
+    return texts(names).take(topics.indices)
 
 
 def _summed(rows: Any, *by: str) -> Any:
-    """Rows that are alike as one, with the columns of COUNTED that are left."""
+    """Rows that are alike as one, with the columns of COUNTED that are left.
+
+    By numpy: Arrow's own groups are in a module that imports pandas.
+    """
     keys = [*by, *_ALIKE]
-    found = rows.group_by(keys).aggregate([*_SUMS.items()])
-    summed = [f"{one}_{how}" for one, how in _SUMS.items()]
-    return found.select([*keys, *summed]).rename_columns([*keys, *_SUMS])
+    rows = rows.select([*keys, *_SUMS]).combine_chunks()
+    if not len(rows):
+        return rows
+    kinds = np.zeros(len(rows), np.int64)
+    for name in keys:
+        coded = rows[name].combine_chunks().dictionary_encode()
+        kinds = kinds * len(coded.dictionary) + numpy_of(coded.indices)
+    order = np.argsort(kinds, kind="stable")
+    starts = np.flatnonzero(np.diff(kinds[order], prepend=-1))
+    found = [rows[name].take(places(order[starts])) for name in keys]
+    for name, sums in _SUMS.items():
+        values = numpy_of(filled(rows[name].cast(pa.int64()), sums.without))[order]
+        total = sums.of.reduceat(values, starts)
+        kind = COUNTED.field(name).type
+        if sums.without:
+            total = [None if one == sums.without else one for one in total.tolist()]
+            found.append(numbers(total, kind))
+        else:
+            found.append(places(total))
+    return pa.Table.from_arrays(found, names=[*keys, *_SUMS])
 
 
 def _where(rows: Any, pairs: set[tuple[BacklogReason, LedgerState]]) -> Any:
     """Rows with one of these reasons and states."""
-    texts = [f"{reason.value}/{state.value}" for reason, state in pairs]
-    both = pc.binary_join_element_wise(rows["reason"], rows["state"], "/")
-    return rows.filter(pc.is_in(both, pa.array(texts, pa.string())))
+    wanted = texts([f"{reason.value}/{state.value}" for reason, state in pairs])
+    both = pc.binary_join_element_wise(rows["reason"], rows["state"], scalar("/"))
+    return rows.filter(pc.is_in(both, wanted))
 
 
 def _each(rows: pa.Table) -> Iterator[Counted]:
