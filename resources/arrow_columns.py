@@ -13,6 +13,7 @@ from pyarrow import compute
 _buffer: Any = pa.py_buffer  # its stubs know no array of numpy
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _US: Final = timedelta(microseconds=1)
+pc: Any = compute  # its stubs know fewer types than it does
 MOMENT: Final[Any] = pa.timestamp("us", "UTC")
 
 
@@ -59,7 +60,7 @@ def scalar(value: str | int) -> Any:
 
 def filled(column: Any, value: str | int) -> Any:
     """A column with a value where it has nulls."""
-    return compute.fill_null(column, scalar(value).cast(column.type))
+    return pc.fill_null(column, scalar(value).cast(column.type))
 
 
 def numpy_of(column: Any) -> Any:
@@ -69,6 +70,15 @@ def numpy_of(column: Any) -> Any:
     if pa.types.is_boolean(column.type):
         return np.from_dlpack(column.cast(pa.uint8())).astype(bool)
     return np.from_dlpack(column)
+
+
+def combined(rows: Any, names: Iterable[str]) -> Any:
+    """Of each row a number, which is the same where the rows have the same in these columns."""
+    found = np.zeros(len(rows), np.int64)
+    for name in names:
+        coded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        found = found * len(coded.dictionary) + numpy_of(coded.indices)
+    return found
 
 
 def _array(kind: Any, values: Iterable[object], *buffers: pa.Buffer) -> pa.Array[Any]:

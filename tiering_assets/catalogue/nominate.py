@@ -29,6 +29,7 @@ STALE: Final = timedelta(minutes=30)
 LEDGERS_MAX: Final = 5000  # of one nomination
 _OURS: Final = "offloaded_by = 'tierkeeper'"
 _UNCONFIRMED: Final = "listed_as = 'offloaded' and published_at is null"
+_OF_TOPIC: Final = ("topic", "mzxid")
 _TOUCHED: Final = "czxid is not null and left_alone is null"
 _MAY_BE_DUE: Final = "why is not null or on_bookies > 0 or terminated"
 _SOUND: Final = "quarantined_at is null and damaged_at is null and held is null"
@@ -80,7 +81,7 @@ def topics_to_offload(tables: Tables, unconfirmed: Collection[str]) -> dict[str,
     By name the mzxid of the node that rows tell of.
     """
     some = f"{_TOUCHED} and ({_MAY_BE_DUE} or topic in ({sql_among(unconfirmed)}))"
-    rows = answer(tables, f"select * from topics where {some}")  # noqa: S608
+    rows = answer(tables, f"select {', '.join(_OF_TOPIC)} from topics where {some}")  # noqa: S608
     return {row["topic"]: row["mzxid"] for row in rows.to_pylist()}
 
 

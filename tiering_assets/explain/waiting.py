@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute
 
 from tiering_assets.explain.backlog_topic import facts_by_policy
 from tiering_assets.explain.figures.count_figures import (
@@ -35,9 +34,16 @@ from tiering_assets.policy.selection import (
     Thresholds,
     reached_in_columns,
 )
-from tiering_assets.resources.arrow_columns import filled, flags, numpy_of, places, scalar, texts
+from tiering_assets.resources.arrow_columns import (
+    filled,
+    flags,
+    numpy_of,
+    pc,
+    places,
+    scalar,
+    texts,
+)
 
-pc: Any = compute  # its stubs know fewer types than it does
 _UNTOUCHED: Final = ("uid", "context_uid", "attempted_at", "published_at")
 _SAID: Final = ("certified", "quarantined", "damaged", "recorded", "offloaded")
 _LONG_MAX: Final = 2**63 - 1

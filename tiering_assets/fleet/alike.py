@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute
 
 from tiering_assets.explain.figures.count_figures import COUNTED, full_names, namespaces
 from tiering_assets.explain.reasons.backlog_reason import BacklogEvidence, Because, TopicBlockers
@@ -22,16 +21,15 @@ from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.resources.arrow_columns import (
     MOMENT,
-    filled,
+    combined,
     flags,
     numbers,
-    numpy_of,
+    pc,
     places,
     texts,
 )
 from tiering_assets.resources.tables import each_row
 
-pc: Any = compute  # its stubs know fewer types than it does
 _FACTS: Final = ("certified", "quarantined", "damaged", "recorded", "offloaded", "ours")
 _US: Final = timedelta(microseconds=1)
 _SOUND_ONE: Final = "a scrub puts a sound copy in its place"
@@ -69,13 +67,8 @@ def count_settled(
 
 def _kinds(rows: Any) -> tuple[Any, Any]:
     """Of each combination of facts its first row; and the combination of each row."""
-    kinds = np.zeros(len(rows), np.int64)
-    for name in ("state", "hold"):
-        coded = filled(rows[name], "").combine_chunks().dictionary_encode()
-        kinds = kinds * len(coded.dictionary) + numpy_of(coded.indices)
-    for name in _FACTS:
-        kinds = kinds * 2 + numpy_of(rows[name])
-    _kinds, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    numbered = combined(rows, ("state", "hold", *_FACTS))
+    _numbers, first, kind = np.unique(numbered, return_index=True, return_inverse=True)
     return places(first), places(kind)
 
 

@@ -117,7 +117,8 @@ def _walked(
             weigh=_weight,
         )
         room -= sum(map(_weight, first.found))
-        names = [name for name in names or () if name not in set(first.names)]
+        tried = set(first.names)
+        names = [name for name in names or () if name not in tried]
     looked = walk(
         tick.stack,
         offloads.look,

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import compute
 
 from tiering_assets.explain.figures.lag_figures import (
     Counted,
@@ -34,18 +33,19 @@ from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records.keys import namespace_of
 from tiering_assets.resources.arrow_columns import (
     MOMENT,
+    combined,
     filled,
     flags,
     moments,
     numbers,
     numpy_of,
+    pc,
     places,
     scalar,
     texts,
 )
 from tiering_assets.resources.tables import each_row
 
-pc: Any = compute  # its stubs know fewer types than it does
 COUNTED: Final = pa.schema(
     [
         ("topic", pa.string()),
@@ -184,10 +184,10 @@ class CountedTopics(FiguresByTopic):
     @cached_property
     def _places(self) -> dict[str, tuple[int, int]]:
         """By topic its rows among the ordered ones."""
-        places = dict[str, tuple[int, int]]()
+        found = dict[str, tuple[int, int]]()
         for row, name in enumerate(self._ordered["topic"].to_pylist()):
-            places[name] = places.get(name, (row, row))[0], row + 1
-        return places
+            found[name] = found.get(name, (row, row))[0], row + 1
+        return found
 
 
 def full_names(topics: Any) -> Any:
@@ -211,10 +211,7 @@ def _summed(rows: Any, *by: str) -> Any:
     rows = rows.select([*keys, *_SUMS]).combine_chunks()
     if not len(rows):
         return rows
-    kinds = np.zeros(len(rows), np.int64)
-    for name in keys:
-        coded = rows[name].combine_chunks().dictionary_encode()
-        kinds = kinds * len(coded.dictionary) + numpy_of(coded.indices)
+    kinds = combined(rows, keys)
     order = np.argsort(kinds, kind="stable")
     starts = np.flatnonzero(np.diff(kinds[order], prepend=-1))
     found = [rows[name].take(places(order[starts])) for name in keys]
