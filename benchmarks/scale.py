@@ -1,12 +1,14 @@
 """What questions and sensors cost over fleets of any size, at several sizes side by side.
 
-    python -m benchmarks.scale [--fleets 10x100 100x1000 10x100000] [--rows 100x100000] [--accept]
+    python -m benchmarks.scale [--fleets 10x100 10x1000 10x100000] [--rows 100x100000]
+        [--blocks 1000x100x100] [--accept]
 
-For each fleet (ledgers of a topic x topics) servers are started and filled (scale_fleet.py); then
-every sensor ticks, the first time and again, and commands that list and count are run as a person
-runs them. With --rows the topics are in the tables alone: no sensor ticks, and commands for single
-ledgers, messages and times are run as well. Requests to the store are counted on the wire, those
-of the tables included. --accept writes benchmarks/results/scale.json.
+For each size (ledgers of a topic x topics x blocks of a ledger) servers are started and filled
+(scale_fleet.py). In --fleets every sensor ticks, the first time and again, topics are scanned, and
+commands that list and count are run as a person runs them. In --rows those commands are run alone:
+topics list their newest ledgers only. In --blocks it is lineage, and a single ledger. Requests to
+the store are counted on the wire, those of the tables included. --accept writes
+benchmarks/results/scale.json and docs/scale.md.
 """
 
 from __future__ import annotations
@@ -20,14 +22,20 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from benchmarks.scale_fleet import ScaleFleet, make_namespaces, write_nodes, write_rows
-from benchmarks.scale_goals import COVERAGE, LISTS, ONE, WHOLE_SCANS
+from benchmarks.scale_fleet import (
+    ScaleFleet,
+    make_namespaces,
+    write_attempt,
+    write_nodes,
+    write_rows,
+)
+from benchmarks.scale_goals import COVERAGE, LISTS, ONE, WHOLE_SCANS, parts_of
 from benchmarks.scale_page import write_page
 from tests.support.wiretap import Wiretap
 from tiering_assets.ground.stack import open_stack
@@ -55,7 +63,8 @@ _GIVE_UP_S = 1800
 _SCANNED = ("topics_moved", "ledgers_written")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
-    "store, no records; requests counted on the wire; each line a process of its own"
+    "store, records of one ledger; in the fleet of rows topics list their newest three ledgers; requests "
+    "counted on the wire; each line a process of its own"
 )
 
 
@@ -138,7 +147,7 @@ def _kinds(requests: Iterable[str]) -> dict[str, int]:
 
 
 @contextmanager
-def asked(fleet: ScaleFleet, *, nodes: bool) -> Iterator[Measured]:
+def asked(fleet: ScaleFleet) -> Iterator[Measured]:
     """Servers with this fleet. No threshold is reached, and the deletion lag is four hours."""
     with tempfile.TemporaryDirectory() as directory:
         policy = Path(directory) / "tiering.toml"
@@ -147,9 +156,10 @@ def asked(fleet: ScaleFleet, *, nodes: bool) -> Iterator[Measured]:
         with DevStack.start(Path(directory) / "stack", options) as running:
             make_namespaces(running.settings().broker.admin_url)
             with open_stack(running.settings()) as stack:
-                if nodes:
-                    write_nodes(stack, fleet, narrate=_tell)
+                write_nodes(stack, fleet, narrate=_tell)
                 write_rows(stack, fleet, narrate=_tell)
+                if fleet.blocks > 1:
+                    write_attempt(stack, fleet, *fleet.middle)
             endpoint = urlsplit(running.settings().store.endpoint or "")
             with Wiretap((endpoint.hostname or "", endpoint.port or 0)) as tap:
                 environment = running.environment() | {
@@ -161,7 +171,7 @@ def asked(fleet: ScaleFleet, *, nodes: bool) -> Iterator[Measured]:
 
 
 def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
-    with asked(fleet, nodes=True) as measured:
+    with asked(fleet) as measured:
         for name in SENSORS:
             measured.sensor(name)
         _lists(measured)
@@ -173,17 +183,22 @@ def measure_fleet(fleet: ScaleFleet) -> dict[str, Any]:
 
 
 def measure_rows(fleet: ScaleFleet) -> dict[str, Any]:
-    with asked(fleet, nodes=False) as measured:
+    with asked(replace(fleet, listed=3)) as measured:
         _lists(measured)
-        topic, ledger_id = fleet.topics // 2, fleet.ids_of(fleet.topics // 2)[fleet.per_topic // 2]
+        return measured.found
+
+
+def measure_blocks(fleet: ScaleFleet) -> dict[str, Any]:
+    with asked(fleet) as measured:
+        topic, ledger_id = fleet.middle
         name = fleet.name(topic).replace("/persistent/", "/")
-        then = fleet.now - timedelta(days=150)
+        then = fleet.closed_at(ledger_id) - timedelta(minutes=12)
         until = then + timedelta(minutes=10)
+        span = ["--at", then.isoformat(), "--until", until.isoformat()]
         measured.command("ledger", "list", str(ledger_id), name=ONE[0])
         measured.command("lineage", "message", f"{ledger_id}:5", name=ONE[1])
-        span = ["--at", then.isoformat(), "--until", until.isoformat()]
         measured.command("lineage", "topic", name, *span, name=ONE[2])
-        measured.command("lineage", "coverage", "--all", name=COVERAGE, codes=(0, 1))
+        measured.command("lineage", "coverage", "--all", name=COVERAGE)
         return measured.found
 
 
@@ -198,14 +213,15 @@ def _tell(line: str) -> None:
 
 
 def _size(text: str) -> ScaleFleet:
-    per_topic, _, topics = text.partition("x")
-    return ScaleFleet(per_topic=int(per_topic), topics=int(topics), now=datetime.now(UTC))
+    per_topic, topics, blocks = parts_of(text)
+    return ScaleFleet(per_topic=per_topic, topics=topics, blocks=blocks, now=datetime.now(UTC))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--fleets", nargs="*", default=["10x100", "10x1000", "10x100000"])
     parser.add_argument("--rows", nargs="*", default=["100x100000"])
+    parser.add_argument("--blocks", nargs="*", default=["1000x100x100"])
     parser.add_argument("--accept", action="store_true")
     given = parser.parse_args()
     document: dict[str, Any] = {
@@ -215,6 +231,7 @@ def main() -> int:
         "machine": {"cores": os.cpu_count(), "load_before": round(os.getloadavg()[0], 2)},
         "fleets": {one: measure_fleet(_size(one)) for one in given.fleets},
         "rows": {one: measure_rows(_size(one)) for one in given.rows},
+        "blocks": {one: measure_blocks(_size(one)) for one in given.blocks},
     }
     document["machine"]["load_after"] = round(os.getloadavg()[0], 2)
     text = json.dumps(document, indent=1, sort_keys=True) + "\n"

@@ -13,8 +13,8 @@ import time
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -28,14 +28,19 @@ from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.scans_told import ScansTold
 from tiering_assets.catalogue.view import Catalogue, Tables
 from tiering_assets.ground.stack import Stack
+from tiering_assets.records import keys
+from tiering_assets.records.codec import encode_record
+from tiering_assets.records.signature import with_digest
 from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
+from tiering_assets.resources.object_store.records import encode_record as encode_json
 from tiering_assets.resources.tables import Table
 
 FIRST_ID: Final = 10**6
 NAMESPACES: Final = 100
 _LOT: Final = 500_000  # rows of one file
+_ENTRIES: Final = 1000
 _IN_FLIGHT: Final = 1000
 _US: Final = pa.timestamp("us", "UTC")
 _BYTES: Final = 1_000_000
@@ -45,11 +50,16 @@ _DAY_US: Final = 24 * _HOUR_US
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleFleet:
-    """So many topics with so many ledgers each. Ids rise with time, so they go round the topics."""
+    """So many topics with so many ledgers each. Ids rise with time, so they go round the topics.
+
+    Each copied ledger has so many blocks. Topics list their newest ledgers, `listed` of each.
+    """
 
     topics: int
     per_topic: int
     now: datetime
+    blocks: int = 1
+    listed: int = 1000
 
     @property
     def ledgers(self) -> int:
@@ -60,6 +70,16 @@ class ScaleFleet:
 
     def ids_of(self, topic: int) -> list[int]:
         return [FIRST_ID + nth * self.topics + topic for nth in range(self.per_topic)]
+
+    @property
+    def middle(self) -> tuple[int, int]:
+        """A topic, and a ledger of it that was released long ago."""
+        topic = self.topics // 2
+        return topic, self.ids_of(topic)[self.per_topic // 2]
+
+    def closed_at(self, ledger_id: int) -> datetime:
+        closed = _closed_us(self, np.array([ledger_id - FIRST_ID]))[0]
+        return datetime.fromtimestamp(float(closed) / 1e6, UTC)
 
 
 def write_nodes(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None]) -> None:
@@ -105,7 +125,7 @@ def _nodes(
 ) -> Iterator[tuple[str, bytes]]:
     for topic in range(fleet.topics):
         message = ml_pb2.ManagedLedgerInfo()
-        ids = fleet.ids_of(topic)
+        ids = fleet.ids_of(topic)[-fleet.listed :]
         for nth, ledger_id in enumerate(ids):
             left = len(ids) - 1 - nth
             info = message.ledgerInfo.add()
@@ -113,8 +133,8 @@ def _nodes(
                 info.ledgerId = ledger_id
                 continue
             info.CopyFrom((pattern.released if left > 2 else pattern.published).ledgerInfo[0])
-            info.ledgerId, info.size, info.entries = ledger_id, _BYTES, 1000
-            info.timestamp = int(_closed_at(fleet, ledger_id).timestamp() * 1000)
+            info.ledgerId, info.size, info.entries = ledger_id, _BYTES, _ENTRIES
+            info.timestamp = int(fleet.closed_at(ledger_id).timestamp() * 1000)
             if left == 1:
                 info.ClearField("offloadContext")
             else:
@@ -123,11 +143,6 @@ def _nodes(
             if left <= 2:
                 yield stack.ledgers.path(ledger_id), metadata
         yield managed_ledger_path(fleet.name(topic)), message.SerializeToString()
-
-
-def _closed_at(fleet: ScaleFleet, ledger_id: int) -> datetime:
-    closed = _closed_us(fleet, np.array([ledger_id - FIRST_ID]))[0]
-    return datetime.fromtimestamp(float(closed) / 1e6, UTC)
 
 
 def _closed_us(fleet: ScaleFleet, numbers: Any) -> Any:
@@ -150,10 +165,20 @@ def write_rows(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None
     for first in range(0, fleet.ledgers, _LOT):
         rows = ledger_rows(fleet, np.arange(first, min(fleet.ledgers, first + _LOT)))
         _append(tables.settled["ledgers"], rows)
-        _append(tables["blocks"], block_rows(fleet, rows))
+        for some in range(0, len(rows), _LOT // fleet.blocks):
+            _append(tables["blocks"], block_rows(fleet, rows.slice(some, _LOT // fleet.blocks)))
     _append(tables.settled["topics"], _topic_rows(stack, fleet))
     call_proven(tables, fleet.now)
     narrate(f"{fleet.ledgers} rows in {time.perf_counter() - began:.0f} s")
+
+
+def write_attempt(stack: Stack, fleet: ScaleFleet, topic: int, ledger_id: int) -> None:
+    """The record that tells whose ledger it is, once BookKeeper has it no more."""
+    pattern, uid = real_pattern().attempt, UUID(int=ledger_id)
+    facts = replace(pattern.ledger, ledger_id=ledger_id)
+    record = replace(pattern, ml_name=fleet.name(topic), uid=uid, ledger=facts)
+    body = encode_json(with_digest(encode_record(record)))
+    stack.objects.put(stack.book.prefix + keys.attempt(ledger_id, uid), body)
 
 
 def call_proven(tables: Tables, now: datetime) -> None:
@@ -191,7 +216,7 @@ def ledger_rows(fleet: ScaleFleet, numbers: Any) -> pa.Table:
         "tenant": ["fleet"] * count,
         "namespace": [f"fleet/ns{int(one) % NAMESPACES:02d}" for one in topic],
         "state": np.select(choose, ("open", "sealed", "published"), "released"),
-        "entries": np.full(count, 1000),
+        "entries": np.full(count, _ENTRIES),
         "bytes": np.where(left == 0, 0, _BYTES),
         "object_bytes": np.full(count, _BYTES),
         "closed_at": moments(closed, left > 0),
@@ -218,34 +243,38 @@ def ledger_rows(fleet: ScaleFleet, numbers: Any) -> pa.Table:
 
 
 def block_rows(fleet: ScaleFleet, ledgers: pa.Table) -> pa.Table:
-    """One block of each copied ledger, with a message a second."""
+    """Blocks of each copied ledger, alike in size, with a message a second up to its end."""
     copied = ledgers.filter(pc.is_valid(ledgers["uid"]))
-    count, closed = copied.num_rows, copied["closed_at"]
-    hour = pa.scalar(timedelta(hours=1), pa.duration("us"))
     ids: list[Any] = copied["ledger_id"].to_pylist()
     keys = [f"{uid}-ledger-{i}" for uid, i in zip(copied["uid"].to_pylist(), ids, strict=True)]
+    copied = copied.append_column("data_key", pa.array(keys))
+    copied = copied.append_column("run_id", pa.array([f"run-{i % 1000}" for i in ids]))
+    nth = np.tile(np.arange(fleet.blocks), copied.num_rows)
+    of_ledger: Any = pa.array(np.repeat(np.arange(copied.num_rows), fleet.blocks))
+    copied = copied.take(of_ledger)
+    count, entries, payload = len(nth), _ENTRIES // fleet.blocks, _BYTES // fleet.blocks
     columns: dict[str, Any] = {
-        "topic": copied["topic"],
-        "ledger_id": copied["ledger_id"],
-        "part": np.ones(count, int),
-        "first_entry_id": np.zeros(count, int),
-        "last_entry_id": np.full(count, 999),
-        "publish_min": pc.subtract(closed, hour),
-        "publish_max": closed,
-        "messages": np.full(count, 1000),
+        **{name: copied[name] for name in ("topic", "ledger_id", "data_key", "run_id", "uid")},
+        "part": nth + 1,
+        "first_entry_id": nth * entries,
+        "last_entry_id": nth * entries + entries - 1,
+        "publish_min": _before(copied["closed_at"], _ENTRIES - nth * entries),
+        "publish_max": _before(copied["closed_at"], _ENTRIES - (nth + 1) * entries),
+        "messages": np.full(count, entries),
         "bucket": ["tierkeeper"] * count,
-        "data_key": keys,
-        "offset": np.zeros(count, int),
-        "length": np.full(count, _BYTES + 128),
-        "payload_bytes": np.full(count, _BYTES),
+        "offset": nth * (payload + 128),
+        "length": np.full(count, payload + 128),
+        "payload_bytes": np.full(count, payload),
         "sha256": copied["certificate_sha256"],
-        "uid": copied["uid"],
         "certificate_sha256": copied["certificate_sha256"],
-        "run_id": [f"run-{i % 1000}" for i in ids],
         "written_by": ["tierkeeper"] * count,
         "page": np.ones(count, int),
     }
     return _table(columns, "blocks", count)
+
+
+def _before(moments: Any, seconds: Any) -> Any:
+    return pc.subtract(moments, pa.array(seconds * 1_000_000).cast(pa.duration("us")))
 
 
 def _topic_rows(stack: Stack, fleet: ScaleFleet) -> pa.Table:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benchmarks.agents import ROOT
 from benchmarks.plots import STYLE
-from benchmarks.scale_goals import FIRST, NEXT, ScaleGoal, by_size, goals, ledgers_of
+from benchmarks.scale_goals import FIRST, NEXT, ScaleGoal, by_size, goals, ledgers_of, parts_of
 
 RESULT = ROOT / "benchmarks" / "results" / "scale.json"
 PAGE = ROOT / "docs" / "scale.md"
@@ -63,10 +63,10 @@ def _lines(results: Results) -> Iterator[str]:
         yield f"| {one.what} | {_amount(one.limit, one)} | {found} | {met} | {one.by} |"
     yield ""
     yield "![A tick by the size of the fleet](images/scale.svg)"
-    for title, measured in (("fleets", results["fleets"]), ("rows alone", results["rows"])):
-        for size, found in measured.items():
+    for kind in ("fleets", "rows", "blocks"):
+        for size, found in results[kind].items():
             yield ""
-            yield f"### {title}: {_size(size)}"
+            yield f"### {_size(size)}"
             yield ""
             yield "| | seconds | CPU s | MB | requests |"
             yield "|---|---|---|---|---|"
@@ -88,7 +88,9 @@ def _amount(value: float, one: ScaleGoal) -> str:
 
 
 def _size(text: str) -> str:
-    return f"{ledgers_of(text):,} ledgers in {int(text.partition('x')[2]):,} topics"
+    _per_topic, topics, blocks = parts_of(text)
+    of = f" of {blocks} blocks" if blocks > 1 else ""
+    return f"{ledgers_of(text):,} ledgers{of} in {topics:,} topics"
 
 
 def draw(results: Results) -> str:
