@@ -281,10 +281,17 @@ def _backlog(stack: Stack, *topics: Any, **how: Any) -> Any:
 
 
 def _counts(found: FleetBacklog) -> Any:
-    topics = {name: asdict(one) for name, one in found.figures.topics.items()}
+    topics = found.figures.topics
     figures = asdict(replace(found.figures, topics={}))  # type: ignore[arg-type]
     del figures["taken_at"]  # asking takes time
-    return {"figures": {**figures, "topics": topics}, "steps": found.steps}
+    told = {
+        "number": len(topics),  # before any topic is asked for
+        "lagging": {name: asdict(one) for name, one in topics.lagging()},
+        "topics": {name: asdict(one) for name, one in topics.items()},
+        "largest": [name for name, _figures in topics.largest(2)],
+        "most released": [name for name, _figures in topics.largest(2, LedgerState.RELEASED)],
+    }
+    return {"figures": {**figures, **told}, "steps": found.steps}
 
 
 def _ledgers(stack: Stack, **how: Any) -> Any:

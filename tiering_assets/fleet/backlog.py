@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import groupby, islice
 from typing import Final
 
@@ -24,7 +25,7 @@ from tiering_assets.explain.backlog import ExplainedLedger, counted, explain_bac
 from tiering_assets.explain.backlog_evidence import Failures, backlog_look
 from tiering_assets.explain.backlog_topic import reloads_of_last_hour
 from tiering_assets.explain.figures.count_figures import count_tables, in_columns
-from tiering_assets.explain.figures.lag_figures import Counted, FleetFigures
+from tiering_assets.explain.figures.lag_figures import Counted, FiguresByTopic, FleetFigures
 from tiering_assets.explain.reasons.backlog_reason import Because
 from tiering_assets.explain.reasons.next_steps import next_step
 from tiering_assets.explain.waiting import tell_waiting
@@ -40,6 +41,7 @@ from tiering_assets.fleet.beside import (
 )
 from tiering_assets.fleet.rows import Beside, as_listed, surveyed
 from tiering_assets.fleet.source import FRESH, tables_to_ask, told_if_many
+from tiering_assets.fleet.topic_figures import TopicsOfRows
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.resume import list_failures
@@ -91,9 +93,11 @@ def count_rows(stack: Stack, source: ProvenTables) -> FleetBacklog:
     return _by_rows(stack, source, None, ask_topics=False, loads_nothing=False, each=None)
 
 
-def _figures(stack: Stack, counts: Iterable[pa.Table]) -> FleetFigures:
+def _figures(
+    stack: Stack, counts: Iterable[pa.Table], topics: FiguresByTopic | None = None
+) -> FleetFigures:
     reloads = sum(reloads_of_last_hour(stack).values())
-    return count_tables(counts, disturbances_last_hour=reloads, now=stack.now())
+    return count_tables(counts, disturbances_last_hour=reloads, now=stack.now(), topics=topics)
 
 
 def _explained(
@@ -135,9 +139,11 @@ def _by_rows(
 ) -> FleetBacklog:
     steps, asked = Steps(), asked_about(stack, source.tables, topics)
     holds, failed_at = read_brakes(stack, HOLD), list_failures(stack)
-    settled = without_views(answer(source.tables, questions.settled_counts(asked)))
-    counts = [count_settled(settled, holds, stack.deletion_lag, steps.add)]
-    del settled  # of 100,000 topics 50 MB
+    by_namespace = not holds.of_topics
+    counts = partial(count_settled, holds=holds, lag=stack.deletion_lag)
+    found = answer(source.tables, questions.settled_counts(asked, by_namespace=by_namespace))
+    settled, rest = counts(without_views(found), tell=steps.add), list[pa.Table]()
+    del found
     rows = unsettled(source.tables, asked)
     opened = open_attempts(rows)
     beside = replace(
@@ -160,15 +166,24 @@ def _by_rows(
             )
             for because in waiting.reasons:
                 steps.add(because)
-            counts.append(waiting.counted)
+            rest.append(waiting.counted)
             rows = waiting.rest
         explained = (
             ExplainedLedger(view=ledger.view, because=because, due_at=ledger.due_at)
             for topic in _topics(stack, rows, beside, asked.terminated)
             for ledger, because in look.explain(topic)
         )
-        counts += in_columns(_explained(explained, steps, each))
-    return FleetBacklog(figures=_figures(stack, counts), steps=steps.said, source=source)
+        rest += in_columns(_explained(explained, steps, each))
+    of_topics = TopicsOfRows(
+        source.tables,
+        asked,
+        settled=settled,
+        rest=rest,
+        count=partial(counts, tell=lambda _because: None),
+        now=stack.now(),
+    )
+    figures = _figures(stack, [settled, *rest], of_topics if by_namespace else None)
+    return FleetBacklog(figures=figures, steps=steps.said, source=source)
 
 
 def _topics(

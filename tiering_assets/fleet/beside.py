@@ -7,6 +7,7 @@ where they are few, by one listing of all that it has where they are many.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,9 +18,11 @@ from tiering_assets.catalogue.view import Tables, answer
 from tiering_assets.explain.backlog_evidence import READS_MAX
 from tiering_assets.fleet.questions import (
     EVERYTHING,
+    OF_ONE,
     PECULIAR,
     SIZES,
     FleetQuestion,
+    first_unsettled,
     of_topics,
     unsettled_ledgers,
 )
@@ -60,15 +63,20 @@ def asked_about(stack: Stack, tables: Tables, topics: Iterable[str] | None) -> F
     )
 
 
-def unsettled(tables: Tables, asked: FleetQuestion) -> pa.Table:
-    """Ledgers of which rows alone do not say why they are where they are, and those behind them."""
-    return without_views(answer(tables, unsettled_ledgers(asked)))
+def unsettled(tables: Tables, asked: FleetQuestion, columns: str = OF_ONE) -> pa.Table:
+    """Ledgers of which rows alone do not say why they are where they are, and those behind them.
+
+    Ids rise with time, and so do those of files: older ones need not be read.
+    """
+    first = answer(tables, first_unsettled(asked))["ledger_id"][0].as_py()
+    since = "false" if first is None else f"ledger_id >= {first}"
+    asked = replace(asked, some=f"{asked.some} and {since}")
+    return without_views(answer(tables, unsettled_ledgers(asked, columns)))
 
 
 def waiting_sizes(stack: Stack, tables: Tables) -> pa.Table:
     """Of all topics these ledgers, with what thresholds are judged by."""
-    asked = asked_about(stack, tables, None)
-    return without_views(answer(tables, unsettled_ledgers(asked, SIZES)))
+    return unsettled(tables, asked_about(stack, tables, None), SIZES)
 
 
 def open_attempts(rows: pa.Table) -> Attempts:

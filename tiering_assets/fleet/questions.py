@@ -25,7 +25,7 @@ _FACTS: Final = (
     "certified_at is not null as certified, quarantined_at is not null as quarantined, "
     f"damaged_at is not null as damaged, {_RECORDED} as recorded, {_OFFLOADED} as offloaded"
 )
-_OF_ONE: Final = (
+OF_ONE: Final = (
     "topic, ledger_id, state, entries, bytes, closed_at, listed_as, context_uid, uid, bookie_copy, "
     f"attempts, coalesce(attempted_at, certified_at) as attempted_at, published_at, {_FACTS}"
 )
@@ -79,13 +79,14 @@ def of_ledgers(ledger_ids: Iterable[int]) -> str:
     return f"ledger_id in ({named})" if named else "false"
 
 
-def settled_counts(asked: FleetQuestion) -> str:
-    """Ledgers that are alike, counted by topic. `closed_at` is when the first of them was closed,
-    `published_at` when the first was published.
+def settled_counts(asked: FleetQuestion, *, by_namespace: bool = False) -> str:
+    """Ledgers that are alike, counted by topic; or by namespace, with one of its topics.
+
+    `closed_at` is when the first of them was closed, `published_at` when the first was published.
     """
-    alike = "topic, state, certified, quarantined, damaged, recorded, offloaded, ours"
+    alike = "state, certified, quarantined, damaged, recorded, offloaded, ours"
     facts = (
-        f"select topic, state, bytes, closed_at, published_at, {_FACTS}, "  # noqa: S608
+        f"select topic, namespace, state, bytes, closed_at, published_at, {_FACTS}, "  # noqa: S608
         "coalesce(offloaded_by = 'tierkeeper', false) as ours from ledgers "
         f"where {asked.listed} and not {asked.unsettled}"
     )
@@ -93,10 +94,26 @@ def settled_counts(asked: FleetQuestion) -> str:
         "count(*) as ledgers, sum(coalesce(bytes, 0)) as bytes, "
         "min(closed_at) as closed_at, min(published_at) as published_at"
     )
-    return f"select {alike}, {counts} from ({facts}) group by {alike}"  # noqa: S608
+    by, topic = "topic", "topic"
+    if by_namespace:  # of a name that is no topic's it is not known
+        by, topic = "coalesce(namespace, topic)", "min(topic) as topic"
+    return f"select {topic}, {alike}, {counts} from ({facts}) group by {by}, {alike}"  # noqa: S608
 
 
-def unsettled_ledgers(asked: FleetQuestion, columns: str = _OF_ONE) -> str:
+def topics_counted(asked: FleetQuestion) -> str:
+    """How many topics have ledgers."""
+    return f"select count(distinct topic) as topics from ledgers where {asked.listed}"  # noqa: S608
+
+
+def first_unsettled(asked: FleetQuestion) -> str:
+    """The least id of them; null without any."""
+    return (
+        "select min(ledger_id) as ledger_id from ledgers "  # noqa: S608
+        f"where {asked.listed} and {asked.unsettled}"
+    )
+
+
+def unsettled_ledgers(asked: FleetQuestion, columns: str) -> str:
     """Every other ledger, and those that its topic closed after it: thresholds count them.
 
     Column `unsettled` tells which are which. By topic, in id order.
@@ -115,7 +132,7 @@ def unsettled_ledgers(asked: FleetQuestion, columns: str = _OF_ONE) -> str:
 def listed_ledgers(asked: FleetQuestion, states: Iterable[str]) -> str:
     """Ledgers that may be in one of these states (in any, without), by topic and id."""
     return (
-        f"select {_OF_ONE}, {asked.unsettled} as unsettled from ledgers "  # noqa: S608
+        f"select {OF_ONE}, {asked.unsettled} as unsettled from ledgers "  # noqa: S608
         f"where {asked.listed} and {_may_be(asked, states)} order by topic, ledger_id"
     )
 

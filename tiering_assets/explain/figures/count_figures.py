@@ -117,9 +117,16 @@ def nothing_counted() -> pa.Table:
 
 
 def count_tables(
-    tables: Iterable[pa.Table], *, disturbances_last_hour: int, now: datetime
+    tables: Iterable[pa.Table],
+    *,
+    disturbances_last_hour: int,
+    now: datetime,
+    topics: FiguresByTopic | None = None,
 ) -> FleetFigures:
-    """Figures of tables like COUNTED, each row of which is of ledgers that are alike."""
+    """Figures of tables like COUNTED, each row of which is of ledgers that are alike.
+
+    Who has counted some of them by namespace alone brings `topics`.
+    """
     rows = pa.concat_tables([nothing_counted(), *tables])
     namespaces, total = dict[str, FigureSum](), FigureSum()
     for one in _each(_summed(rows, "namespace")):
@@ -129,7 +136,7 @@ def count_tables(
     return FleetFigures(
         total=total.figures(now),
         namespaces={name: found.figures(now) for name, found in sorted(namespaces.items())},
-        topics=CountedTopics(rows, now),
+        topics=CountedTopics(rows, now) if topics is None else topics,
         disturbances_last_hour=disturbances_last_hour,
         taken_at=now,
     )
@@ -157,9 +164,7 @@ class CountedTopics(FiguresByTopic):
         return found.figures(self._now)
 
     def lagging(self) -> Iterator[tuple[str, Figures]]:
-        kinds = _each(_summed(self._rows))
-        pairs = {(one.reason, one.state) for one in kinds if is_lagging(one)}
-        yield from self._of(_where(self._rows, pairs)["topic"].combine_chunks()).items()
+        yield from self.among(lagging_topics(self._rows)).items()
 
     def largest(self, count: int, state: LedgerState | None = None) -> list[tuple[str, Figures]]:
         rows = self._rows
@@ -170,10 +175,11 @@ class CountedTopics(FiguresByTopic):
         np.add.at(sizes, numpy_of(coded.indices), numpy_of(rows["bytes"]))
         named = zip(coded.dictionary.to_pylist(), sizes.tolist(), strict=True)
         most = [name for name, _size in nsmallest(count, named, key=lambda one: (-one[1], one[0]))]
-        figures = self._of(texts(most))
+        figures = self.among(texts(most))
         return [(name, figures[name]) for name in most]
 
-    def _of(self, names: Any) -> CountedTopics:
+    def among(self, names: Any) -> CountedTopics:
+        """Some of them; names in an array of Arrow."""
         among = pc.is_in(self._rows["topic"], names)
         return CountedTopics(self._rows.filter(among), self._now)
 
@@ -188,6 +194,13 @@ class CountedTopics(FiguresByTopic):
         for row, name in enumerate(self._ordered["topic"].to_pylist()):
             found[name] = found.get(name, (row, row))[0], row + 1
         return found
+
+
+def lagging_topics(rows: Any) -> Any:
+    """Of rows like COUNTED an array with the topics of those in a lag or stuck, some repeatedly."""
+    kinds = _each(_summed(rows))
+    pairs = {(one.reason, one.state) for one in kinds if is_lagging(one)}
+    return _where(rows, pairs)["topic"].combine_chunks()
 
 
 def full_names(topics: Any) -> Any:

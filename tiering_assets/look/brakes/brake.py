@@ -101,6 +101,11 @@ class Brakes:
     def keys(self) -> frozenset[str]:
         return self._keys
 
+    @property
+    def of_topics(self) -> bool:
+        """Whether any topic by itself is braked."""
+        return any(key.startswith(f"{self._kind.folder}topics/") for key in self._keys)
+
     def on(self, ml_name: str, ledger_id: int | None = None) -> Iterator[Met]:
         """Those that cover a managed ledger, or one ledger of it, the widest first."""
         if not self._keys:
