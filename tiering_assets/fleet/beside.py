@@ -6,13 +6,13 @@ where they are few, by one listing of all that it has where they are many.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-import pyarrow as pa
+import numpy as np
 
 from tiering_assets.catalogue.view import Tables, answer
 from tiering_assets.explain.backlog_evidence import READS_MAX
@@ -23,8 +23,9 @@ from tiering_assets.fleet.questions import (
     SIZES,
     FleetQuestion,
     first_unsettled,
+    ledgers_counted,
+    ledgers_told,
     of_topics,
-    unsettled_ledgers,
 )
 from tiering_assets.fleet.rows import Beside
 from tiering_assets.ground.stack import Stack
@@ -32,23 +33,25 @@ from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.claims import live_claims
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
+from tiering_assets.resources.arrow_columns import filled, flags, numpy_of, pc
 from tiering_assets.resources.tables import without_views
 
+_SINCE_MAX: Final = 1_000_000  # rows of 200 bytes that are looked through here
 Attempts = Sequence[tuple[int, UUID]]
 
 
 def look_beside(
-    stack: Stack, rows: pa.Table, opened: Attempts, *, holds: Brakes, due_before: datetime
+    stack: Stack, rows: Any, opened: Attempts, *, holds: Brakes, due_before: datetime
 ) -> Beside:
     """For rows with `unsettled`, of which `opened` are the open attempts: a request for each."""
-    unsettled = [i for i, is_so in _columns(rows, "ledger_id", "unsettled") if is_so]
+    waits = rows.filter(filled(rows["unsettled"], False))
     return Beside(
         lag=stack.deletion_lag,
         due_before=due_before,
         holds=holds,
         claimed=live_claims(stack, stack.objects.server_time()),
         indexed=_indexed(stack, opened),
-        in_bookkeeper=in_bookkeeper(stack, unsettled),
+        in_bookkeeper=in_bookkeeper(stack, waits["ledger_id"].to_pylist()),
     )
 
 
@@ -63,43 +66,57 @@ def asked_about(stack: Stack, tables: Tables, topics: Iterable[str] | None) -> F
     )
 
 
-def unsettled(tables: Tables, asked: FleetQuestion, columns: str = OF_ONE) -> pa.Table:
-    """Ledgers of which rows alone do not say why they are where they are, and those behind them.
+def unsettled(tables: Tables, asked: FleetQuestion, columns: str = OF_ONE) -> Any:
+    """Ledgers of which rows alone do not say why they are where they are, and those that their
+    topics closed after them: thresholds count them. By topic and id.
 
-    Ids rise with time, and so do those of files: older ones need not be read.
+    Column `unsettled` tells which are which. Ids rise with time, and so do those of files: older
+    ones are not read twice.
     """
     first = answer(tables, first_unsettled(asked))["ledger_id"][0].as_py()
     since = "false" if first is None else f"ledger_id >= {first}"
     asked = replace(asked, some=f"{asked.some} and {since}")
-    return without_views(answer(tables, unsettled_ledgers(asked, columns)))
+    many = answer(tables, ledgers_counted(asked))["ledgers"][0].as_py() > _SINCE_MAX
+    sql = ledgers_told(asked, columns, unsettled_topics=many)
+    return _from_the_first(without_views(answer(tables, sql)))
 
 
-def waiting_sizes(stack: Stack, tables: Tables) -> pa.Table:
+def _from_the_first(rows: Any) -> Any:
+    """Of each topic its rows from the first unsettled one on."""
+    topics = rows["topic"].combine_chunks().dictionary_encode()
+    of_topic, ids = numpy_of(topics.indices), numpy_of(rows["ledger_id"])
+    waits = numpy_of(filled(rows["unsettled"], False))
+    firsts = np.full(len(topics.dictionary), np.iinfo(np.int64).max)
+    np.minimum.at(firsts, of_topic[waits], ids[waits])
+    rows = rows.filter(flags(ids >= firsts[of_topic]))
+    keys = [("topic", "ascending"), ("ledger_id", "ascending")]
+    return rows.take(pc.sort_indices(rows, sort_keys=keys))
+
+
+def waiting_sizes(stack: Stack, tables: Tables) -> Any:
     """Of all topics these ledgers, with what thresholds are judged by."""
     return unsettled(tables, asked_about(stack, tables, None), SIZES)
 
 
-def open_attempts(rows: pa.Table) -> Attempts:
+def open_attempts(rows: Any) -> Attempts:
     """Newest attempts that came to no certificate, of ledgers whose copy nobody reads."""
-    columns = "ledger_id", "uid", "unsettled", "certified", "offloaded"
-    return [
-        (ledger_id, UUID(uid))
-        for ledger_id, uid, unsettled, certified, offloaded in _columns(rows, *columns)
-        if unsettled and uid is not None and not certified and not offloaded
-    ]
+    found = _attempted(rows)
+    is_read = pc.or_(filled(found["certified"], False), filled(found["offloaded"], False))
+    return _attempts(found.filter(pc.invert(is_read)))
 
 
-def tried(rows: pa.Table, failed_at: Container[int]) -> Attempts:
+def tried(rows: Any, failed_at: Container[int]) -> Attempts:
     """Newest attempts of unsettled ledgers that have a record of a failure."""
-    return [
-        (ledger_id, UUID(uid))
-        for ledger_id, uid, unsettled in _columns(rows, "ledger_id", "uid", "unsettled")
-        if unsettled and uid is not None and ledger_id in failed_at
-    ]
+    return [one for one in _attempts(_attempted(rows)) if one[0] in failed_at]
 
 
-def _columns(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(rows[name].to_pylist() for name in names), strict=True)
+def _attempted(rows: Any) -> Any:
+    return rows.filter(pc.and_(filled(rows["unsettled"], False), pc.is_valid(rows["uid"])))
+
+
+def _attempts(rows: Any) -> Attempts:
+    ids, uids = rows["ledger_id"].to_pylist(), rows["uid"].to_pylist()
+    return [(i, UUID(uid)) for i, uid in zip(ids, uids, strict=True)]
 
 
 def in_bookkeeper(stack: Stack, ledger_ids: list[int]) -> set[int]:

@@ -18,7 +18,7 @@ from tiering_assets.look.brakes.brake import HOLD, read_brakes
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.resources.sql import sql_text
-from tiering_assets.resources.tables import each_row
+from tiering_assets.resources.tables import each_row, without_views
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def _by_rows(
         [last] = answer(source.tables, question)["topic"].to_pylist()
         if last is not None:
             asked = replace(asked, some=f"{asked.some} and topic <= {sql_text(last)}")
-    rows = answer(source.tables, questions.listed_ledgers(asked, names))
+    rows = without_views(answer(source.tables, questions.listed_ledgers(asked, names)))
     opened = open_attempts(rows)
     beside = look_beside(stack, rows, opened, holds=holds, due_before=asked.published_before)
     for row in each_row(rows):

@@ -14,7 +14,7 @@ from typing import Final
 from tiering_assets.resources.sql import sql_text, sql_time
 
 EVERYTHING: Final = "true"
-SIZES: Final = "topic, bytes, closed_at"
+SIZES: Final = "topic, ledger_id, bytes, closed_at"
 """What thresholds are judged by."""
 _RECORDED: Final = (
     "(published_at is not null and coalesce(withdrawn_at < published_at, true))"  # nobody undid it
@@ -113,19 +113,25 @@ def first_unsettled(asked: FleetQuestion) -> str:
     )
 
 
-def unsettled_ledgers(asked: FleetQuestion, columns: str) -> str:
-    """Every other ledger, and those that its topic closed after it: thresholds count them.
+def ledgers_counted(asked: FleetQuestion) -> str:
+    return f"select count(*) as ledgers from ledgers where {asked.listed}"  # noqa: S608
 
-    Column `unsettled` tells which are which. By topic, in id order.
+
+def ledgers_told(asked: FleetQuestion, columns: str, *, unsettled_topics: bool = False) -> str:
+    """Ledgers with a column `unsettled`, in any order.
+
+    Of each of the `unsettled_topics` from its first unsettled one on: a join takes four times the
+    memory of the rows that come of it.
     """
     listed = f"select *, {asked.unsettled} as unsettled from ledgers where {asked.listed}"  # noqa: S608
+    if not unsettled_topics:
+        return f"select {columns}, unsettled from ({listed})"  # noqa: S608
     firsts = (
         "select topic as of, min(ledger_id) as first_id from listed where unsettled group by topic"
     )
     return (
         f"with listed as ({listed}), firsts as ({firsts}) "  # noqa: S608
-        f"select {columns}, unsettled from listed "
-        "join firsts on topic = of and ledger_id >= first_id order by topic, ledger_id"
+        f"select {columns}, unsettled from listed join firsts on topic = of and ledger_id >= first_id"
     )
 
 
