@@ -64,6 +64,24 @@ def test_where_there_is_no_page_nothing_is_posted(desk, catalogue):
     )
 
 
+def test_where_another_poster_was_faster_with_every_page_nothing_is_left(
+    desk, catalogue, monkeypatch
+):
+    run_of(desk, 42)
+    really = posting.newest_page
+
+    def newest(stack):
+        found = really(stack)
+        monkeypatch.setattr(posting, "newest_page", really)
+        post(desk.stack, catalogue)
+        return found
+
+    monkeypatch.setattr(posting, "newest_page", newest)
+    done = post(desk.stack, catalogue)
+    assert (done.mark, done.pages, done.records) == (2, 0, 0)
+    assert counts(catalogue) == {"blocks": 2, "events": 6, "ledger_changes": 1}
+
+
 def test_what_one_run_wrote_is_posted_once(desk, catalogue):
     run_of(desk, 42)
     assert post(desk.stack, catalogue) == Posted(

@@ -201,6 +201,13 @@ def test_rows_that_are_mostly_wrong_choose_nothing(tmp_path, lies, listed):
     assert [one.candidate.ledger_id for one in done.looked] == [copy.ledger_id]
 
 
+def test_who_goes_by_rows_lists_no_copies(copy, asker, monkeypatch):
+    monkeypatch.setattr("tiering_assets.scrub.scrub.find_fleet", pytest.fail)
+    copy.scene.wait(2 * _DAY)
+    done = run(copy, asker, named_late(asker))
+    assert [one.candidate.ledger_id for one in done.looked] == [copy.ledger_id]
+
+
 def test_nothing_was_wrong_and_nothing_is_written(copy, asker):
     before = [*asker.book.every_key()]
     post_again(asker, surely_nominated(asker), frozenset())

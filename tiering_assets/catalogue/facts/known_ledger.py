@@ -231,10 +231,9 @@ def facts_of_row(row: Mapping[str, Any]) -> KnownLedger:
         uid: KnownAttempt(**{name: _value(name, value) for name, value in found.items()})
         for uid, found in json.loads(row["others"] or "{}").items()
     }
-    if row["uid"] is not None:
-        told = KnownAttempt(**{name: row[name] for name in _OF_ATTEMPT})
-        if told != _NOTHING:  # else a broker's, of which there are no records
-            attempts[row["uid"]] = told
+    told = KnownAttempt(**{name: row[name] for name in _OF_ATTEMPT})
+    if told != _NOTHING:  # else there is no attempt, or a broker's, of which there are no records
+        attempts[row["uid"]] = told
     return KnownLedger(
         ledger_id=row["ledger_id"],
         topic=row["topic"],
