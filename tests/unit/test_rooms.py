@@ -322,6 +322,7 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.fleet.beside",
         "tiering_assets.fleet.ledgers",
         "tiering_assets.fleet.source",
+        "tiering_assets.fleet.topic_figures",
         "tiering_assets.fleet.topics",
     }
 

@@ -22,7 +22,7 @@ from tiering_assets.catalogue.view import (
 )
 from tiering_assets.ground.moments import moment
 from tiering_assets.resources.errors import CatalogueError
-from tiering_assets.resources.sql import sql_among, sql_text, sql_time
+from tiering_assets.resources.sql import rows_among, sql_text, sql_time
 from tiering_assets.resources.tables import each_row
 
 STALE: Final = timedelta(minutes=30)
@@ -80,8 +80,13 @@ def topics_to_offload(tables: Tables, unconfirmed: Collection[str]) -> dict[str,
 
     By name the mzxid of the node that rows tell of.
     """
-    some = f"{_TOUCHED} and ({_MAY_BE_DUE} or topic in ({sql_among(unconfirmed)}))"
-    rows = answer(tables, f"select {', '.join(_OF_TOPIC)} from topics where {some}")  # noqa: S608
+    columns = f"select {', '.join(_OF_TOPIC)} from"
+    named = rows_among("topics", "topic", unconfirmed)
+    rows = answer(
+        tables,
+        f"{columns} topics where {_TOUCHED} and ({_MAY_BE_DUE}) "
+        f"union {columns} {named} where {_TOUCHED}",
+    )
     return {row["topic"]: row["mzxid"] for row in rows.to_pylist()}
 
 

@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tiering_assets.resources.sql import rows_among
+
 ABSORBED: Final = "absorbed"
 """Mark of a settled table: the turn of its changes up to which it has all of them."""
 CUT: Final = "cut"
@@ -45,40 +47,44 @@ def beside(name: str) -> str:
 
 
 def current(
-    name: str, absorbed: int, columns: Sequence[str], has: Columns, *, among: str | None = None
+    name: str,
+    absorbed: int,
+    columns: Sequence[str],
+    has: Columns,
+    *,
+    among: Collection[int] | Collection[str] | None = None,
 ) -> str:
     """SQL for the newest row of each key, from the settled table and the tail.
 
     `has` are the columns that each of the two has, by its name: one of an older version may not
-    have them all, and has nulls there. `among` is what `in` has in its brackets: rows of other keys
-    are not looked at. Asked for behind the view, the tail's newest rows would all be found first.
+    have them all, and has nulls there. Rows of keys that are not `among` these are not looked at:
+    asked for behind the view, the tail's newest rows would all be found first.
     """
     one, settled = SETTLED[name], beside(name)
+    old, new = settled, one.changes
+    if among is not None:
+        old, new = (rows_among(table, one.key, among) for table in (old, new))
     newer = f"select distinct {one.key} from {one.changes} where turn > {absorbed}"  # noqa: S608 - our names
     unmoved = (
-        f"select {_listed(columns, has[settled])} from {settled} s "  # noqa: S608
-        f"left anti join ({newer}) t on s.{one.key} = t.{one.key} "
-        f"where true{_only(f's.{one.key}', among)}"
+        f"select {_listed(columns, has[settled])} from {old} s "  # noqa: S608
+        f"left anti join ({newer}) t on s.{one.key} = t.{one.key}"
     )
     ranked = (
         f"select *, row_number() over (partition by {one.key} order by turn desc) as nth "  # noqa: S608
-        f"from {one.changes} where turn > {absorbed}{_only(one.key, among)}"
+        f"from {new} where turn > {absorbed}"
     )
     newest = f"select {_listed(columns, has[one.changes])} from ({ranked}) where nth = 1"  # noqa: S608
     return f"{unmoved} union all {newest}"
 
 
-def ever(name: str, absorbed: int, where: str) -> str:
-    """SQL for the keys of which any row that still counts, or did, fits a condition."""
+def ever(name: str, absorbed: int, column: str, values: Collection[str]) -> str:
+    """SQL for the keys of which any row that still counts, or did, has one of these values."""
     one = SETTLED[name]
+    old, new = (rows_among(table, column, values) for table in (beside(name), one.changes))
     return (
-        f"select {one.key} from {beside(name)} where {where} "  # noqa: S608 - our names
-        f"union all select {one.key} from {one.changes} where turn > {absorbed} and ({where})"
+        f"select {one.key} from {old} "  # noqa: S608 - our names
+        f"union all select {one.key} from {new} where turn > {absorbed}"
     )
-
-
-def _only(key: str, among: str | None) -> str:
-    return "" if among is None else f" and {key} in ({among})"
 
 
 def _listed(columns: Sequence[str], has: Collection[str]) -> str:

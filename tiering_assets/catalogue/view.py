@@ -23,7 +23,6 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
-from tiering_assets.resources.sql import sql_among
 from tiering_assets.resources.table_upkeep import with_columns
 from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
 
@@ -84,8 +83,8 @@ class Tables(dict[str, Table]):
             for name, table in self.settled.items()
         )
 
-    def view(self, name: str, *, among: str | None = None) -> str:
-        """SQL for the rows as they are now; of all keys, or of those that a question gives."""
+    def view(self, name: str, *, among: Collection[int] | None = None) -> str:
+        """SQL for the rows as they are now; of all keys, or of these."""
         changes, settled = self[SETTLED[name].changes], self.settled[name]
         return current(
             name,
@@ -95,9 +94,9 @@ class Tables(dict[str, Table]):
             among=among,
         )
 
-    def ever(self, name: str, where: str) -> str:
-        """SQL for keys of rows that fit now, and of some that did."""
-        return ever(name, self.settled[name].marked(ABSORBED), where)
+    def ever(self, name: str, column: str, values: Collection[str]) -> str:
+        """SQL for keys of rows that have one of these values now, and of some that did."""
+        return ever(name, self.settled[name].marked(ABSORBED), column, values)
 
     @property
     def registered(self) -> dict[str, Table]:
@@ -213,6 +212,6 @@ def newest(tables: Tables, ledger_ids: Collection[int], columns: str = "*") -> p
     first, last = min(ledger_ids, default=0), max(ledger_ids, default=0)
     return answer(
         tables,
-        f"select {columns} from ({tables.view('ledgers', among=sql_among(ledger_ids))}) "  # noqa: S608
+        f"select {columns} from ({tables.view('ledgers', among=ledger_ids)}) "  # noqa: S608
         f"where ledger_id between {first} and {last}",  # prunes files
     )

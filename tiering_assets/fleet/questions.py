@@ -118,12 +118,16 @@ def ledgers_counted(asked: FleetQuestion) -> str:
 
 
 def ledgers_told(asked: FleetQuestion, columns: str, *, unsettled_topics: bool = False) -> str:
-    """Ledgers with a column `unsettled`, in any order.
+    """Unsettled and closed ledgers with a column `unsettled`, in any order.
 
     Of each of the `unsettled_topics` from its first unsettled one on: a join takes four times the
     memory of the rows that come of it.
     """
-    listed = f"select *, {asked.unsettled} as unsettled from ledgers where {asked.listed}"  # noqa: S608
+    counts = f"({asked.unsettled} or closed_at is not null)"  # thresholds count no open one
+    listed = (
+        f"select *, {asked.unsettled} as unsettled from ledgers "  # noqa: S608
+        f"where {asked.listed} and {counts}"
+    )
     if not unsettled_topics:
         return f"select {columns}, unsettled from ({listed})"  # noqa: S608
     firsts = (

@@ -6,7 +6,7 @@ from tests.unit.catalogue.desk import asked, counts, example
 from tests.unit.records.examples import UID
 from tiering_assets.catalogue import post as posting
 from tiering_assets.catalogue.columns import POSTED
-from tiering_assets.catalogue.pages import read_pages
+from tiering_assets.catalogue.pages import newest_page, read_pages
 from tiering_assets.catalogue.post import Posted, post
 from tiering_assets.catalogue.view import least
 from tiering_assets.records import keys
@@ -68,11 +68,10 @@ def test_where_another_poster_was_faster_with_every_page_nothing_is_left(
     desk, catalogue, monkeypatch
 ):
     run_of(desk, 42)
-    really = posting.newest_page
 
     def newest(stack):
-        found = really(stack)
-        monkeypatch.setattr(posting, "newest_page", really)
+        found = newest_page(stack)
+        monkeypatch.setattr(posting, "newest_page", newest_page)
         post(desk.stack, catalogue)
         return found
 

@@ -36,7 +36,6 @@ from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.metastore.store import NodeStat
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.metastore.topics import decode_topic
-from tiering_assets.resources.sql import sql_among
 from tiering_assets.resources.tables import Table
 
 _STATS: Final = 5000  # topics, between two looks at the clock
@@ -212,8 +211,7 @@ def before_look(
     tables: Tables, looked: Sequence[ReadTopic], seen_at: datetime
 ) -> dict[int, Before]:
     """Of the ledgers that these topics list, and of all that rows have as theirs."""
-    topics = sql_among([one.topic for one in looked])
-    asked = answer(tables, tables.ever("ledgers", f"topic in ({topics})"))
+    asked = answer(tables, tables.ever("ledgers", "topic", [one.topic for one in looked]))
     theirs: list[Any] = asked["ledger_id"].to_pylist()
     listed = (ledger.ledger_id for one in looked for ledger in one.ledgers)
     return before_by_ledger(newest(tables, {*theirs, *listed}, columns_before(seen_at)))
