@@ -150,6 +150,18 @@ def test_after_a_scan_every_ledger_of_the_cluster_is_what_the_survey_says(
         )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("topic", "backlog"), ("topic", "list"), ("ledger", "list"), ("metrics", "print")],
+    ids=" ".join,
+)
+def test_who_asks_rows_waits_for_nothing_that_takes_long_to_import(shell, published, words):
+    told = shell(*words, PYTHONPROFILEIMPORTTIME="1").stderr  # a process: the first of its command
+    imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+    assert {"deltalake", "tiering_assets.catalogue.view"} <= imported
+    assert imported & {"great_expectations", "pandas", "pyspark", "dagster"} == set()
+
+
 def test_a_scan_reads_what_moved_alone(cluster, shell, published):
     shell.document("catalogue", "post")
     assert shell.document("catalogue", "post")["topics_moved"] == 0

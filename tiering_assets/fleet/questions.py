@@ -105,6 +105,15 @@ def topics_counted(asked: FleetQuestion) -> str:
     return f"select count(distinct topic) as topics from ledgers where {asked.listed}"  # noqa: S608
 
 
+def largest_topics(asked: FleetQuestion, *, most: int, state: str | None = None) -> str:
+    """So many topics with most bytes, or with most in ledgers that rows have in this state."""
+    some = asked.listed if state is None else f"{asked.listed} and state = {sql_text(state)}"
+    return (
+        "select topic, sum(coalesce(bytes, 0)) as size from ledgers "  # noqa: S608
+        f"where {some} group by topic order by size desc, topic limit {most}"
+    )
+
+
 def first_unsettled(asked: FleetQuestion) -> str:
     """The least id of them; null without any."""
     return (

@@ -24,12 +24,14 @@ from tiering_assets.explain.figures.count_figures import (
 from tiering_assets.explain.figures.lag_figures import Figures, FiguresByTopic
 from tiering_assets.fleet.questions import (
     FleetQuestion,
+    largest_topics,
     of_topics,
     settled_counts,
     topics_counted,
 )
 from tiering_assets.look.ledger.states import LedgerState
-from tiering_assets.resources.arrow_columns import pc
+from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.resources.arrow_columns import pc, texts
 from tiering_assets.resources.metastore.topic_names import parse_topic_name
 from tiering_assets.resources.tables import without_views
 
@@ -71,7 +73,10 @@ class TopicsOfRows(FiguresByTopic):
         yield from self._lagging
 
     def largest(self, count: int, state: LedgerState | None = None) -> list[tuple[str, Figures]]:
-        return self._every.largest(count, state)
+        by_rows = None if state is None else state.value
+        found = answer(self._tables, largest_topics(self._asked, most=count, state=by_rows))
+        ml_names: list[Any] = found["topic"].to_pylist()
+        return self._some(ml_names).largest(count, state)
 
     @cached_property
     def _number(self) -> int:
@@ -86,11 +91,15 @@ class TopicsOfRows(FiguresByTopic):
         if not len(names):
             return []
         ml_names = [parse_topic_name(one).managed_ledger_name for one in names.to_pylist()]
-        return [*self._with_settled(of_topics(ml_names)).among(names).lagging()]
+        return [*self._some(ml_names).lagging()]
 
     @cached_property
     def _every(self) -> CountedTopics:
         return self._with_settled(None)
+
+    def _some(self, ml_names: list[str]) -> CountedTopics:
+        names = texts([topic_of(one) for one in ml_names])
+        return self._with_settled(of_topics(ml_names)).among(names)
 
     def _with_settled(self, some: str | None) -> CountedTopics:
         """With settled ledgers of some topics, of all without."""

@@ -13,6 +13,7 @@ from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.fleet.backlog import take_backlog
 from tiering_assets.look.brakes.holds import hold
 from tiering_assets.look.brakes.scopes import Scope
+from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.resources.settings import CatalogueSettings
 
@@ -87,6 +88,20 @@ def test_who_wants_the_total_and_what_lags_does_not_count_all_topics(scene, stac
     assert {name: one.ledgers for name, one in figures.topics.items()} == {
         name: one.ledgers for name, one in read.topics.items()
     }
+
+
+def test_the_largest_topics_are_found_by_rows(scene, stack, asked):
+    scene.publish()
+    scene.past_the_lag()
+    process = scene.process("release")
+    scene.release(stack=process)
+    process.book.close_page()
+    scene.fill(OTHERS[1], b"longer than all others" * 9)
+    figures = caught_up(stack)
+    assert [name for name, _one in figures.topics.largest(2)] == [topic_of(OTHERS[1]), ORDERS]
+    [(name, one)] = figures.topics.largest(2, LedgerState.RELEASED)
+    assert (name, one) == (ORDERS, figures.topics[ORDERS])
+    assert sum("topic in" in sql for sql in asked) == 2
 
 
 def test_where_nothing_lags_nothing_is_asked(scene, stack, asked):
