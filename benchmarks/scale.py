@@ -63,8 +63,8 @@ _GIVE_UP_S = 1800
 _SCANNED = ("topics_moved", "ledgers_written")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
-    "store, records of one ledger; in the fleet of rows topics list their newest three ledgers; requests "
-    "counted on the wire; each line a process of its own"
+    "store, records of one ledger. In the fleet of rows topics list their newest three ledgers. "
+    "Requests are counted on the wire, and each line is a process of its own"
 )
 
 

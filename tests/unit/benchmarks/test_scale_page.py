@@ -1,9 +1,11 @@
 """What is told of fleets of any size is what the results give."""
 
+import json
+
 import pytest
 
 from benchmarks.scale_goals import LISTS, NEXT, ONE, goals
-from benchmarks.scale_page import BEGIN, END, draw, render_page
+from benchmarks.scale_page import BEGIN, END, IMAGE, PAGE, RESULT, draw, render_page
 
 
 def tick(**found):
@@ -82,3 +84,10 @@ def test_the_page_has_every_goal_and_every_figure():
 def test_the_same_results_give_the_same_picture():
     assert draw(results()) == draw(results())
     assert draw(results()) != draw(results(**{f"{NEXT}release_due": tick(store_requests=99)}))
+
+
+def test_the_page_is_what_the_accepted_results_give():
+    accepted = json.loads(RESULT.read_text())
+    assert render_page(PAGE.read_text(), accepted) == PAGE.read_text()
+    assert draw(accepted) == IMAGE.read_text()
+    assert [one for one in goals(accepted) if one.found is None] == []
