@@ -19,6 +19,7 @@ from tiering_assets.look.topic.user_topics import readable_topics, user_topic_na
 from tiering_assets.offload_format.keys import data_key, parse_key
 from tiering_assets.records import keys
 from tiering_assets.resources.metastore.ledger_info import LedgerInfo
+from tiering_assets.resources.metastore.offload_context import OffloadContext
 from tiering_assets.resources.object_store.store import ObjectSummary
 from tiering_assets.scrub.plan import Candidate
 
@@ -122,7 +123,7 @@ def _judged(stack: Stack, named: Named, seen: _Beneath) -> Fleet:
     candidates = []
     for ml_name, listed in named:
         context = listed.offload
-        if context is None or not _is_here(stack, listed):
+        if context is None or not _is_here(stack, context):
             continue
         pair = listed.ledger_id, context.uid
         certified_at = certified.get("", {}).get(pair)
@@ -154,13 +155,10 @@ def _judged(stack: Stack, named: Named, seen: _Beneath) -> Fleet:
     )
 
 
-def _is_here(stack: Stack, listed: LedgerInfo) -> bool:
+def _is_here(stack: Stack, context: OffloadContext) -> bool:
     """Brokers read a copy in this bucket. One elsewhere nobody can look at from here."""
-    context = listed.offload
-    if context is None or not context.complete:
-        return False
     bucket: str = context.properties.get("bucket", stack.objects.bucket)
-    return bucket == stack.objects.bucket
+    return context.complete and bucket == stack.objects.bucket
 
 
 def _times(listed: Iterable[tuple[str, ObjectSummary]]) -> Times:
