@@ -59,7 +59,6 @@ SENSORS: Final = (
     "verify_due",
     "backlog_due",
 )
-_GIVE_UP_S = 1800
 _SCANNED = ("topics_moved", "ledgers_written")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "

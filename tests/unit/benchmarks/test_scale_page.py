@@ -42,15 +42,7 @@ def test_the_largest_fleet_counts_whatever_the_order_of_the_file():
     assert (one.found, one.met, one.by) == (51, False, f"{NEXT}release_due")
     grown = found["requests of a tick in the largest fleet beyond those in the smallest"]
     assert (grown.found, grown.met) == (31, False)
-
-
-def test_a_tick_of_a_first_round_is_compared_with_one():
-    small = {"sensor:offload_threshold": tick(store_requests=74)}
-    found = results()
-    found["fleets"]["10x100"] |= {**small, f"{NEXT}offload_threshold": tick(store_requests=0)}
-    found["fleets"]["10x100000"] |= {**small, f"{NEXT}offload_threshold": tick(store_requests=42)}
-    grown = of(found)["requests of a tick in the largest fleet beyond those in the smallest"]
-    assert (grown.found, grown.met) == (0, True)
+    assert found["and of the first tick of a process"].found == 60
 
 
 def test_a_tick_may_take_what_its_scan_may():
