@@ -174,15 +174,17 @@ def _by_rows(
             for ledger, because in look.explain(topic)
         )
         rest += in_columns(_explained(explained, steps, each))
-    of_topics = TopicsOfRows(
-        source.tables,
-        asked,
-        settled=settled,
-        rest=rest,
-        count=partial(counts, tell=lambda _because: None),
-        now=stack.now(),
-    )
-    figures = _figures(stack, [settled, *rest], of_topics if by_namespace else None)
+    of_topics = None
+    if by_namespace:
+        of_topics = TopicsOfRows(
+            source.tables,
+            asked,
+            settled=settled,
+            rest=rest,
+            count=partial(counts, tell=lambda _because: None),
+            now=stack.now(),
+        )
+    figures = _figures(stack, [settled, *rest], of_topics)
     return FleetBacklog(figures=figures, steps=steps.said, source=source)
 
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.view import Tables, answer
 from tiering_assets.explain.figures.count_figures import (
-    COUNTED,
     CountedTopics,
     lagging_topics,
     nothing_counted,
@@ -56,7 +55,7 @@ class TopicsOfRows(FiguresByTopic):
         now: datetime,
     ) -> None:
         self._tables, self._asked = tables, asked
-        self._settled_lags = len(lagging_topics(settled)) > 0
+        self._settled = settled
         self._rest = pa.concat_tables([nothing_counted(), *rest])
         self._count, self._now = count, now
 
@@ -86,7 +85,7 @@ class TopicsOfRows(FiguresByTopic):
     @cached_property
     def _lagging(self) -> list[tuple[str, Figures]]:
         names = pc.unique(lagging_topics(self._rest))
-        if self._settled_lags or len(names) > _NAMED_MAX:
+        if len(lagging_topics(self._settled)) or len(names) > _NAMED_MAX:
             return [*self._every.lagging()]
         if not len(names):
             return []
@@ -107,6 +106,4 @@ class TopicsOfRows(FiguresByTopic):
         if some is not None:
             asked = replace(asked, some=f"{asked.some} and {some}")
         settled: Any = self._count(without_views(answer(self._tables, settled_counts(asked))))
-        return CountedTopics(
-            pa.concat_tables([settled, self._rest]).select(COUNTED.names), self._now
-        )
+        return CountedTopics(pa.concat_tables([settled, self._rest]), self._now)
