@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.support.cli_shell import Shell
-from tests.support.tiered_cluster import tiered_cluster
+from tests.support.tiered_cluster import tables_apart, tiered_cluster
 from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.upkeep.upkeep import keep_up
 from tiering_assets.catalogue.view import Catalogue, answer
@@ -17,6 +17,7 @@ from tiering_assets.look.ledger.survey import survey
 from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
 
 pytestmark = pytest.mark.stack
+NAME = "catalogue"
 SPECS = [
     TopicSpec(topic="public/default/counted", messages=40, payload_bytes=2000),
     TopicSpec(topic="public/default/counted-batched", messages=90, payload_bytes=90, batched=True),
@@ -25,13 +26,14 @@ SPECS = [
 
 @pytest.fixture(scope="module")
 def cluster(stack):
-    with tiered_cluster(stack) as connected:
+    with tiered_cluster(stack, catalogue_root=tables_apart(stack, NAME)) as connected:
         yield connected
 
 
 @pytest.fixture(scope="module")
 def shell(stack, tmp_path_factory):
-    return Shell(stack, tmp_path_factory.mktemp("catalogue"))
+    root = tables_apart(stack, NAME)
+    return Shell(stack, tmp_path_factory.mktemp(NAME), TIERKEEPER_CATALOGUE_ROOT=root)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +96,7 @@ def test_other_tools_read_the_tables_as_they_lie(cluster, shell, published):
 
 
 def test_no_file_of_a_table_holds_a_secret(cluster, published):
-    objects, prefix = cluster.steps.objects, f"{cluster.steps.book.prefix}catalogue/"
+    objects, prefix = cluster.steps.objects, f"tables-of-{NAME}/"
     files = [one.key for one in objects.list_objects(prefix)]
     assert len(files) > 5
     for key in files:
@@ -205,8 +207,8 @@ def test_a_rebuild_is_asked_and_equal_and_heals_a_damaged_table(cluster, shell, 
     question = "select * exclude (turn, page, seen_at) from ledgers order by ledger_id"
     shell.document("catalogue", "post")
     before = rows(shell, question)
-    objects, prefix = cluster.steps.objects, f"{cluster.steps.book.prefix}catalogue/"
-    for one in objects.list_objects(f"{prefix}1/ledger_changes/_delta_log/"):
+    objects, prefix = cluster.steps.objects, f"tables-of-{NAME}/"
+    for one in objects.list_objects(f"{prefix}ledger_changes/_delta_log/"):
         objects.put(one.key, b"no log")
     shell("catalogue", "sql", question, "--json", code=35)
     # Other tests have deleted records that pages name, which it then tells.
@@ -225,7 +227,7 @@ def test_deleted_tables_are_made_again_and_are_equal(cluster, shell, published):
     question = f"select * exclude ({look}) from ledgers order by ledger_id"
     shell.document("catalogue", "post")
     before = rows(shell, question)
-    objects, prefix = cluster.steps.objects, f"{cluster.steps.book.prefix}catalogue/"
+    objects, prefix = cluster.steps.objects, f"tables-of-{NAME}/"
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(objects.delete, [one.key for one in objects.list_objects(prefix)]))
     assert rows(shell, question) == []

@@ -8,10 +8,11 @@ import pulsar
 import pytest
 
 from tests.support.cli_shell import Shell
-from tests.support.tiered_cluster import tiered_cluster
+from tests.support.tiered_cluster import tables_apart, tiered_cluster
 from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
 
 pytestmark = pytest.mark.stack
+NAME = "lineage"
 SINGLE = TopicSpec(
     topic="public/default/followed", messages=25, payload_bytes=700, keys=5, properties=True
 )
@@ -29,13 +30,14 @@ per_topic = pytest.mark.parametrize("spec", SPECS, ids=["single", "batched"])
 
 @pytest.fixture(scope="module")
 def cluster(stack):
-    with tiered_cluster(stack) as connected:
+    with tiered_cluster(stack, catalogue_root=tables_apart(stack, NAME)) as connected:
         yield connected
 
 
 @pytest.fixture(scope="module")
 def shell(stack, tmp_path_factory):
-    return Shell(stack, tmp_path_factory.mktemp("lineage"))
+    root = tables_apart(stack, NAME)
+    return Shell(stack, tmp_path_factory.mktemp(NAME), TIERKEEPER_CATALOGUE_ROOT=root)
 
 
 @pytest.fixture(scope="module")

@@ -30,11 +30,11 @@ class Shell:
     """Runs `tierkeeper` with this stack's settings; `document` is what --json printed.
 
     The first call of each command is a process; the others are made in this one, with the
-    environment and the folder that the process would have.
+    environment and the folder that the process would have. `environment` adds to the stack's.
     """
 
-    def __init__(self, stack: DevStack, directory: Path) -> None:
-        self._environment = stack.environment()
+    def __init__(self, stack: DevStack, directory: Path, **environment: str) -> None:
+        self._environment = stack.environment() | environment
         self._directory = directory
         self._started: set[tuple[str, ...]] = set()
 

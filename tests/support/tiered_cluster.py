@@ -237,11 +237,12 @@ class TieredCluster:
 
 
 @contextmanager
-def tiered_cluster(running: DevStack) -> Iterator[TieredCluster]:
+def tiered_cluster(running: DevStack, *, catalogue_root: str = "") -> Iterator[TieredCluster]:
     """Connect the steps to a running stack, with a runner in this process, the bucket proven."""
     settings = running.settings()
     settings = replace(
         settings,
+        catalogue=replace(settings.catalogue, root=catalogue_root),
         release=replace(settings.release, deletion_lag_s=LAG_S),
         # A broker's first read from the bucket loads its offloader, which takes long on a busy
         # machine.
@@ -251,6 +252,13 @@ def tiered_cluster(running: DevStack) -> Iterator[TieredCluster]:
     with open_stack(settings, runner=LocalRunner(settings)) as steps:
         require_proven(steps)
         yield TieredCluster(running, steps)
+
+
+def tables_apart(running: DevStack, name: str) -> str:
+    """A place for a catalogue that other tests on this stack do not ask: they list what was sealed
+    a second ago, and rows are as old as their posting.
+    """
+    return f"s3://{running.endpoints.s3_bucket}/tables-of-{name}"
 
 
 def post_all(steps: Stack) -> None:

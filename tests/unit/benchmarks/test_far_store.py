@@ -27,8 +27,8 @@ def test_the_first_byte_waits_and_the_last_waits_no_longer():
     with serving_bytes() as listener:
         far = FarServer(listener.getsockname(), DELAY_S)
         with socket.create_connection(("127.0.0.1", far.port)) as client:
-            client.sendall(b"?")
             began = time.monotonic()
+            client.sendall(b"?")
             found = client.recv(1 << 16)
             assert time.monotonic() - began >= DELAY_S
             while piece := client.recv(1 << 20):
