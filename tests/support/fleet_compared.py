@@ -265,7 +265,9 @@ def differences(stack: Stack, seed: int = 0) -> Iterator[str]:
         },
     }
     for what, ask in kinds.items():
-        by_rows, by_reading = ask(stack), ask(stack, fresh=READ)
+        with patch("tiering_assets.fleet.source.NAMED_MAX", 0):  # one topic's rows are rows, too
+            by_rows = ask(stack)
+        by_reading = ask(stack, fresh=READ)
         yield from (f"{what}: {one}" for one in _different(by_rows, by_reading))
 
 

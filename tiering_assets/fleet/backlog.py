@@ -78,7 +78,7 @@ def take_backlog(
     `ask_topics` and `loads_nothing` are those of explain_backlog. `each` is told of every ledger
     that is not settled, as it is met; where somebody wants that, each of them is explained.
     """
-    source = tables_to_ask(stack, fresh=fresh)
+    source = tables_to_ask(stack, topics, fresh=fresh)
     asking = {"ask_topics": ask_topics, "loads_nothing": loads_nothing}
     if source is not None:
         return _by_rows(stack, source, topics, each=each, **asking)

@@ -40,7 +40,7 @@ def list_ledgers(
     fresh: timedelta = FRESH,
 ) -> LedgerList:
     """Those of these topics, states and ids (of any without), at most so many."""
-    source = tables_to_ask(stack, fresh=fresh)
+    source = tables_to_ask(stack, topics, fresh=fresh)
 
     def wanted(view: LedgerView) -> bool:
         return (not states or view.state in states) and (not only or view.ledger_id in only)

@@ -3,11 +3,14 @@
 Owns: people are never refused for a catalogue that is switched off, not proven yet or behind, nor
 for a package that is missing. Then everything is read, which takes longer and is said. One that is
 damaged fails by name.
+
+Few topics that somebody names are read. Rows are as old as their posting, and a topic of a minute
+ago has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -24,6 +27,8 @@ SURVEYED_MAX: Final = 50_000
 """Ledgers above which reading all of them is slow: `make bench-fleet` measured 4 s for a survey of
 10,000, 30 s for one of 50,000, and 50 s for all figures of these.
 """
+NAMED_MAX: Final = 100
+"""Topics that are read because somebody named them: with 100 ledgers each that takes 4 s."""
 T = TypeVar("T")
 
 
@@ -56,9 +61,13 @@ def tables_or_why_not(stack: Stack) -> ProvenTables | Unasked:
     return found
 
 
-def tables_to_ask(stack: Stack, *, fresh: timedelta = FRESH) -> ProvenTables | None:
-    """The tables, None where topics and records are to be read instead."""
+def tables_to_ask(
+    stack: Stack, topics: Sequence[str] | None = None, *, fresh: timedelta = FRESH
+) -> ProvenTables | None:
+    """The tables about these topics (all without), None where topics and records are to be read."""
     if not stack.settings.catalogue.enabled or not fresh:
+        return None
+    if topics is not None and len(topics) <= NAMED_MAX:
         return None
     found = tables_or_why_not(stack)
     if isinstance(found, Unasked):

@@ -39,7 +39,7 @@ def list_all_topics(
     fresh: timedelta = FRESH,
 ) -> TopicList:
     """These topics, all user topics without names; at most so many."""
-    source = tables_to_ask(stack, fresh=fresh)
+    source = tables_to_ask(stack, ml_names, fresh=fresh)
     wanted = None if most is None else most + 1
     if source is None:
         found = told_if_many(stack, list_topics(stack, ml_names), fresh=fresh, ledgers=_listed)

@@ -101,6 +101,22 @@ def test_before_a_proof_and_behind_a_scan_everything_is_read(scene, stack):
     assert tables_to_ask(stack, fresh=timedelta(hours=1)) is None
 
 
+def test_topics_that_somebody_names_are_read_unless_they_are_many(scene, stack):
+    """What was sealed a minute ago has no row, and people ask for it by its topic's name."""
+    catch_up(stack)
+    before = take_backlog(stack).figures.total.ledgers
+    scene.fill(TOPIC)
+    assert take_backlog(stack).figures.total.ledgers == before
+    for act in (take_backlog, list_ledgers, list_all_topics):
+        assert act(stack, [TOPIC]).source is None
+        assert act(stack, [TOPIC, *(f"t/ns/persistent/n{n}" for n in range(100))]).source is not None
+    assert take_backlog(stack, [TOPIC]).figures.total.ledgers == before + 1
+    assert len(list_ledgers(stack, [TOPIC]).views) == before + 1
+    [topic] = list_all_topics(stack, [TOPIC]).topics
+    assert topic.counts is not None
+    assert topic.counts.every.ledgers == before + 1
+
+
 def test_without_its_package_everything_is_read_and_the_package_is_named(scene, stack, monkeypatch):
     scene.publish()
     catch_up(stack)

@@ -54,8 +54,9 @@ def backlog(
     order. Loads no topic. Topics that are named are counted one by one. Their own policies are
     asked, too, where a broker owns their bundle: elsewhere, to ask would make it load topics.
 
-    Asks the catalogue, where it is proven and fresh enough; else reads metadata and records. What
-    policy wants further is looked at ledger by ledger in either case.
+    Asks the catalogue, where it is proven and fresh enough; else reads metadata and records. Up to
+    100 topics that are named are read in any case. What policy wants further is looked at ledger by
+    ledger either way.
     """
     from tiering_assets.fleet.backlog import take_backlog
     from tiering_assets.fleet.source import document_of
