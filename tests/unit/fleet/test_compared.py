@@ -109,7 +109,9 @@ def test_topics_that_somebody_names_are_read_unless_they_are_many(scene, stack):
     assert take_backlog(stack).figures.total.ledgers == before
     for act in (take_backlog, list_ledgers, list_all_topics):
         assert act(stack, [TOPIC]).source is None
-        assert act(stack, [TOPIC, *(f"t/ns/persistent/n{n}" for n in range(100))]).source is not None
+        assert (
+            act(stack, [TOPIC, *(f"t/ns/persistent/n{n}" for n in range(100))]).source is not None
+        )
     assert take_backlog(stack, [TOPIC]).figures.total.ledgers == before + 1
     assert len(list_ledgers(stack, [TOPIC]).views) == before + 1
     [topic] = list_all_topics(stack, [TOPIC]).topics
