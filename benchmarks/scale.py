@@ -59,7 +59,7 @@ SENSORS: Final = (
     "verify_due",
     "backlog_due",
 )
-_SCANNED = ("topics_moved", "ledgers_written")
+_TOLD = ("topics_moved", "ledgers_written", "ticks_before")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
     "store, records of one ledger. In the fleet of rows topics list their newest three ledgers. "
@@ -122,7 +122,7 @@ class Measured:
         if argv[1] == str(CELL) and child.returncode == 0:
             tick = json.loads(lines[-1])
             found |= {"tick_seconds": tick["seconds"], "tick_cpu_seconds": tick["cpu_seconds"]}
-            found |= {name: tick[name] for name in _SCANNED if name in tick}
+            found |= {name: tick[name] for name in _TOLD if name in tick}
         if child.returncode not in codes:
             found["failed"] = [child.returncode, *said.splitlines()[-2:], *lines[-1:]]
         self.found[name] = found

@@ -298,36 +298,6 @@ def _share_memory() -> None:
     pa.set_memory_pool(pa.system_memory_pool())
 
 
-class NewestVersion:
-    """Whether a version of a table is the newest: its file in the log is the same one, and no other
-    is behind it.
-    """
-
-    def __init__(self, place: TablePlace, name: str, version: int) -> None:
-        from deltalake.fs import DeltaStorageHandler
-
-        self._files = DeltaStorageHandler(f"{place.root}/{name}", options=dict(place.options))
-        self._own, self._next = (f"_delta_log/{n:020d}.json" for n in (version, version + 1))
-        self._then = self._now(self._own)
-
-    def is_it(self) -> bool:
-        """Two requests. False also where it cannot be said: who opens the table is told why."""
-        now = self._now(self._own, self._next)
-        return bool(now and self._then) and now == [*self._then, None]
-
-    def _now(self, *paths: str) -> list[tuple[Any, ...] | None]:
-        """Size and time of each; None of what is not there. Nothing where it cannot be said."""
-        from pyarrow.fs import FileType
-
-        try:
-            found = self._files.get_file_info([*paths])
-            return [
-                None if one.type is FileType.NotFound else (one.size, one.mtime_ns) for one in found
-            ]
-        except Exception:  # noqa: BLE001 - a library's errors are those of the table
-            return []
-
-
 def _empty(place: TablePlace, name: str, schema: pa.Schema) -> Table:
     """One without rows, which lies in a folder of its own as long as it is used."""
     from deltalake import DeltaTable

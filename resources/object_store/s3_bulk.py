@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.s3_client import ca_bundle, credentials_of
+from tiering_assets.resources.object_store.s3_environment import is_understood
 from tiering_assets.resources.object_store.store import ObjectHead, ObjectSummary, StoredObject
 
 if TYPE_CHECKING:
@@ -32,28 +33,6 @@ PAGE: Final = 1000
 DOUBTS_MAX: Final = 5
 """Answers in a row that were none; then boto3 alone is asked. Else each would be asked twice."""
 _ASKED_AGAIN: Final = timedelta(minutes=10)
-_KNOWN: Final = frozenset(
-    {
-        "AWS_ACCESS_KEY_ID",
-        "AWS_CA_BUNDLE",
-        "AWS_CONFIG_FILE",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_DEFAULT_REGION",
-        "AWS_EC2_METADATA_DISABLED",
-        "AWS_PROFILE",
-        "AWS_REGION",
-        "AWS_ROLE_ARN",
-        "AWS_ROLE_SESSION_NAME",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "AWS_SHARED_CREDENTIALS_FILE",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-    }
-)
-"""Variables that say no more than where credentials are, which boto3 finds. obstore reads many."""
 
 
 class BulkS3ObjectStore(S3ObjectStore):
@@ -183,8 +162,7 @@ def _summary(meta: Any) -> ObjectSummary:
 
 def _new_store(settings: StoreSettings) -> tuple[Any, Any] | None:
     """None where the library is not there, or the environment says what only boto3 understands."""
-    named = {name.upper() for name in os.environ if name.upper().startswith("AWS_")}
-    if named - _KNOWN:
+    if not is_understood(os.environ):
         return None
     try:
         import obstore

@@ -37,7 +37,10 @@ FRAMEWORKS = {
         "tiering_assets.resources.table_sessions",
         "tiering_assets.resources.table_upkeep",
     ),
-    "obstore": ("tiering_assets.resources.object_store.s3_bulk",),
+    "obstore": (
+        "tiering_assets.resources.object_store.s3_bulk",
+        "tiering_assets.resources.kept_tables",
+    ),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
         "tiering_assets.resources.devstack.bucket",
@@ -79,7 +82,7 @@ PURE = {
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
     "tiering_assets.resources.native": "core",
-    "tiering_assets.resources.object_store": "multipart records s3_errors storage_class store",
+    "tiering_assets.resources.object_store": "multipart records s3_environment s3_errors storage_class store",
     "tiering_assets.resources.pulsar": "activity offload_policies policy_levels retention topic",
     "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
     "tiering_assets.audit": "attempt_sight audit_findings audit_sights chain_audit day_book_audit "
@@ -172,6 +175,7 @@ LAZY = {
     "tiering_assets.resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
     "tiering_assets.resources.object_store.s3": "types only: stubs are a development dependency",
     "tiering_assets.resources.object_store.s3_bulk": "it may be missing; then boto3 reads",
+    "tiering_assets.resources.kept_tables": "it may be missing; then each table is opened anew",
     "tiering_assets.resources.object_store.s3_client": "types only: stubs are a development dependency",
 }
 

@@ -10,7 +10,7 @@ from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.view import OF_LEDGERS, Catalogue, answer, least
 from tiering_assets.resources import kept_tables
 from tiering_assets.resources.errors import CatalogueError
-from tiering_assets.resources.kept_tables import KEPT, OpenedBefore
+from tiering_assets.resources.kept_tables import KEPT, NewestVersion, OpenedBefore, _files_of
 from tiering_assets.resources.tables import TablePlace, open_table
 
 NAME = "events"
@@ -159,3 +159,11 @@ def test_one_whose_log_is_damaged_fails_by_name(place, tmp_path):
         path.write_text("no log\n")
     with pytest.raises(CatalogueError, match="cannot be opened"):
         kept.open(place, NAME, SCHEMA)
+
+
+def test_where_its_client_cannot_be_used_a_table_is_opened_each_time(monkeypatch):
+    place = TablePlace(root="s3://bucket/tables", options={"AWS_REGION": "us-east-1"})
+    monkeypatch.setenv("AWS_ODD", "and unknown to it")
+    assert not NewestVersion(place, NAME, 1).is_it()
+    with pytest.raises(ValueError, match="variables"):
+        _files_of(place, NAME)
