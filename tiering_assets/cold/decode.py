@@ -1,0 +1,83 @@
+"""Messages of many entries at once, as columns; no object of Python is made for a message.
+
+Owns: entries that lockstep refuses go through the plain decoder (plain_rows.py), in their place. So
+rows are those of the plain decoder, whoever made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tiering_assets.cold.build import column
+from tiering_assets.cold.columns import schema_of
+from tiering_assets.cold.lockstep import Array
+from tiering_assets.cold.plain_rows import as_columns, rows_of_entry
+from tiering_assets.cold.usual import read_usual
+from tiering_assets.resources.arrow_columns import places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """Entries of one ledger, each from `starts` to `ends` in `data`."""
+
+    ledger_id: int
+    data: Array
+    ids: Array
+    starts: Array
+    ends: Array
+
+
+def decode_entries(
+    entries: Entries,
+    names: Sequence[str],
+    *,
+    markers: bool = False,
+    verify: bool = False,
+    on_error: str = "fail",
+) -> pa.RecordBatch:
+    """Columns by these names of the messages in these entries, in their order.
+
+    Args:
+        entries: of one ledger, in any number.
+        names: of columns.COLUMNS.
+        markers: also what no consumer sees, as brokers wrote it.
+        verify: judge the CRC32C of each entry that has one.
+        on_error: "fail", or "row" for a row that says what is wrong.
+
+    Raises:
+        FormatError: an entry is none of Pulsar's, or damaged. It is named. Of a batch of which no
+            more is asked than its size the payload is not looked into.
+    """
+    schema = schema_of(names)
+    usual = read_usual(
+        entries.data, entries.starts, entries.ends, names, markers=markers, verify=verify
+    )
+    odd = usual.odd
+    columns = [column(usual, one, ledger_id=entries.ledger_id, ids=entries.ids) for one in names]
+    found = pa.RecordBatch.from_arrays(columns, schema=schema)
+    if not odd.any():
+        return found
+    order, parts = [usual.entry], [found]
+    for n in np.flatnonzero(odd).tolist():
+        rows = rows_of_entry(
+            entries.data[entries.starts[n] : entries.ends[n]].tobytes(),
+            ledger_id=entries.ledger_id,
+            entry_id=int(entries.ids[n]),
+            markers=markers,
+            verify=verify,
+            on_error=on_error,
+        )
+        parts.append(as_columns(rows, schema))
+        order.append(np.full(len(parts[-1]), n))
+    return _in_order(parts, np.concatenate(order))
+
+
+def _in_order(parts: list[pa.RecordBatch], entry: Array) -> pa.RecordBatch:
+    joined: Any = pa.Table.from_batches(parts).combine_chunks()
+    found: list[pa.RecordBatch] = joined.take(places(np.argsort(entry, kind="stable"))).to_batches()
+    return found[0] if found else parts[0]

@@ -1,0 +1,46 @@
+"""Payloads of entries as their producers filled them: those that are compressed are inflated.
+
+Owns: what was inflated lies behind the block in one array, so that a place is one number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tiering_assets.cold.entry_heads import CODEC, SIZE, Heads
+from tiering_assets.cold.lockstep import Array
+from tiering_assets.offload_format.message_codecs import inflate
+from tiering_assets.resources.errors import FormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The payload of each entry, from `starts` to `ends` in `data`; `odd` where it is none."""
+
+    data: Array
+    starts: Array
+    ends: Array
+    odd: Array
+
+
+def open_payloads(data: Array, ends: Array, heads: Heads, wanted: Array) -> Opened:
+    """Those of the entries that are `wanted`; others stay as they are stored, as closed ones do."""
+    starts, ends = heads.payloads.copy(), ends.copy()
+    odd = np.zeros(len(starts), bool)
+    codes, sizes = heads.number(CODEC).values, heads.number(SIZE).values
+    view, pieces, at = memoryview(data), [memoryview(data)], len(data)
+    for n in np.flatnonzero(wanted & heads.is_open & (codes != 0)).tolist():
+        stored = bytes(view[starts[n] : ends[n]])
+        try:
+            body = inflate(stored, code=int(codes[n]), size=int(sizes[n]))
+        except FormatError:
+            odd[n] = True
+            continue
+        pieces.append(memoryview(body))
+        starts[n], ends[n] = at, at + len(body)
+        at += len(body)
+    if len(pieces) > 1:
+        data = np.frombuffer(b"".join(pieces), np.uint8)
+    return Opened(data=data, starts=starts, ends=ends, odd=odd)
