@@ -100,8 +100,7 @@ def _of_each_message(found: Usual, last: Numbers) -> Numbers:
     entry = found.entry
     sizes = signed32(found.heads.number(BATCH).values).astype(np.int64)[entry]
     behind = np.where(found.index >= 0, sizes - 1 - found.index, 0)
-    values = last.values[entry].view(np.int64) - behind
-    return Numbers(values.view(np.uint64), last.present[entry])
+    return Numbers(last.values[entry] - behind, last.present[entry])
 
 
 def _maps(data: Array, pairs: Pairs, rows: int) -> Any:

@@ -107,7 +107,7 @@ def read_heads(
     return Heads(
         fields=fields,
         broker=of_broker,
-        payloads=np.where(sound, end, ends),
+        payloads=end,
         checksums=checksums,
     )
 
@@ -123,7 +123,7 @@ def misfits(data: Array, ends: Array, heads: Heads) -> Array:
 
 
 def signed32(values: Array) -> Array:
-    return values.astype(np.uint32).view(np.int32)
+    return values.astype(np.int32)  # drops what is above
 
 
 def _tagged(data: Array, at: Array, ends: Array, tag: int) -> Array:
@@ -131,7 +131,8 @@ def _tagged(data: Array, at: Array, ends: Array, tag: int) -> Array:
 
 
 def _sized(data: Array, at: Array, ends: Array) -> tuple[Array, Array, Array]:
-    """Where it begins and ends what a length stands before, and whether all of it is there."""
+    """Where begins and ends what a length stands before, and whether all of it is there."""
     first = at + _LENGTH_BYTES
     end = first + big_endian(data, at, _LENGTH_BYTES)
-    return first, end, (first <= ends) & (end <= ends)
+    sound = end <= ends
+    return first, np.where(sound, end, ends), sound

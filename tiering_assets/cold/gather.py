@@ -61,7 +61,7 @@ def texts(data: Array, found: Slices) -> Any:
 
 def whole_numbers(found: Numbers) -> Any:
     """A column of signed numbers of 64 bits."""
-    return nullable(places(found.values.view(np.int64)), found.present)
+    return nullable(places(found.values), found.present)
 
 
 def nullable(column: Any, present: Array) -> Any:

@@ -17,6 +17,8 @@ import numpy as np
 
 Array = Any  # of numpy; its own types tell no shape
 _VARINT_BYTES_MAX: Final = 10  # bits above the 64th are dropped
+PADDING: Final = bytes(16)
+_NOTHING: Final[Array] = np.int64(0)
 _FEW: Final = 40  # messages; for fewer the plain walk is faster
 _PATIENCE: Final = 64  # fields, before it is looked at how few are left
 
@@ -39,14 +41,14 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A number of each row, unsigned, of 64 bits; 0 where the row has none."""
+    """A number of each row, signed, of 64 bits; 0 where the row has none."""
 
     values: Array
     present: Array
 
     @classmethod
     def none(cls, rows: int) -> Numbers:
-        return cls(np.zeros(rows, np.uint64), np.zeros(rows, bool))
+        return cls(np.zeros(rows, np.int64), np.zeros(rows, bool))
 
     def taken(self, rows: Array) -> Numbers:
         return Numbers(self.values[rows], self.present[rows])
@@ -82,8 +84,10 @@ class Fields:
         return rows[order], starts[order], lengths[order]
 
     def walk(self, data: Array, rows: Array, starts: Array, ends: Array) -> None:
-        """Read the messages of these rows, each at its place in `data`."""
+        """Read the messages of these rows, each at its place in `data`, which is `padded`."""
         at, fields = starts, 0
+        keys: Array
+        lengths: Array
         while True:
             there = at < ends
             if not there.all():
@@ -94,70 +98,91 @@ class Fields:
             if fields > _PATIENCE and len(rows) < _FEW:
                 self.odd[rows] = True
                 return
-            key, at, sound = varints(data, at, ends)
-            kind = key & np.uint64(7)
-            sound &= (key >= 8) & ((kind == 0) | (kind == 2))
-            value, at, more = varints(data, at, ends)
-            sound &= more
-            is_slice = kind == 2
-            sound &= ~is_slice | (value <= (ends - at).astype(np.uint64))
+            key = _same_byte(data, at)
+            if key is None:
+                keys, at, sound = varints(data, at, ends)
+                kinds = keys & 7
+                sound &= (keys >= 8) & ((kinds == 0) | (kinds == 2))
+                values, at, more = varints(data, at, ends)
+                sound &= more & ((kinds == 0) | (values >= 0) & (values <= ends - at))
+                lengths = np.where(kinds == 2, values, 0)
+            else:
+                kind = key & 7
+                values, at, sound = varints(data, at + 1, ends)
+                lengths = values if kind == 2 else _NOTHING
+                if kind == 2:
+                    sound &= (values >= 0) & (values <= ends - at)
+                elif kind:
+                    sound[:] = False
             if not sound.all():
                 self.odd[rows[~sound]] = True
-                rows, at, ends = rows[sound], at[sound], ends[sound]
-                key, value, is_slice = key[sound], value[sound], is_slice[sound]
-                if not len(rows):
-                    return
-            self._keep(rows, key, value, at)
-            at = at + np.where(is_slice, value, 0).astype(np.int64)
+                rows, at, ends, values = rows[sound], at[sound], ends[sound], values[sound]
+                keys = None if key is not None else keys[sound]
+                lengths = lengths if lengths is _NOTHING else lengths[sound]
+            if key is None:
+                self._keep(rows, keys, values, at)
+            else:
+                self._keep_one(key, rows, values, at)
+            at = at + lengths
 
     def _keep(self, rows: Array, keys: Array, values: Array, at: Array) -> None:
-        first = int(keys[0])
-        if (keys == keys[0]).all():  # as most of a kind of message are
-            self._keep_one(first, rows, values, at)
-            return
         for key in np.unique(keys):
             some = keys == key
             self._keep_one(int(key), rows[some], values[some], at[some])
 
     def _keep_one(self, key: int, rows: Array, values: Array, at: Array) -> None:
         if key == self.repeated:
-            self._each.append((rows, at, values.astype(np.int64)))
+            self._each.append((rows, at, values))
         elif (number := self.numbers.get(key)) is not None:
             number.values[rows], number.present[rows] = values, True
         elif (found := self.slices.get(key)) is not None:
-            found.starts[rows], found.lengths[rows] = at, values.astype(np.int64)
-            found.present[rows] = True
+            found.starts[rows], found.lengths[rows], found.present[rows] = at, values, True
+
+
+def padded(data: Array, ends: Array) -> Array:
+    """The same, with some bytes behind the last of these places, so that a look ahead finds one."""
+    if len(data) >= int(ends.max(initial=0)) + len(PADDING):
+        return data
+    return np.concatenate([data, np.frombuffer(PADDING, np.uint8)])
+
+
+def _same_byte(data: Array, at: Array) -> int | None:
+    """The key of one byte that stands at each of these places, if one does."""
+    found = data[at]
+    first = int(found[0])
+    return first if 8 <= first < 0x80 and (found == first).all() else None
 
 
 def varints(data: Array, at: Array, ends: Array) -> tuple[Array, Array, Array]:
-    """(values, where they end, whether there is one) of a number at each place."""
-    last = len(data) - 1
+    """(values as signed numbers, where they end, whether there is one) of a number at each place.
+
+    Places are those of `padded` bytes, and none is behind its end.
+    """
     sound = at < ends
-    value = data[np.minimum(at, last)].astype(np.uint64)
+    byte = data[at]
     at = at + 1
-    if not (value & np.uint64(0x80)).any():
-        return value, at, sound
-    goes_on = sound & (value >= 0x80)
-    value &= np.uint64(0x7F)
+    if int(byte.max(initial=0)) < 0x80:
+        return byte.astype(np.int64), at, sound
+    goes_on = sound & (byte >= 0x80)
+    value = byte.astype(np.uint64) & np.uint64(0x7F)
     for place in range(1, _VARINT_BYTES_MAX):
         where = np.flatnonzero(goes_on)
         if not len(where):
-            return value, at, sound
+            break
         here = at[where]
-        byte = data[np.minimum(here, last)].astype(np.uint64)
+        byte = data[here].astype(np.uint64)
         value[where] |= (byte & np.uint64(0x7F)) << np.uint64(7 * place)
         cut = here >= ends[where]
         sound[where[cut]] = False
         at[where] += 1
         goes_on[where] = ~cut & (byte >= 0x80)
     sound[goes_on] = False
-    return value, at, sound
+    return value.view(np.int64), at, sound
 
 
 def big_endian(data: Array, at: Array, size: int) -> Array:
-    """Unsigned numbers of so many bytes; whoever asks knows that they are there."""
-    last = len(data) - 1
-    found = np.zeros(len(at), np.int64)
-    for place in range(size):
-        found = found << 8 | data[np.minimum(at + place, last)].astype(np.int64)
+    """Unsigned numbers of so many bytes of `padded` data."""
+    found = data[at].astype(np.int64)
+    for place in range(1, size):
+        found = found << 8 | data[at + place]
     return found

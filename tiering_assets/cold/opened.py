@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiering_assets.cold.entry_heads import CODEC, SIZE, Heads
-from tiering_assets.cold.lockstep import Array
+from tiering_assets.cold.lockstep import PADDING, Array
 from tiering_assets.offload_format.message_codecs import inflate
 from tiering_assets.resources.errors import FormatError
 
@@ -42,5 +42,6 @@ def open_payloads(data: Array, ends: Array, heads: Heads, wanted: Array) -> Open
         starts[n], ends[n] = at, at + len(body)
         at += len(body)
     if len(pieces) > 1:
+        pieces.append(memoryview(PADDING))
         data = np.frombuffer(b"".join(pieces), np.uint8)
     return Opened(data=data, starts=starts, ends=ends, odd=odd)

@@ -21,10 +21,14 @@ _LENGTH_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Singles:
-    """Messages, batch by batch, in their order. `odd` is by batch."""
+    """Messages in the order in which they were met: the first of all batches, then the second.
+
+    `places` are theirs batch by batch; -1 for those of batches that are `odd`.
+    """
 
     fields: Fields
     payloads: Slices
+    places: Array
     odd: Array
 
 
@@ -52,20 +56,28 @@ def read_singles(
     size = fields.numbers[PAYLOAD_BYTES]
     payloads = Slices(np.zeros(total, np.int64), np.zeros(total, np.int64), np.ones(total, bool))
     odd = np.zeros(len(starts), bool)
-    firsts = np.cumsum(counts) - counts
+    firsts, met = np.cumsum(counts) - counts, 0
+    places = np.full(total, -1)
     batches, at = np.arange(len(starts)), starts
     for number in range(int(counts.max(initial=0))):
         goes_on = (counts[batches] > number) & ~odd[batches]
         if not goes_on.all():
             batches, at = batches[goes_on], at[goes_on]
-        end, rows = ends[batches], firsts[batches] + number
+        here, end = slice(met, met + len(batches)), ends[batches]
+        rows = np.arange(here.start, here.stop)
+        places[firsts[batches] + number] = rows
+        met = here.stop
         first = at + _LENGTH_BYTES
         behind = first + big_endian(data, at, _LENGTH_BYTES)
         sound = (first <= end) & (behind <= end)
-        fields.walk(data, rows[sound], first[sound], behind[sound])
-        length = signed32(size.values[rows]).astype(np.int64)
-        sound &= ~fields.odd[rows] & (length >= 0) & (length <= end - behind)
-        payloads.starts[rows], payloads.lengths[rows] = behind, length
+        if sound.all():
+            fields.walk(data, rows, first, behind)
+        else:
+            fields.walk(data, rows[sound], first[sound], behind[sound])
+        length = signed32(size.values[here]).astype(np.int64)
+        sound &= ~fields.odd[here] & (length >= 0) & (length <= end - behind)
+        payloads.starts[here], payloads.lengths[here] = behind, length
         odd[batches[~sound]] = True
         at = behind + length
-    return Singles(fields=fields, payloads=payloads, odd=odd)
+    places[np.repeat(odd, counts)] = -1
+    return Singles(fields=fields, payloads=payloads, places=places, odd=odd)

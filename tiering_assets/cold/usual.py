@@ -13,7 +13,7 @@ import numpy as np
 
 from tiering_assets.cold.columns import OF_MESSAGE
 from tiering_assets.cold.entry_heads import BATCH, CODEC, Heads, misfits, read_heads, signed32
-from tiering_assets.cold.lockstep import Array, Fields, Numbers, Slices
+from tiering_assets.cold.lockstep import Array, Fields, Numbers, Slices, padded
 from tiering_assets.cold.opened import Opened, open_payloads
 from tiering_assets.cold.singles import Singles, read_singles
 from tiering_assets.offload_format.wire_fields import bytes_key, varint_key
@@ -140,7 +140,7 @@ def read_usual(
 
     To `verify` is to judge checksums: an entry whose own does not fit is odd.
     """
-    wanted = {*names}
+    wanted, data = {*names}, padded(data, ends)
     if wanted & TRANSACTION:  # half of an id is none
         wanted |= TRANSACTION
     properties = "properties" in wanted
@@ -187,9 +187,12 @@ def read_usual(
         properties=properties,
     )
     odd[at[singles.odd]] = True
-    of_single = np.repeat(at, counts[at])  # the entry of each
+    of_single = np.repeat(at, counts[at])  # the entry of each, batch by batch
+    of_place = np.zeros(len(of_single), np.int64)
+    met = singles.places >= 0
+    of_place[singles.places[met]] = of_single[met]
     of_heads = _pairs_in(data, heads.fields, np.arange(len(starts)), odd, but=batches)
-    of_singles = _pairs_in(data, singles.fields, of_single, odd)
+    of_singles = _pairs_in(data, singles.fields, of_place, odd)
     shown &= ~odd
     kept = np.flatnonzero(shown)
     entry = np.repeat(kept, counts[kept])
@@ -197,7 +200,7 @@ def read_usual(
     first_row[kept] = np.cumsum(counts[kept]) - counts[kept]
     of_batch = batches[entry]
     index = np.where(of_batch, np.arange(len(entry)) - first_row[entry], -1)
-    single = np.flatnonzero(shown[of_single])
+    single = singles.places[shown[of_single]]
     at = np.flatnonzero(of_batch) if len(single) else np.zeros(0, np.int64)
     row_of_head = np.where(shown, first_row, -1)
     row_of_single = np.full(len(of_single), -1)
