@@ -5,7 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pulsar
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import tables_apart, tiered_cluster
@@ -172,6 +174,30 @@ def test_coverage_of_a_topic_is_whole(cluster, shell, received, spec):
     last = max(received[spec.topic])
     assert (topic["first"], topic["last"]) == ([ids[0], 0], [last[0], last[1]])
     assert all(one["agrees"] for one in found["proof"])
+
+
+@per_topic
+def test_messages_of_a_day_are_those_that_a_consumer_got(shell, received, spec, tmp_path):
+    day = min(one["publish_time_ms"] for one in received[spec.topic].values()) / 1000
+    since = ("--from", datetime.fromtimestamp(day, UTC).isoformat(), "--until", "2100-01-01")
+    shell(
+        "topic", "read", spec.topic, *since, "--columns", "all", "--format", "parquet",
+        "--output", tmp_path / "messages", "--verify",
+    )  # fmt: skip
+    table = parquet.read_table(tmp_path / "messages")
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    columns["publish_time"] = table["publish_time"].cast(pa.int64()).to_pylist()
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    places = [(row["ledger_id"], row["entry_id"], row["batch_index"]) for row in rows]
+    assert places == sorted(received[spec.topic])
+    for place, row in zip(places, rows, strict=True):
+        assert received[spec.topic][place] == {
+            "payload": row["payload"],
+            "key": row["key"],
+            "properties": dict(row["properties"]),
+            "publish_time_ms": row["publish_time"],
+            "producer": row["producer"],
+        }
 
 
 def test_coverage_misses_a_ledger_until_it_is_posted(cluster, shell, received):

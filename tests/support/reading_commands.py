@@ -56,6 +56,7 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("topic", "list"): ("",),
     ("topic", "offload"): ("{topic} --plan", "--all --plan"),
     ("topic", "offload-status"): ("{topic}",),
+    ("topic", "read"): ("{topic} --from 2026-11-25",),
 }
 
 

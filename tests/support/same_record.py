@@ -149,6 +149,7 @@ STORIES: Mapping[str, tuple[str, ...]] = {
         "lineage message 1:0 --show --prove",
         "lineage message 99:0",
         "lineage topic {topic} --at 2026-01-01",
+        "topic read {topic} --from 2026-01-01",
         "lineage object {key} --offset 0",
         "lineage object {key} --offset 130 --prove",
         "lineage coverage --all",

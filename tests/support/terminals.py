@@ -94,6 +94,7 @@ STORY: Final = (
     "lineage message 1:0 --show",
     "lineage message {batched}:1 --show --prove",
     "lineage topic {topic} --at 2026-11-25",
+    "topic read {topic} --from 2026-11-25 --limit 3",
     "lineage object {key} --offset 130 --prove",
     "lineage coverage {topic} --prove",
     "lineage coverage --all",

@@ -73,6 +73,7 @@ ALLOWED = {
     "lineage message": CLUSTER | TABLES,
     "lineage object": CLUSTER | TABLES,
     "lineage topic": CLUSTER | TABLES,
+    "topic read": CLUSTER | TABLES,
     "metrics print": CLUSTER | TABLES | {"prometheus_client"},
     "metrics serve": CLUSTER | TABLES | {"prometheus_client"},
     "object scan": CLUSTER,

@@ -73,9 +73,9 @@ FRAMEWORKS = {
 SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for Spark and doctor, too
 
 # Values in, values out.
-PURE_ROOMS = ("tiering_assets.offload_format", "tiering_assets.records")
+PURE_ROOMS = ("tiering_assets.cold", "tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
-    RESOURCES: "errors lots plain_text proto_text quantity settings settings_engines settings_kinds "
+    RESOURCES: "arrow_columns errors lots plain_text proto_text quantity settings settings_engines settings_kinds "
     "settings_protocol sql table_files",
     "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
     "ledger_metadata placement runs stored_entry wire_v2",
@@ -314,6 +314,7 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.cli.lineage.lineage_cmd",
         "tiering_assets.cli.lineage.lineage_coverage_cmd",
         "tiering_assets.cli.lineage.lineage_output",
+        "tiering_assets.cli.lineage.topic_read_cmd",
         "tiering_assets.defs.automation.catalogue",
         "tiering_assets.defs.automation.nominated",
         "tiering_assets.defs.automation.retire",

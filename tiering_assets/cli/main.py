@@ -62,6 +62,7 @@ from tiering_assets.cli.explain import topic_cmd
 from tiering_assets.cli.retention import topic_expiry_cmd  # noqa: F401
 from tiering_assets.cli.explain import topic_list_cmd  # noqa: F401
 from tiering_assets.cli.retention import topic_load_cmd  # noqa: F401
+from tiering_assets.cli.lineage import topic_read_cmd  # noqa: F401
 from tiering_assets.cli.batch import topic_offload_cmd  # noqa: F401
 from tiering_assets.cli.batch import topic_status_cmd  # noqa: F401
 # isort: on

@@ -81,7 +81,7 @@ def _frames(stack: Stack, block: PlacedBlock, expected: int) -> Iterator[_Frame]
     wanted = expected + _MORE
     while read < block.length:
         length = min(wanted, block.length - read, PIECE_MAX)
-        piece = _get(stack, block, block.offset + read, length)
+        piece = get_bytes(stack, block, block.offset + read, length)
         requests, read, wanted = requests + 1, read + length, _NEXT
         for entry_id, payload in walker.feed(piece):
             yield _Frame(entry_id, at, payload, requests, read)
@@ -89,7 +89,8 @@ def _frames(stack: Stack, block: PlacedBlock, expected: int) -> Iterator[_Frame]
     walker.finish()
 
 
-def _get(stack: Stack, block: PlacedBlock, start: int, length: int) -> bytes:
+def get_bytes(stack: Stack, block: PlacedBlock, start: int, length: int) -> bytes:
+    """Bytes of the object that has the block, of its version, within the budgets of its topic."""
     try:
         with stack.spending_for(block.topic):
             return stack.objects.get_range(

@@ -118,7 +118,7 @@ class BlockWalker:
             if self._next is _Next.HEADER:
                 at = self._collect(view, at, HEADER_BYTES)
                 if len(self._carry) == HEADER_BYTES:
-                    _require_header(
+                    require_header(
                         self._carry,
                         block_length=self._block_length,
                         first_entry_id=self._first_entry_id,
@@ -247,7 +247,7 @@ def iter_block_entries(
     walker.finish()
 
 
-def _require_header(
+def require_header(
     header: bytes | bytearray, *, block_length: int, first_entry_id: int, offset: int
 ) -> None:
     """Raise FormatError unless these 128 bytes head a V1 block of that length and first entry.

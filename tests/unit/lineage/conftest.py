@@ -50,9 +50,14 @@ def posted(scene, catalogue):
     return all_of_it
 
 
+def _command(words):
+    """Most are of `lineage`, which is not said then."""
+    return [] if words[:2] == ("topic", "read") else ["lineage"]
+
+
 @pytest.fixture
 def told(scene, catalogue, posted, monkeypatch, capsys):
-    """`lineage` as a command: what it prints, or its document with `document`."""
+    """`lineage` and `topic read` as commands: what it prints, or its document with `document`."""
 
     @contextmanager
     def opened(_session, _runner=None):
@@ -63,15 +68,16 @@ def told(scene, catalogue, posted, monkeypatch, capsys):
 
     def lines(*words, code=0):
         capsys.readouterr()
-        assert run(["lineage", *map(str, words)]) == code
+        assert run([*_command(words), *map(str, words)]) == code
         found = capsys.readouterr()
         return (found.out + found.err).splitlines()
 
     def document(*words, code=0):
         capsys.readouterr()
-        assert run(["lineage", *map(str, words), "--json"]) == code
+        assert run([*_command(words), *map(str, words), "--json"]) == code
         found = json.loads(capsys.readouterr().out)
-        assert found["schema"] == f"tierkeeper/lineage-{words[0]}/1"
+        name = "-".join([*_command(words), *words[: 1 if _command(words) else 2]])
+        assert found["schema"] == f"tierkeeper/{name}/1"
         return found
 
     return Told(lines, document)

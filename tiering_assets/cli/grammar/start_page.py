@@ -48,6 +48,9 @@ def _nouns(root: Any) -> Iterator[str]:
         verbs = {noun: [*getattr(root.commands[noun], "commands", ())] for noun in nouns}
         short = [" ".join((noun, *said)) for noun, said in verbs.items() if len(said) < 2]
         lines = [", ".join(short)] if short else []
-        lines += [f"{noun:<13} {' '.join(said)}" for noun, said in verbs.items() if len(said) > 1]
+        width = max(map(len, nouns))
+        lines += [
+            f"{noun:<{width}}  {' '.join(said)}" for noun, said in verbs.items() if len(said) > 1
+        ]
         for place, line in enumerate(lines):
             yield f"{'' if place else section:<9} {line}".rstrip()

@@ -1,0 +1,98 @@
+"""`topic read` over a simulated cluster: which messages, in which form, and where it stops."""
+
+import json
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
+from tests.support.sim_scene import TOPIC
+from tests.unit.lineage.test_commands import ENTRIES, TIME
+from tests.unit.offload_format.test_message_decoder import single
+
+NAME = TOPIC.replace("/persistent/", "/")
+DAY = ("topic", "read", NAME, "--from", "2026-11-21")
+
+
+@pytest.fixture
+def ledger(scene, posted):
+    found = scene.fill(TOPIC, *ENTRIES, message(TIME + 86_400_000, payload=b"a day later"))
+    scene.publish(found)
+    posted()
+    return found
+
+
+def rows(lines):
+    return [json.loads(one) for one in lines if one.startswith("{")]
+
+
+def test_messages_are_lines_of_json_in_their_order(told, ledger):
+    lines = told(*DAY)
+    found = rows(lines)
+    places = [(one["entry_id"], one["batch_index"]) for one in found]
+    assert places == [(0, -1), (1, 0), (1, 1), (2, -1), (3, -1)]
+    assert {one["ledger_id"] for one in found} == {ledger}
+    assert found[0]["payload"] == "hello"
+    assert found[2]["payload_base64"] == "/g=="
+    assert found[0]["publish_time"] == "2026-11-21T07:44:40.670000+00:00"
+    assert "5 messages of 1 of 1 blocks; as of page" in lines[-1]
+
+
+def test_a_time_is_that_of_each_message(told, ledger):
+    one_ms = ("--until", "2026-11-21T07:44:40.671")
+    found = rows(told("topic", "read", NAME, "--from", "2026-11-21T07:44:40.671", *one_ms))
+    assert [one["entry_id"] for one in found] == [1, 1]
+    assert rows(told(*DAY, "--until", "2026-11-22"))[-1]["payload"] == "a day later"
+
+
+def test_what_a_limit_cuts_is_said(told, ledger):
+    lines = told(*DAY, "--limit", 2)
+    assert len(rows(lines)) == 2
+    assert "there may be more: --limit 2 cut them" in lines[-1]
+    found = told.document(*DAY, "--limit", 2)
+    assert (found["messages"], found["cut"], len(found["rows"])) == (2, True, 2)
+    found = told.document(*DAY, "--limit", 0)
+    assert (found["messages"], found["cut"]) == (5, False)
+    assert not told.document(*DAY, "--limit", 5)["cut"]
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "jsonl"])
+def test_a_file_has_what_the_lines_have(told, ledger, tmp_path, kind):
+    lines, path = rows(told(*DAY, "--columns", "all")), tmp_path / "messages"
+    how = ("--columns", "all", "--format", kind, "--output", path)
+    assert told.document(*DAY, *how)["output"] == str(path)
+    if kind == "jsonl":
+        assert rows(path.read_text().splitlines()) == lines
+    else:
+        table = pa.ipc.open_file(path).read_all() if kind == "arrow" else parquet.read_table(path)
+        assert table["payload"].to_pylist()[:2] == [b"hello", b"one"]
+        assert table["key"].to_pylist() == [one["key"] for one in lines]
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith("messages")] == [
+        path.name
+    ]
+    assert "there is such a file already" in told(*DAY, *how, code=2)[-1]
+
+
+def test_what_cannot_be_read_is_named_or_a_line(told, scene, posted, tmp_path):
+    bad = message(TIME, (MESSAGES_IN_BATCH, 2), payload=single(b"one"))
+    ledger = scene.fill(TOPIC, message(TIME), bad, message(TIME))
+    scene.publish(ledger)
+    posted()
+    path = tmp_path / "messages"
+    said = " ".join(told(*DAY, "--format", "arrow", "--output", path, code=13))
+    assert f"ledger {ledger}, entry 1: " in said
+    assert "--keep-going" in said
+    assert not [*tmp_path.glob("messages*")]
+    found = rows(told(*DAY, "--keep-going"))
+    assert [one["error"] is None for one in found] == [True, False, True]
+
+
+def test_what_cannot_be_meant_is_a_usage_error(told, ledger):
+    assert "no column of a message: payloads" in told(*DAY, "--columns", "payloads", code=2)[-1]
+    assert "--format arrow needs --output FILE" in told(*DAY, "--format", "arrow", code=2)[-1]
+    assert "is not a time" in told("topic", "read", NAME, "--from", "yesterday", code=2)[-1]
+    assert (
+        "is not in the catalogue"
+        in told("topic", "read", "t/ns/nobody", "--from", "2026-11-21", code=35)[-1]
+    )

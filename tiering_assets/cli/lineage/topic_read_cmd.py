@@ -1,0 +1,141 @@
+"""`tierkeeper topic read`: messages of a time, out of their objects, without a broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tiering_assets.cli.explain.topic_cmd import app
+from tiering_assets.cli.grammar.command import ALWAYS, command
+from tiering_assets.cli.grammar.completion import topics_like
+from tiering_assets.cli.lineage.lineage_cmd import asked, understood
+from tiering_assets.cli.lineage.message_rows import Format, documents, line_of, messages_file
+from tiering_assets.cli.shared.output import print_document, print_line
+from tiering_assets.cli.shared.session import Session
+from tiering_assets.cli.shared.usage import UsageError
+
+_DEFAULT = "ledger_id,entry_id,batch_index,publish_time,key,properties,payload"
+
+
+@command(
+    app,
+    "read",
+    examples=(
+        "tierkeeper topic read public/default/orders --from 2026-11-25",
+        "tierkeeper topic read public/default/orders --from 2026-11-25T13:00 --until 2026-11-25T14:00 "
+        "--columns publish_time,key,payload",
+        "tierkeeper topic read public/default/orders --from 2026-11-01 --until 2026-11-30 --limit 0 "
+        "--format parquet --output orders.parquet",
+    ),
+    reads_only=ALWAYS,
+)
+def read_topic(
+    session: Session,
+    *,
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="Topic.", autocompletion=topics_like)
+    ],
+    begin: Annotated[
+        str,
+        typer.Option("--from", metavar="TIME", help="A time, a minute or a day; UTC if not said."),
+    ],
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="The end, which belongs to it.")
+    ] = None,
+    columns: Annotated[
+        str, typer.Option("--columns", metavar="NAMES", help="With commas; all is every one.")
+    ] = _DEFAULT,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="At most so many messages; 0 is all of them.")
+    ] = 10_000,
+    kind: Annotated[
+        Format, typer.Option("--format", help="How messages are written.")
+    ] = Format.JSONL,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", help="A new file; arrow and parquet need one."),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Judge the CRC32C of each entry.")
+    ] = False,
+    markers: Annotated[
+        bool, typer.Option("--markers", help="Also what brokers wrote, and no consumer sees.")
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="A line of its own for what cannot be read.")
+    ] = False,
+) -> None:
+    """Read messages of a time from their objects. Asks no broker.
+
+    Which blocks may have some the catalogue says: what is offloaded and posted. Messages come in
+    the order of the topic, of partitions one after the other. Encrypted ones stay closed, and
+    chunks are told piece by piece, as they are stored.
+    """
+    from tiering_assets.cli.catalogue.catalogue_cmd import document_of
+    from tiering_assets.cold.columns import COLUMNS, schema_of
+    from tiering_assets.lineage.asked import parse_span, parse_topic
+    from tiering_assets.lineage.find import blocks_of_span, require_topic
+    from tiering_assets.lineage.read_messages import MessagesAsked, read_messages
+
+    with understood():
+        name, span = parse_topic(topic), parse_span(begin, until)
+        names = COLUMNS.names if columns == "all" else [one.strip() for one in columns.split(",")]
+        if keep_going and "error" not in names:
+            names = [*names, "error"]
+        schema = schema_of(names)
+    if kind is not Format.JSONL and output is None:
+        raise UsageError(f"--format {kind.value} needs --output FILE")
+    if output is not None and output.exists():
+        raise UsageError(f"--output {output}: there is such a file already")
+    wanted = MessagesAsked(
+        span=span,
+        columns=names,
+        markers=markers,
+        verify=verify,
+        on_error="row" if keep_going else "fail",
+    )
+    count, of_blocks, cut = 0, 0, False
+    rows: list[dict[str, Any]] = []
+    with asked(session) as (stack, tables, as_of), messages_file(output, kind, schema) as write:
+        with understood():
+            blocks = blocks_of_span(tables, name, span)
+        if not blocks:
+            require_topic(tables, name, as_of)
+        for _block, found in read_messages(stack, blocks, wanted):
+            of_blocks += 1
+            room = found.num_rows if not limit else min(found.num_rows, limit - count)
+            cut = room < found.num_rows
+            found = found.slice(0, room)
+            count += room
+            if output is not None:
+                write(found)
+            elif session.as_json:
+                rows += documents(found)
+            else:
+                for row in documents(found):
+                    print_line(line_of(row))
+            session.progress(f"{of_blocks} of {len(blocks)} blocks, {count} messages")
+            if limit and count >= limit:
+                cut = cut or of_blocks < len(blocks)
+                break
+        said = f"{count} messages of {of_blocks} of {len(blocks)} blocks; {as_of}"
+        if cut:
+            said += f"; there may be more: --limit {limit} cut them"
+        session.progress(said)
+    if session.as_json:
+        print_document(
+            "topic-read",
+            {
+                "topic": str(name),
+                "first": span.first,
+                "last": span.last,
+                "blocks": of_blocks,
+                "messages": count,
+                "cut": cut,
+                "rows": rows,
+                "output": output,
+                "as_of": document_of(as_of),
+            },
+        )
