@@ -6,8 +6,8 @@ rows are those of the plain decoder, whoever made them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 from tiering_assets.cold.build import column
 from tiering_assets.cold.columns import schema_of
 from tiering_assets.cold.lockstep import Array
+from tiering_assets.cold.opened import TooMuchAtOnceError
 from tiering_assets.cold.plain_rows import as_columns, rows_of_entry
 from tiering_assets.cold.usual import read_usual
 from tiering_assets.resources.arrow_columns import places
@@ -30,6 +31,25 @@ class Entries:
     ids: Array
     starts: Array
     ends: Array
+
+    def some(self, which: slice) -> Entries:
+        return replace(self, ids=self.ids[which], starts=self.starts[which], ends=self.ends[which])
+
+
+def decode_lots(
+    entries: Entries, names: Sequence[str], *, markers: bool, verify: bool, on_error: str
+) -> Iterator[pa.RecordBatch]:
+    """The same as decode_entries, in as many batches as memory wants: one, seldom more."""
+    half = len(entries.ids) // 2
+    try:
+        found = decode_entries(entries, names, markers=markers, verify=verify, on_error=on_error)
+    except TooMuchAtOnceError:
+        for which in (slice(0, half), slice(half, None)):
+            yield from decode_lots(
+                entries.some(which), names, markers=markers, verify=verify, on_error=on_error
+            )
+    else:
+        yield found
 
 
 def decode_entries(
@@ -52,6 +72,7 @@ def decode_entries(
     Raises:
         FormatError: an entry is none of Pulsar's, or damaged. It is named. Of a batch of which no
             more is asked than its size the payload is not looked into.
+        TooMuchAtOnceError: decode_lots takes fewer.
     """
     schema = schema_of(names)
     usual = read_usual(

@@ -6,13 +6,21 @@ Owns: what was inflated lies behind the block in one array, so that a place is o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from tiering_assets.cold.entry_heads import CODEC, SIZE, Heads
 from tiering_assets.cold.lockstep import PADDING, Array
-from tiering_assets.offload_format.message_codecs import inflate
+from tiering_assets.offload_format.message_codecs import BYTES_MAX, inflate
 from tiering_assets.resources.errors import FormatError
+
+INFLATED_MAX: Final = 256 * 1024 * 1024
+"""Bytes of payloads of several entries: 64 MiB of zeros, well compressed, would be 16 GiB."""
+
+
+class TooMuchAtOnceError(Exception):
+    """These entries would be larger than INFLATED_MAX: ask for fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +34,20 @@ class Opened:
 
 
 def open_payloads(data: Array, ends: Array, heads: Heads, wanted: Array) -> Opened:
-    """Those of the entries that are `wanted`; others stay as they are stored, as closed ones do."""
+    """Those of the entries that are `wanted`; others stay as they are stored, as closed ones do.
+
+    Raises:
+        TooMuchAtOnceError: of more than one entry.
+    """
     starts, ends = heads.payloads.copy(), ends.copy()
     odd = np.zeros(len(starts), bool)
     codes, sizes = heads.number(CODEC).values, heads.number(SIZE).values
     view, pieces, at = memoryview(data), [memoryview(data)], len(data)
-    for n in np.flatnonzero(wanted & heads.is_open & (codes != 0)).tolist():
+    closed = wanted & heads.is_open & (codes != 0)
+    likely = sizes[closed & (sizes > 0) & (sizes <= BYTES_MAX)]  # others are refused
+    if len(likely) > 1 and likely.sum() > INFLATED_MAX:
+        raise TooMuchAtOnceError
+    for n in np.flatnonzero(closed).tolist():
         stored = bytes(view[starts[n] : ends[n]])
         try:
             body = inflate(stored, code=int(codes[n]), size=int(sizes[n]))

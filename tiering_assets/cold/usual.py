@@ -201,10 +201,10 @@ def read_usual(
     of_batch = batches[entry]
     index = np.where(of_batch, np.arange(len(entry)) - first_row[entry], -1)
     single = singles.places[shown[of_single]]
-    at = np.flatnonzero(of_batch) if len(single) else np.zeros(0, np.int64)
+    rows = np.flatnonzero(of_batch) if len(single) else np.zeros(0, np.int64)
     row_of_head = np.where(shown, first_row, -1)
     row_of_single = np.full(len(of_single), -1)
-    row_of_single[single] = at
+    row_of_single[single] = rows
     return Usual(
         data=data,
         heads=heads,
@@ -213,7 +213,7 @@ def read_usual(
         odd=odd,
         entry=entry,
         index=index,
-        of_batch=at,
+        of_batch=rows,
         single=single,
         pairs=of_heads.moved(row_of_head).and_also(of_singles.moved(row_of_single)),
     )

@@ -14,8 +14,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tiering_assets.cold.decode import decode_entries
+from tiering_assets.cold.columns import schema_of
+from tiering_assets.cold.decode import decode_lots
 from tiering_assets.cold.frames import entries_of_block
+from tiering_assets.cold.plain_rows import as_columns
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.asked import Span
 from tiering_assets.lineage.placed_block import PlacedBlock
@@ -41,33 +43,49 @@ class MessagesAsked:
 
 def read_messages(
     stack: Stack, blocks: Iterable[PlacedBlock], wanted: MessagesAsked
-) -> Iterator[tuple[PlacedBlock, pa.RecordBatch]]:
-    """Each block with its messages of that time, some of them or none.
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The number of a block, counted from 1, and its messages of that time, some or none.
+
+    A block whose messages would be very large comes several times.
 
     FormatError that names ledger, block and entry, for what cannot be read.
     """
     names = [*wanted.columns, *({_TIME, "error"} - {*wanted.columns})]
-    for block in blocks:
+    for number, block in enumerate(blocks, 1):
         try:
-            entries = entries_of_block(
-                _whole(stack, block),
-                ledger_id=block.ledger_id,
-                first_entry_id=block.first_entry_id,
-                count=block.entries,
-            )
-            found = decode_entries(
-                entries,
-                names,
-                markers=wanted.markers,
-                verify=wanted.verify,
-                on_error=wanted.on_error,
-            )
+            for found in _decoded(stack, block, names, wanted):
+                yield number, _of_time(found, wanted.span).select([*wanted.columns])
         except FormatError as error:
             raise FormatError(
                 f"{block.data_key}, part {block.part}: {error}; `tierkeeper ledger show "
                 f"{block.ledger_id}` tells what is known of it, --keep-going reads on"
             ) from error
-        yield block, _of_time(found, wanted.span).select([*wanted.columns])
+
+
+def _decoded(
+    stack: Stack, block: PlacedBlock, names: Sequence[str], wanted: MessagesAsked
+) -> Iterator[pa.RecordBatch]:
+    try:
+        entries = entries_of_block(
+            _whole(stack, block),
+            ledger_id=block.ledger_id,
+            first_entry_id=block.first_entry_id,
+            count=block.entries,
+        )
+    except FormatError as error:
+        if wanted.on_error != "row":
+            raise
+        place = {"ledger_id": block.ledger_id, "entry_id": block.first_entry_id}
+        said = f"none of entries {block.first_entry_id} to {block.last_entry_id}: {error}"
+        yield as_columns([{**place, "error": said}], schema_of(names))
+        return
+    yield from decode_lots(
+        entries,
+        names,
+        markers=wanted.markers,
+        verify=wanted.verify,
+        on_error=wanted.on_error,
+    )
 
 
 def _whole(stack: Stack, block: PlacedBlock) -> bytes:

@@ -1,14 +1,16 @@
 """Messages in columns: the rows of the plain decoder, for entries of every sort."""
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from tests.support.cold_entries import TIME, any_messages, entries_of, single
-from tests.support.pulsar_entries import MESSAGES_IN_BATCH, any_entry, message
+from tests.support.cold_entries import CODECS, TIME, any_messages, entries_of, single
+from tests.support.pulsar_entries import MESSAGES_IN_BATCH, UNCOMPRESSED_SIZE, any_entry, message
+from tiering_assets.cold import opened
 from tiering_assets.cold.columns import COLUMNS
-from tiering_assets.cold.decode import decode_entries
+from tiering_assets.cold.decode import decode_entries, decode_lots
 from tiering_assets.cold.plain_rows import as_columns, rows_of_entry
 from tiering_assets.cold.usual import read_usual
 from tiering_assets.resources.errors import FormatError
@@ -109,3 +111,19 @@ def test_a_message_of_very_many_fields_takes_no_time_that_grows_so():
 def test_a_column_that_there_is_not_is_named():
     with pytest.raises(ValueError, match="no column of a message: payloads"):
         decode_entries(entries_of([]), ["payloads"])
+
+
+def test_what_inflates_to_very_much_is_decoded_in_several_lots(monkeypatch):
+    monkeypatch.setattr(opened, "INFLATED_MAX", 5000)
+    code, squeeze = CODECS["ZSTD"]
+    body = bytes(2000)
+    made = [
+        message(TIME + n, (8, code), (UNCOMPRESSED_SIZE, len(body)), payload=squeeze(body))
+        for n in range(9)
+    ]
+    how: Any = {"markers": False, "verify": False, "on_error": "fail"}
+    lots = [*decode_lots(entries_of(made), NAMES, **how)]
+    assert max(one.num_rows for one in lots) == 2
+    assert [row for one in lots for row in told(one)] == told(plainly(made))
+    one = message(TIME, (8, code), (UNCOMPRESSED_SIZE, 6000), payload=squeeze(bytes(6000)))
+    assert len([*decode_lots(entries_of([one]), NAMES, **how)]) == 1

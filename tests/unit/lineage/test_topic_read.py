@@ -10,6 +10,7 @@ from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC
 from tests.unit.lineage.test_commands import ENTRIES, TIME
 from tests.unit.offload_format.test_message_decoder import single
+from tiering_assets.offload_format.keys import data_key
 
 NAME = TOPIC.replace("/persistent/", "/")
 DAY = ("topic", "read", NAME, "--from", "2026-11-21")
@@ -49,7 +50,7 @@ def test_a_time_is_that_of_each_message(told, ledger):
 def test_what_a_limit_cuts_is_said(told, ledger):
     lines = told(*DAY, "--limit", 2)
     assert len(rows(lines)) == 2
-    assert "there may be more: --limit 2 cut them" in lines[-1]
+    assert "there are more: --limit 2 cut them" in lines[-1]
     found = told.document(*DAY, "--limit", 2)
     assert (found["messages"], found["cut"], len(found["rows"])) == (2, True, 2)
     found = told.document(*DAY, "--limit", 0)
@@ -86,6 +87,17 @@ def test_what_cannot_be_read_is_named_or_a_line(told, scene, posted, tmp_path):
     assert not [*tmp_path.glob("messages*")]
     found = rows(told(*DAY, "--keep-going"))
     assert [one["error"] is None for one in found] == [True, False, True]
+
+
+def test_a_block_whose_frames_are_damaged_is_a_line_of_its_own(told, ledger, scene):
+    uid = scene.context(ledger).uid
+    scene.world.monitor.damaged.add(uid)
+    body = bytearray(scene.stack.objects.get(data_key(uid, ledger)).body)
+    body[128] ^= 0x40
+    scene.world.objects.rot(data_key(uid, ledger), bytes(body))
+    assert "frame of its block at byte 128" in told(*DAY, code=13)[-1]
+    [only] = rows(told(*DAY, "--keep-going"))
+    assert only["error"].startswith("none of entries 0 to 4: ")
 
 
 def test_what_cannot_be_meant_is_a_usage_error(told, ledger):

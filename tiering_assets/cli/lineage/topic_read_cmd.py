@@ -103,12 +103,10 @@ def read_topic(
             blocks = blocks_of_span(tables, name, span)
         if not blocks:
             require_topic(tables, name, as_of)
-        for _block, found in read_messages(stack, blocks, wanted):
-            of_blocks += 1
-            room = found.num_rows if not limit else min(found.num_rows, limit - count)
-            cut = room < found.num_rows
-            found = found.slice(0, room)
-            count += room
+        for of_blocks, found in read_messages(stack, blocks, wanted):
+            cut = bool(limit) and found.num_rows > limit - count
+            found = found.slice(0, limit - count) if cut else found
+            count += found.num_rows
             if output is not None:
                 write(found)
             elif session.as_json:
@@ -117,12 +115,11 @@ def read_topic(
                 for row in documents(found):
                     print_line(line_of(row))
             session.progress(f"{of_blocks} of {len(blocks)} blocks, {count} messages")
-            if limit and count >= limit:
-                cut = cut or of_blocks < len(blocks)
+            if cut:
                 break
         said = f"{count} messages of {of_blocks} of {len(blocks)} blocks; {as_of}"
         if cut:
-            said += f"; there may be more: --limit {limit} cut them"
+            said += f"; there are more: --limit {limit} cut them"
         session.progress(said)
     if session.as_json:
         print_document(
