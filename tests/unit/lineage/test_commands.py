@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
+from tests.support.cold_entries import single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, encoded, message
 from tests.support.sim_scene import TOPIC
-from tests.unit.offload_format.test_message_decoder import single
 from tiering_assets.catalogue.columns import BLOCKS
 from tiering_assets.catalogue.view import answer
 from tiering_assets.cli.lineage.lineage_output import shown

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.support.cold_entries import single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC
 from tests.unit.lineage.test_commands import ENTRIES, TIME
-from tests.unit.offload_format.test_message_decoder import single
 from tiering_assets.offload_format.keys import data_key
 
 NAME = TOPIC.replace("/persistent/", "/")

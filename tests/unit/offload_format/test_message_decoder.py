@@ -1,15 +1,12 @@
 """Messages of single entries: batches, chunks, codecs, what is encrypted, and what is damaged."""
 
 import random
-import zlib
 from struct import pack
 
-import cramjam
-import lz4.block
 import pytest
-import zstandard
 from google_crc32c import value as crc32c
 
+from tests.support.cold_entries import CODECS, single
 from tests.support.pulsar_entries import (
     CHUNK_ID,
     CHUNKS,
@@ -33,27 +30,6 @@ from tiering_assets.resources.errors import FormatError
 TIME = 1_795_247_080_670
 COMPRESSION, ENCRYPTION_KEYS, SCHEMA_VERSION, ORDERING_KEY, NULL_VALUE = 8, 13, 16, 18, 25
 PARTITION_KEY, KEY_IS_BASE64, REPLICATED_FROM, TXN_LEAST, TXN_MOST = 6, 17, 5, 22, 23
-
-
-def java_zlib(data):
-    """Flushed and never finished."""
-    squeeze = zlib.compressobj()
-    return squeeze.compress(data) + squeeze.flush(zlib.Z_SYNC_FLUSH)
-
-
-CODECS = {
-    "NONE": (0, bytes),
-    "LZ4": (1, lambda data: lz4.block.compress(data, store_size=False)),
-    "ZLIB": (2, java_zlib),
-    "ZSTD": (3, zstandard.ZstdCompressor().compress),
-    "SNAPPY": (4, lambda data: bytes(cramjam.snappy.compress_raw(data))),
-}
-
-
-def single(payload, *more):
-    """One message of a batch, as it lies in the payload."""
-    head = encoded([*more, (3, len(payload))])
-    return pack(">I", len(head)) + head + payload
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -29,6 +29,12 @@ Prove = Annotated[
         "--prove", help="Read certificates and objects again, and tell what still agrees."
     ),
 ]
+OneTopic = Annotated[
+    str, typer.Argument(metavar="TOPIC", help="Topic.", autocompletion=topics_like)
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="The end, which belongs to it.")
+]
 _KEY = "3f1c9a52-5d6e-4a7b-8c9d-0e1f2a3b4c5d-ledger-12345"
 
 
@@ -128,16 +134,12 @@ def show_message(
 def show_topic(
     session: Session,
     *,
-    topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="Topic.", autocompletion=topics_like)
-    ],
+    topic: OneTopic,
     at: Annotated[
         str,
         typer.Option("--at", metavar="TIME", help="A time, a minute or a day; UTC if not said."),
     ],
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="The end, which belongs to it.")
-    ] = None,
+    until: Until = None,
     prove: Prove = False,
 ) -> None:
     """Show the blocks that may hold messages of a time.

@@ -67,20 +67,17 @@ def line_of(document: dict[str, Any]) -> str:
 
 
 @contextmanager
-def messages_file(
-    path: Path | None, kind: Format, schema: pa.Schema
-) -> Iterator[Callable[[Any], None]]:
+def messages_file(path: Path, kind: Format, schema: pa.Schema) -> Iterator[Callable[[Any], None]]:
     """Writes what it is given into a new file, which has its name once it is whole."""
-    if path is None:
-        yield lambda _found: None
-        return
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("xb") as stream, _writer(stream, kind, schema) as write:
-            yield write
-        part.rename(path)
+        stream = part.open("xb")
     except FileExistsError:
         raise UsageError(f"--output {part}: another one writes it, or ended while it did") from None
+    try:
+        with stream, _writer(stream, kind, schema) as write:
+            yield write
+        part.rename(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

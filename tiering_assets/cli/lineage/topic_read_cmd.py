@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,8 +10,7 @@ import typer
 
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import ALWAYS, command
-from tiering_assets.cli.grammar.completion import topics_like
-from tiering_assets.cli.lineage.lineage_cmd import asked, understood
+from tiering_assets.cli.lineage.lineage_cmd import OneTopic, Until, asked, understood
 from tiering_assets.cli.lineage.message_rows import Format, documents, line_of, messages_file
 from tiering_assets.cli.shared.output import print_document, print_line
 from tiering_assets.cli.shared.session import Session
@@ -34,16 +34,12 @@ _DEFAULT = "ledger_id,entry_id,batch_index,publish_time,key,properties,payload"
 def read_topic(
     session: Session,
     *,
-    topic: Annotated[
-        str, typer.Argument(metavar="TOPIC", help="Topic.", autocompletion=topics_like)
-    ],
+    topic: OneTopic,
     begin: Annotated[
         str,
         typer.Option("--from", metavar="TIME", help="A time, a minute or a day; UTC if not said."),
     ],
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="The end, which belongs to it.")
-    ] = None,
+    until: Until = None,
     columns: Annotated[
         str, typer.Option("--columns", metavar="NAMES", help="With commas; all is every one.")
     ] = _DEFAULT,
@@ -98,7 +94,16 @@ def read_topic(
     )
     count, of_blocks, cut = 0, 0, False
     rows: list[dict[str, Any]] = []
-    with asked(session) as (stack, tables, as_of), messages_file(output, kind, schema) as write:
+
+    def show(found: Any) -> None:
+        if session.as_json:
+            rows.extend(documents(found))
+        else:
+            for row in documents(found):
+                print_line(line_of(row))
+
+    sink = nullcontext(show) if output is None else messages_file(output, kind, schema)
+    with asked(session) as (stack, tables, as_of), sink as write:
         with understood():
             blocks = blocks_of_span(tables, name, span)
         if not blocks:
@@ -107,13 +112,7 @@ def read_topic(
             cut = bool(limit) and found.num_rows > limit - count
             found = found.slice(0, limit - count) if cut else found
             count += found.num_rows
-            if output is not None:
-                write(found)
-            elif session.as_json:
-                rows += documents(found)
-            else:
-                for row in documents(found):
-                    print_line(line_of(row))
+            write(found)
             session.progress(f"{of_blocks} of {len(blocks)} blocks, {count} messages")
             if cut:
                 break
