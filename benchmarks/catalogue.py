@@ -41,7 +41,8 @@ from tiering_assets.records.writer import Writer
 from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
-from tiering_assets.resources.tables import Table, place_at
+from tiering_assets.resources.table_place import place_at
+from tiering_assets.resources.tables import Table
 
 RESULTS = ROOT / "benchmarks" / "results" / "catalogue.json"
 RUN = 200

@@ -11,9 +11,7 @@ is opened.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cache
 from importlib.util import find_spec
@@ -23,22 +21,18 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
-from tiering_assets.resources.object_store.s3_client import credentials_of
 from tiering_assets.resources.table_files import FILE_BYTES, TableFile
+from tiering_assets.resources.table_log import TableLog, said
+from tiering_assets.resources.table_place import TablePlace
 from tiering_assets.resources.table_sessions import SESSIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable, WriterProperties
 
-    from tiering_assets.resources.settings import StoreSettings
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_SAID_MAX = 400
 _PACKAGE = "deltalake"
 _ROWS_OF_GROUP = 262_144
 _AT_ONCE = 20_000
-_BACK = (1, 20, 500)  # commits that are looked through for one that says something
 _KEPT = {  # a reader that opened a version can finish
     "delta.logRetentionDuration": "interval 30 days",
     "delta.deletedFileRetentionDuration": "interval 7 days",
@@ -46,37 +40,9 @@ _KEPT = {  # a reader that opened a version can finish
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablePlace:
-    """Where tables lie: a folder or `s3://bucket/prefix`, and what its client is told."""
-
-    root: str
-    options: Mapping[str, str] = field(repr=False)  # credentials among them
-
-
 def missing_package() -> str | None:
     """The package that tables need, if it is not installed. Imports nothing."""
     return None if find_spec(_PACKAGE) else _PACKAGE
-
-
-def place_at(root: str, settings: StoreSettings) -> TablePlace:
-    """A folder, or an address at the store, with the credentials that are valid now."""
-    if not root.startswith("s3://"):
-        return TablePlace(root=root, options={})
-    access_key, secret_key, token = credentials_of(settings)
-    options = {
-        "AWS_ACCESS_KEY_ID": access_key,
-        "AWS_SECRET_ACCESS_KEY": secret_key,
-        "AWS_REGION": settings.region,
-        "AWS_CONDITIONAL_PUT": "etag",  # so that of two commits of one number one fails
-        "TIMEOUT": f"{max(1, round(settings.read_timeout_s))}s",
-        "CONNECT_TIMEOUT": f"{max(1, round(settings.connect_timeout_s))}s",
-    }
-    if token is not None:
-        options["AWS_SESSION_TOKEN"] = token
-    if settings.endpoint:
-        options |= {"AWS_ENDPOINT_URL": settings.endpoint, "AWS_ALLOW_HTTP": "true"}
-    return TablePlace(root=root.rstrip("/"), options=options)
 
 
 def written_as() -> WriterProperties:
@@ -101,8 +67,7 @@ class Table:
     ) -> None:
         self._place, self.name, self._delta = place, name, delta
         self.is_written = is_written
-        self._read: dict[str, int] = {}  # marks
-        self._history: dict[int, list[dict[str, Any]]] = {}
+        self._log = TableLog(place, name, delta)
 
     @property
     def mark(self) -> int:
@@ -118,6 +83,13 @@ class Table:
         return self._delta
 
     @property
+    def log(self) -> TableLog:
+        """What commits said up to this one's version."""
+        if self._log.version != self.version:  # it was written to
+            self._log = TableLog(self._place, self.name, self._delta)
+        return self._log
+
+    @property
     def version(self) -> int:
         return self._delta.version()
 
@@ -127,20 +99,8 @@ class Table:
         return frozenset(field.name for field in self._delta.schema().fields)
 
     def marked(self, name: str) -> int:
-        """The newest number that a commit gave this mark, 0 if none did.
-
-        It is read from the log: CatalogueError of who slept until its version was cleaned up.
-        """
-        if name in self._read:  # each time it would be a request
-            return self._read[name]
-        try:
-            self._read[name] = self._delta.transaction_version(name) or 0
-        except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
-            raise CatalogueError(
-                f"table {self.name} in {self._place.root}: its log cannot be read: {_said(error)}; "
-                "nothing else waits for it, repeat"
-            ) from None
-        return self._read[name]
+        """The newest number that a commit gave this mark, 0 if none did."""
+        return self.log.marked(name)
 
     def told(self) -> Mapping[str, Any]:
         """What the commit of the newest page says of itself; nothing before the first rows.
@@ -153,16 +113,7 @@ class Table:
 
     def newest_with(self, key: str, value: str | None = None) -> Mapping[str, Any]:
         """What the newest commit says that has this key, with this value; nothing if none has."""
-        for limit in _BACK:
-            if limit not in self._history:  # a request for each commit
-                self._history[limit] = self._delta.history(limit)
-            found = self._history[limit]
-            for one in found:
-                if key in one and value in (None, one[key]):
-                    return one
-            if len(found) < limit:
-                break
-        return {}
+        return self.log.newest_with(key, value)
 
     def files(self, column: str) -> list[TableFile]:
         """Its files in the order of a column. A file without rows is left out."""
@@ -231,8 +182,6 @@ class Table:
         from deltalake import CommitProperties, Transaction
 
         before = self.version
-        self._read.clear()
-        self._history.clear()
         properties = CommitProperties(
             custom_metadata=dict(told),
             app_transactions=[Transaction(name, number) for name, number in marks.items()],
@@ -242,7 +191,7 @@ class Table:
         except Exception as error:  # noqa: BLE001 - whatever it says, the table tells what is so
             if self.again().version == before:
                 raise CatalogueError(
-                    f"table {self.name} in {self._place.root}: {otherwise}: {_said(error)}; "
+                    f"table {self.name} in {self._place.root}: {otherwise}: {said(error)}; "
                     "nothing else waits for it, repeat"
                 ) from None
             return False
@@ -276,14 +225,14 @@ def open_table(
             if schema is None:
                 raise
             if not make:
-                return _empty(place, name, schema)
+                return _empty(name, schema)
             DeltaTable.create(
                 uri, schema, mode="ignore", configuration=_KEPT, storage_options=options
             )
             return Table(place, name, DeltaTable(uri, storage_options=options))
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
         raise CatalogueError(
-            f"table {name} in {place.root} cannot be opened: {_said(error)}; nothing else waits "
+            f"table {name} in {place.root} cannot be opened: {said(error)}; nothing else waits "
             "for it"
         ) from None
 
@@ -298,13 +247,14 @@ def _share_memory() -> None:
     pa.set_memory_pool(pa.system_memory_pool())
 
 
-def _empty(place: TablePlace, name: str, schema: pa.Schema) -> Table:
+def _empty(name: str, schema: pa.Schema) -> Table:
     """One without rows, which lies in a folder of its own as long as it is used."""
     from deltalake import DeltaTable
 
-    folder = mkdtemp(prefix="tierkeeper-")
-    table = Table(place, name, DeltaTable.create(folder, schema), is_written=False)
-    finalize(table, rmtree, folder, ignore_errors=True)
+    place = TablePlace(root=mkdtemp(prefix="tierkeeper-"), options={})
+    delta = DeltaTable.create(f"{place.root}/{name}", schema)
+    table = Table(place, name, delta, is_written=False)
+    finalize(table, rmtree, place.root, ignore_errors=True)
     return table
 
 
@@ -321,7 +271,7 @@ def ask(
             session.execute(f"explain select * from ({sql}\n)").read_all()  # noqa: S608
             return read(session.execute(sql).read_all())
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
-        raise CatalogueError(f"the catalogue cannot answer: {_said(error)}") from None
+        raise CatalogueError(f"the catalogue cannot answer: {said(error)}") from None
 
 
 def read(rows: Any) -> pa.Table:
@@ -362,8 +312,3 @@ def _values(column: Any) -> list[Any]:
         return found
     naive: list[Any] = column.cast(pa.timestamp(column.type.unit)).to_pylist()
     return [None if one is None else one.replace(tzinfo=UTC) for one in naive]
-
-
-def _said(error: Exception) -> str:
-    """What a library says in coloured lines, in one plain one."""
-    return " ".join(_COLOUR.sub("", str(error)).split())[:_SAID_MAX]

@@ -13,7 +13,7 @@ from tiering_assets.catalogue.upkeep.upkeep import keep_up
 from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.resources.spark_session import spark_session
-from tiering_assets.resources.tables import TablePlace
+from tiering_assets.resources.table_place import TablePlace
 
 pytestmark = pytest.mark.stack
 PAGE = (ROOT / "docs" / "catalogue-questions.md").read_text()

@@ -49,7 +49,8 @@ from tiering_assets.records.key_kinds import FOLDERS
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.settings import CatalogueSettings
-from tiering_assets.resources.tables import Table, TablePlace
+from tiering_assets.resources.table_place import TablePlace
+from tiering_assets.resources.tables import Table
 from tiering_assets.scrub.scrub import scrub
 
 REBUILT = {

@@ -40,7 +40,7 @@ from tiering_assets.look.brakes.scopes import ledger_scope
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import survey
 from tiering_assets.look.topic.user_topics import read_topics
-from tiering_assets.resources.tables import TablePlace
+from tiering_assets.resources.table_place import TablePlace
 
 LEDGERS = 6
 OTHER = "t/ns/persistent/other"

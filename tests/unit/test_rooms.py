@@ -34,12 +34,14 @@ MODULES_MAX = 15  # of a folder
 FRAMEWORKS = {
     "deltalake": (
         "tiering_assets.resources.tables",
+        "tiering_assets.resources.table_log",
         "tiering_assets.resources.table_sessions",
         "tiering_assets.resources.table_upkeep",
     ),
     "obstore": (
         "tiering_assets.resources.object_store.s3_bulk",
-        "tiering_assets.resources.kept_tables",
+        "tiering_assets.resources.table_log",
+        "tiering_assets.resources.table_place",
     ),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
@@ -175,7 +177,8 @@ LAZY = {
     "tiering_assets.resources.metastore.offload_context": "types only: ledger_info decodes contexts with it",
     "tiering_assets.resources.object_store.s3": "types only: stubs are a development dependency",
     "tiering_assets.resources.object_store.s3_bulk": "it may be missing; then boto3 reads",
-    "tiering_assets.resources.kept_tables": "it may be missing; then each table is opened anew",
+    "tiering_assets.resources.table_log": "it may be missing; then delta-rs reads the log",
+    "tiering_assets.resources.table_place": "the same",
     "tiering_assets.resources.object_store.s3_client": "types only: stubs are a development dependency",
 }
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from tiering_assets.catalogue.facts.record_facts import SAYS, folder_of
 from tiering_assets.catalogue.named import to_read
-from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
+from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, answer, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.claims import live_claims, longest_claim
 from tiering_assets.records import keys
@@ -40,8 +40,10 @@ class Died:
     late: int = 0
 
 
-def close_dead(stack: Stack, tables: Tables, now: AsOf) -> Died:
+def close_dead(stack: Stack, catalogue: Catalogue, now: AsOf) -> Died:
     """Runs that have ledgers in work longer than any claim lives, none of them claimed."""
+    if not now.in_work.runs:  # so it is mostly, and nobody's time need be asked
+        return Died()
     store_now = stack.objects.server_time()
     old = {
         name: run.ledgers
@@ -52,7 +54,7 @@ def close_dead(stack: Stack, tables: Tables, now: AsOf) -> Died:
         return Died()
     claimed = live_claims(stack, store_now)
     died = {name: left for name, left in old.items() if not left & claimed}
-    late = _unnamed(stack, tables, sorted({i for left in died.values() for i in left}))
+    late = _unnamed(stack, catalogue, sorted({i for left in died.values() for i in left}))
     if late:
         stack.book.name_found(digested(stack, late))
     for name, left in died.items():
@@ -60,9 +62,10 @@ def close_dead(stack: Stack, tables: Tables, now: AsOf) -> Died:
     return Died(runs=tuple(died), late=len(late))
 
 
-def _unnamed(stack: Stack, tables: Tables, ledger_ids: Sequence[int]) -> list[str]:
+def _unnamed(stack: Stack, catalogue: Catalogue, ledger_ids: Sequence[int]) -> list[str]:
     """Records of these ledgers that no page has named."""
     own = _listed(stack, (f"{folder}/{i}/" for i in ledger_ids for folder in _OF_LEDGERS))
+    tables = catalogue.opened()
     topics = {row["topic"] for row in rows_of(tables, ledger_ids)} - {None}
     topics |= {*_topics_of(stack, [key for key in own if folder_of(key) == "attempts"])}
     below = (of(topic) for topic in sorted(topics) for of in (keys.publications_of, keys.undos_of))

@@ -18,6 +18,7 @@ from tiering_assets.catalogue.view import (
     Catalogue,
     Tables,
     answer,
+    answer_kept,
     least,
 )
 from tiering_assets.ground.moments import moment
@@ -94,7 +95,7 @@ def closing_times(tables: Tables) -> Iterator[dict[str, Any]]:
     """Of every topic that lists ledgers, in name order: when they were closed, if one is open."""
     times = "min(closed_at) as oldest, max(closed_at) as newest"
     some = "listed_as <> 'gone' and namespace is not null"
-    rows = answer(
+    rows = answer_kept(
         tables,
         f"select topic, namespace, {times}, bool_or(listed_as = 'open') as has_open "  # noqa: S608
         f"from ledgers where {some} group by topic, namespace order by topic",

@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from tiering_assets.catalogue.bulk import in_bulk
-from tiering_assets.catalogue.columns import TABLES
+from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.facts.rows import block_rows, event_rows
 from tiering_assets.catalogue.named import named_in, read_record, to_read
 from tiering_assets.catalogue.pages import newest_page, read_pages
-from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, rows_of
+from tiering_assets.catalogue.view import OF_LEDGERS, AsOf, Catalogue, Tables, rows_of
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.tables import Table
 
@@ -32,7 +32,7 @@ BULK_FROM = 50
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
     """What one posting did. `mark` is the page that all tables go to; `tables` are those of
-    before.
+    before, those behind `ledgers` and `topics` alone where no page was posted.
     """
 
     mark: int
@@ -45,8 +45,8 @@ class Posted:
 
 def post(stack: Stack, catalogue: Catalogue) -> Posted:
     """Post the pages that no table has yet, so many at a time; nothing if there are none."""
-    seen = catalogue.opened()
-    since = min(table.mark for table in seen.posted.values())
+    seen = catalogue.opened(OF_LEDGERS)
+    since = seen[POSTED[-1]].mark  # the others are written before it
     if newest_page(stack) <= since:
         return Posted(mark=since, pages=0, records=0, rows={}, damaged=0, tables=seen)
     for _ in range(_TRIES):

@@ -46,7 +46,7 @@ class Proof:
 def prove(stack: Stack, catalogue: Catalogue) -> Proof:
     """Compare the catalogue with a listing of every record, and post what it had not."""
     read, tables = in_bulk(stack), _post_all(stack, catalogue)
-    died = close_dead(stack, tables, least(catalogue, tables))
+    died = close_dead(stack, catalogue, least(catalogue, tables))
     if died.runs:
         tables = _post_all(stack, catalogue)
     busy = least(catalogue, tables).in_work.ledgers
@@ -76,10 +76,10 @@ def prove(stack: Stack, catalogue: Catalogue) -> Proof:
 
 
 def _post_all(stack: Stack, catalogue: Catalogue) -> Tables:
-    """The tables as they were when no page was behind them."""
-    while (done := post(stack, catalogue)).pages:
+    """The tables when no page was behind them."""
+    while post(stack, catalogue).pages:
         pass
-    return done.tables
+    return catalogue.opened()
 
 
 def _events(tables: Tables, after: str, upto: str) -> tuple[set[str], set[str]]:

@@ -22,9 +22,11 @@ from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import key_kinds
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.kept_answers import ANSWERS
 from tiering_assets.resources.kept_tables import KEPT
+from tiering_assets.resources.table_place import TablePlace, place_at
 from tiering_assets.resources.table_upkeep import with_columns
-from tiering_assets.resources.tables import Table, TablePlace, ask, open_table, place_at, rows_in
+from tiering_assets.resources.tables import Table, ask, open_table, rows_in
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
 """What each commit of a posted table repeats of the last page."""
@@ -200,6 +202,11 @@ def answer(tables: Tables, sql: str) -> pa.Table:
     """Rows of a question over the tables, and `ledgers` and `topics` as they are now."""
     views = {name: tables.view(name) for name in tables.settled}
     return ask(sql.strip().rstrip(";"), tables.registered, views=views)
+
+
+def answer_kept(tables: Tables, sql: str) -> pa.Table:
+    """The same of tables that are only read, for who asks it again and again."""
+    return ANSWERS.answer(sql, tables.registered, lambda: answer(tables, sql))
 
 
 def rows_of(tables: Tables, ledger_ids: Sequence[int]) -> list[dict[str, Any]]:

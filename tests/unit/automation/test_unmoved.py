@@ -8,7 +8,7 @@ from tiering_assets.catalogue.scan import scan as scanning
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
-from tiering_assets.resources.tables import TablePlace
+from tiering_assets.resources.table_place import TablePlace
 
 NAMES = ["t/ns/persistent/a", "t/ns/persistent/b"]
 

@@ -3,7 +3,7 @@ import pytest
 from tests.support.sim_scene import Scene
 from tests.unit.catalogue.desk import Desk
 from tiering_assets.catalogue.view import Catalogue
-from tiering_assets.resources.tables import TablePlace
+from tiering_assets.resources.table_place import TablePlace
 
 
 class Booked(Scene):

@@ -15,7 +15,7 @@ def closed(desk, catalogue):
     while post(desk.stack, catalogue).pages:
         pass
     tables = catalogue.opened()
-    done = close_dead(desk.stack, tables, least(catalogue, tables))
+    done = close_dead(desk.stack, catalogue, least(catalogue, tables))
     while post(desk.stack, catalogue).pages:
         pass
     return done

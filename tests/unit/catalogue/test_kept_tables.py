@@ -10,8 +10,9 @@ from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.catalogue.view import OF_LEDGERS, Catalogue, answer, least
 from tiering_assets.resources import kept_tables
 from tiering_assets.resources.errors import CatalogueError
-from tiering_assets.resources.kept_tables import KEPT, NewestVersion, OpenedBefore, _files_of
-from tiering_assets.resources.tables import TablePlace, open_table
+from tiering_assets.resources.kept_tables import KEPT, OpenedBefore
+from tiering_assets.resources.table_place import TablePlace, files_of
+from tiering_assets.resources.tables import open_table
 
 NAME = "events"
 SCHEMA = TABLES[NAME]
@@ -161,9 +162,17 @@ def test_one_whose_log_is_damaged_fails_by_name(place, tmp_path):
         kept.open(place, NAME, SCHEMA)
 
 
-def test_where_its_client_cannot_be_used_a_table_is_opened_each_time(monkeypatch):
-    place = TablePlace(root="s3://bucket/tables", options={"AWS_REGION": "us-east-1"})
+def test_where_its_client_cannot_be_used_a_table_is_opened_each_time(place, opened, monkeypatch):
+    add(place)
+    monkeypatch.setattr("tiering_assets.resources.table_log.files_of", unusable)
+    kept = OpenedBefore()
+    assert [kept.open(place, NAME, SCHEMA).mark for _ in range(2)] == [1, 1]
+    assert opened == [NAME, NAME]
+    in_a_bucket = TablePlace(root="s3://bucket/tables", options={"AWS_REGION": "us-east-1"})
     monkeypatch.setenv("AWS_ODD", "and unknown to it")
-    assert not NewestVersion(place, NAME, 1).is_it()
     with pytest.raises(ValueError, match="variables"):
-        _files_of(place, NAME)
+        files_of(in_a_bucket, NAME)
+
+
+def unusable(place, name):
+    raise ValueError(f"{place.root}/{name} cannot be asked")

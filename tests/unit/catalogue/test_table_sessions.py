@@ -5,8 +5,9 @@ import pytest
 from tiering_assets.catalogue.columns import TABLES
 from tiering_assets.resources import table_sessions
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.table_place import TablePlace
 from tiering_assets.resources.table_sessions import SESSIONS, KeptSessions
-from tiering_assets.resources.tables import TablePlace, ask, open_table
+from tiering_assets.resources.tables import ask, open_table
 
 NAME = "events"
 SCHEMA = TABLES[NAME]

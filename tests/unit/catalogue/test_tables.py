@@ -7,10 +7,11 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from tiering_assets.resources import tables
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
 from tiering_assets.resources.settings import StoreSettings
-from tiering_assets.resources.tables import TablePlace, ask, open_table, place_at
+from tiering_assets.resources.table_log import said as said_of
+from tiering_assets.resources.table_place import TablePlace, place_at
+from tiering_assets.resources.tables import ask, open_table
 
 SCHEMA = pa.schema([("n", pa.int64())])
 SECRET = "planted-secret-key"
@@ -164,7 +165,7 @@ def test_a_question_that_has_no_answer_is_an_error_of_one_line(place):
 
 
 def test_what_a_library_says_is_cut(place):
-    said = tables._said(OSError("x" * 10_000))
+    said = said_of(OSError("x" * 10_000))
     assert said == "x" * 400
 
 
@@ -207,7 +208,9 @@ def test_a_wait_of_less_than_a_second_is_one_second():
 
 @pytest.mark.parametrize("token", [None, "a-token"])
 def test_a_session_token_goes_along_where_there_is_one(monkeypatch, token):
-    monkeypatch.setattr(tables, "credentials_of", lambda _settings: ("a", "b", token))
+    monkeypatch.setattr(
+        "tiering_assets.resources.table_place.credentials_of", lambda _settings: ("a", "b", token)
+    )
     assert place_at("s3://b", STORE).options.get("AWS_SESSION_TOKEN") == token
 
 

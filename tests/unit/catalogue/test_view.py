@@ -117,7 +117,7 @@ def test_rows_with_times_are_read_without_pandas(desk, catalogue):
     program = (
         "import sys\n"
         "from tiering_assets.catalogue.view import Catalogue, rows_of\n"
-        "from tiering_assets.resources.tables import TablePlace\n"
+        "from tiering_assets.resources.table_place import TablePlace\n"
         f"tables = Catalogue(TablePlace(root={catalogue.place.root!r}, options={{}})).opened()\n"
         "print(rows_of(tables, [42])[0]['certified_at'].isoformat(), 'pandas' in sys.modules)\n"
     )

@@ -8,7 +8,7 @@ from tests.unit.lineage.fleets import SPOILED, drawn, sound_blocks
 from tiering_assets.catalogue.columns import BLOCKS
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.lineage.block_chain import ODD_SQL, BlockSpan, Gap, chain_findings
-from tiering_assets.resources.tables import TablePlace
+from tiering_assets.resources.table_place import TablePlace
 
 
 def test_blocks_that_follow_have_no_finding():

@@ -20,7 +20,7 @@ from tiering_assets.lineage.coverage import ReadLists, coverage_of
 from tiering_assets.lineage.coverage_rules import judge_topic
 from tiering_assets.records import keys
 from tiering_assets.resources._proto import MLDataFormats_pb2 as ml_pb2
-from tiering_assets.resources.tables import TablePlace
+from tiering_assets.resources.table_place import TablePlace
 
 TOPICS = 100
 

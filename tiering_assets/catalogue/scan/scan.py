@@ -28,7 +28,15 @@ from tiering_assets.catalogue.scan.plain_rows import (
 )
 from tiering_assets.catalogue.scan.topic_rows import OF_TOPIC, ReadTopic, topic_row
 from tiering_assets.catalogue.scans_told import ScansTold
-from tiering_assets.catalogue.view import Catalogue, Tables, answer, carried, newest, rows_of
+from tiering_assets.catalogue.view import (
+    OF_LEDGERS,
+    Catalogue,
+    Tables,
+    answer,
+    carried,
+    newest,
+    rows_of,
+)
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.topic.user_topics import Topic, user_topic_names
 from tiering_assets.resources.errors import FormatError
@@ -119,7 +127,7 @@ def _tell_of_pass(catalogue: Catalogue, before: Tables, began: datetime) -> None
     """
     if not _is_old(ScansTold.by(before["topic_changes"]), began):
         return
-    table = catalogue.opened(make=True)["topic_changes"]
+    table = catalogue.opened(OF_LEDGERS, make=True)["topic_changes"]
     told = ScansTold.by(table)
     if _is_old(told, began):  # else another has just told
         _append(table, OF_TOPIC.empty_table(), replace(told, scanned_at=began).told())
@@ -180,7 +188,7 @@ def _write(
     """
     seen_at, written = stack.now(), 0
     for _ in range(_TRIES):
-        tables = catalogue.opened(make=True)
+        tables = catalogue.opened(OF_LEDGERS, make=True)
         rows = ledger_rows(tables, looked, seen_at, each=wrong is not None)
         if rows.num_rows and not _append(tables["ledger_changes"], rows):
             continue  # a poster came first

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tiering_assets.catalogue.upkeep.settlements import Settlements
-from tiering_assets.catalogue.view import Catalogue, Tables, carried
+from tiering_assets.catalogue.view import OF_LEDGERS, Catalogue, Tables, carried
 from tiering_assets.resources.table_files import FILE_BYTES
 from tiering_assets.resources.table_upkeep import delete_old, join_small
 from tiering_assets.resources.tables import Table
@@ -48,7 +48,7 @@ def join_files(catalogue: Catalogue, seen: Tables) -> tuple[str, ...]:
     many = [name for name, table in seen.items() if many_small(table.sizes)]
     if not many:
         return ()
-    own = catalogue.opened(make=True)
+    own = catalogue.opened({*many, *OF_LEDGERS}, make=True)
     return tuple(name for name in many if join_small(own[name], told=carried(own[name])))
 
 

@@ -18,7 +18,8 @@ from tiering_assets.catalogue.columns import EVENTS
 from tiering_assets.catalogue.facts.record_facts import TYPES
 from tiering_assets.catalogue.upkeep.shard_bytes import DOUBTS
 from tiering_assets.catalogue.upkeep.spans import Shard
-from tiering_assets.resources.tables import Table, TablePlace, ask, open_table
+from tiering_assets.resources.table_place import TablePlace
+from tiering_assets.resources.tables import Table, ask, open_table
 
 _WIDE: Final = pa.schema([EVENTS.field("ledger_id"), EVENTS.field("key")])
 _LAST: Final = (

@@ -42,8 +42,8 @@ def catalogue(tick: Tick) -> Result:
         if tick.stack.monotonic() >= until:
             break
     else:
-        opened = done.tables
-        died = close_dead(tick.stack, opened, least(tables, opened))
+        opened = tables.opened() if pages else done.tables
+        died = close_dead(tick.stack, tables, least(tables, opened))
         if died.runs:
             tick.context.log.info(
                 "tierkeeper: catalogue: runs that died are closed, %d records named: %s",
