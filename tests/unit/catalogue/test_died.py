@@ -74,6 +74,11 @@ def test_where_no_run_is_old_nothing_is_asked(desk, catalogue, monkeypatch):
     assert closed(desk, catalogue) == Died()
 
 
+def test_where_no_run_is_in_work_nobodys_time_is_asked(desk, catalogue, monkeypatch):
+    monkeypatch.setattr(type(desk.objects), "server_time", lambda _store: 1 / 0)
+    assert closed(desk, catalogue) == Died()
+
+
 def test_one_that_may_be_at_work_is_let_be(desk, catalogue):
     desk.chain(42)
     assert closed(desk, catalogue) == Died()

@@ -1,5 +1,6 @@
 """Tables that were opened before are read again as long as nobody has written to them."""
 
+import os
 import shutil
 from dataclasses import replace
 
@@ -168,10 +169,16 @@ def test_where_its_client_cannot_be_used_a_table_is_opened_each_time(place, open
     kept = OpenedBefore()
     assert [kept.open(place, NAME, SCHEMA).mark for _ in range(2)] == [1, 1]
     assert opened == [NAME, NAME]
-    in_a_bucket = TablePlace(root="s3://bucket/tables", options={"AWS_REGION": "us-east-1"})
+
+
+def test_it_has_no_client_where_variables_are_set_that_it_does_not_know(monkeypatch):
+    for name in [name for name in os.environ if name.upper().startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    place = TablePlace(root="s3://bucket/tables", options={"AWS_REGION": "us-east-1"})
+    assert files_of(place, NAME).prefix == f"tables/{NAME}"
     monkeypatch.setenv("AWS_ODD", "and unknown to it")
     with pytest.raises(ValueError, match="variables"):
-        files_of(in_a_bucket, NAME)
+        files_of(place, NAME)
 
 
 def unusable(place, name):
