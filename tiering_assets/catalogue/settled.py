@@ -48,13 +48,14 @@ def beside(name: str) -> str:
 
 def current(
     name: str,
-    absorbed: int,
+    absorbed: int | None,
     columns: Sequence[str],
     has: Columns,
     *,
     among: Collection[int] | Collection[str] | None = None,
 ) -> str:
-    """SQL for the newest row of each key, from the settled table and the tail.
+    """SQL for the newest row of each key, from the settled table and the tail. None is `absorbed`
+    where there is no tail: then no key need be read.
 
     `has` are the columns that each of the two has, by its name: one of an older version may not
     have them all, and has nulls there. Rows of keys that are not `among` these are not looked at:
@@ -64,11 +65,11 @@ def current(
     old, new = settled, one.changes
     if among is not None:
         old, new = (rows_among(table, one.key, among) for table in (old, new))
-    newer = f"select distinct {one.key} from {one.changes} where turn > {absorbed}"  # noqa: S608 - our names
-    unmoved = (
-        f"select {_listed(columns, has[settled])} from {old} s "  # noqa: S608
-        f"left anti join ({newer}) t on s.{one.key} = t.{one.key}"
-    )
+    rows = f"select {_listed(columns, has[settled])} from {old} s"  # noqa: S608 - our names
+    if absorbed is None:
+        return rows
+    newer = f"select distinct {one.key} from {one.changes} where turn > {absorbed}"  # noqa: S608
+    unmoved = f"{rows} left anti join ({newer}) t on s.{one.key} = t.{one.key}"
     ranked = (
         f"select *, row_number() over (partition by {one.key} order by turn desc) as nth "  # noqa: S608
         f"from {new} where turn > {absorbed}"

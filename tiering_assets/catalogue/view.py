@@ -37,7 +37,7 @@ _MARKS: Final[Mapping[str, Sequence[str]]] = {
     **{
         name: [
             *((Table.MARK,) if name in POSTED else ()),
-            *((CUT,) if name in OF_LEDGERS else ()),
+            *((CUT, Table.TURN) if name in OF_LEDGERS else ()),
         ]
         for name in TABLES
     },
@@ -88,9 +88,10 @@ class Tables(dict[str, Table]):
     def view(self, name: str, *, among: Collection[int] | None = None) -> str:
         """SQL for the rows as they are now; of all keys, or of these."""
         changes, settled = self[SETTLED[name].changes], self.settled[name]
+        absorbed = settled.marked(ABSORBED)
         return current(
             name,
-            settled.marked(ABSORBED),
+            None if changes.turn <= absorbed else absorbed,
             TABLES[changes.name].names,
             {changes.name: changes.columns, beside(name): settled.columns},
             among=among,

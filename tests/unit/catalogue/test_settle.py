@@ -68,6 +68,14 @@ def test_with_nothing_new_nothing_is_done(posted):
     assert posted.opened().settled["ledgers"].version == version
 
 
+def test_a_tail_that_was_absorbed_whole_is_not_asked(desk, posted):
+    absorb(posted)
+    assert "ledger_changes" not in posted.opened().view("ledgers")
+    seen(desk, 5, hours=3)
+    post(desk.stack, posted)
+    assert "ledger_changes" in posted.opened().view("ledgers")
+
+
 @pytest.mark.parametrize(("tail_max", "rows"), [(6, 0), (5, 4)])
 def test_a_small_tail_is_left(posted, tail_max, rows):
     assert absorb(posted, tail_max=tail_max).rows == rows

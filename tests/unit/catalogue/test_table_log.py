@@ -10,7 +10,7 @@ import pytest
 from tiering_assets.resources import table_log
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.table_log import TableLog
-from tiering_assets.resources.table_place import TablePlace
+from tiering_assets.resources.table_place import TablePlace, files_of
 from tiering_assets.resources.table_upkeep import join_small
 from tiering_assets.resources.tables import open_table
 
@@ -88,16 +88,18 @@ def test_each_file_is_read_once_whatever_is_asked(place, read, monkeypatch):
     log = opened(place).log
     read.clear()
     clients = []
-    really = table_log.files_of
-    monkeypatch.setattr(
-        table_log, "files_of", lambda *given: clients.append(given) or really(*given)
-    )
+
+    def made(place, name):
+        clients.append(name)
+        return files_of(place, name)
+
+    monkeypatch.setattr(table_log, "files_of", made)
     assert [log.marked(mark) for mark in MARKS] == [1, 3, 0, 0]
     assert log.newest_with("page")["page"] == "3"
     assert log.newest_with("nothing") == {}
     assert log.is_newest()
     assert read == {"00001.json": 1, "00000.json": 1}
-    assert len(clients) == 1
+    assert clients == [NAME]
 
 
 def test_what_is_further_back_is_asked_of_delta_rs(place, read):
