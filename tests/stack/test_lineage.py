@@ -1,6 +1,7 @@
 """Lineage on real servers: bytes of the bucket are the messages that a Pulsar consumer gets."""
 
 import base64
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,8 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from tests.support.cli_shell import Shell
+from tests.support.live_topic import send_payloads
 from tests.support.tiered_cluster import tables_apart, tiered_cluster
-from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
+from tiering_assets.resources.devstack.traffic import TopicSpec
 
 pytestmark = pytest.mark.stack
 NAME = "lineage"
@@ -26,6 +28,8 @@ BATCHED = TopicSpec(
     compression="ZSTD",
     keys=5,
 )
+# First and last entry are whole: brokers show no piece of what is compressed over REST.
+CHUNKED = TopicSpec(topic="public/default/followed-chunked", messages=4, payload_bytes=0)
 SPECS = (SINGLE, BATCHED)
 per_topic = pytest.mark.parametrize("spec", SPECS, ids=["single", "batched"])
 
@@ -45,11 +49,21 @@ def shell(stack, tmp_path_factory):
 @pytest.fixture(scope="module")
 def received(cluster, shell):
     """What a consumer got of each topic, by message id; both are offloaded and posted."""
+    every = (*SPECS, CHUNKED)
     for spec in SPECS:
         cluster.fill(spec)
-    found = {spec.topic: consumed(cluster.endpoints.service_url, spec) for spec in SPECS}
-    for spec in SPECS:
-        assert len(found[spec.topic]) == spec.messages == sum(1 for _ in iter_messages(spec))
+    send_payloads(
+        cluster.endpoints,
+        f"persistent://{CHUNKED.topic}",
+        [b"first", *(random.Random(n).randbytes(12_000_000) + bytes(9) for n in (1, 2)), b"last"],
+        chunked=True,
+        name="chunks",
+        compression="LZ4",
+    )
+    cluster.seal(CHUNKED)
+    found = {spec.topic: consumed(cluster.endpoints.service_url, spec) for spec in every}
+    for spec in every:
+        assert len(found[spec.topic]) == spec.messages
         shell("ledger", "offload", "--topic", spec.topic, "--execute")
     shell.document("catalogue", "prove", code=(0, 1))  # other tests have deleted records
     return found
@@ -176,7 +190,7 @@ def test_coverage_of_a_topic_is_whole(cluster, shell, received, spec):
     assert all(one["agrees"] for one in found["proof"])
 
 
-@per_topic
+@pytest.mark.parametrize("spec", [*SPECS, CHUNKED], ids=["single", "batched", "chunked"])
 def test_messages_of_a_day_are_those_that_a_consumer_got(shell, received, spec, tmp_path):
     day = min(one["publish_time_ms"] for one in received[spec.topic].values()) / 1000
     since = ("--from", datetime.fromtimestamp(day, UTC).isoformat(), "--until", "2100-01-01")

@@ -49,15 +49,24 @@ def read_payloads(endpoints: Endpoints, topic: str) -> list[bytes]:
 
 
 def send_payloads(
-    endpoints: Endpoints, topic: str, payloads: Sequence[bytes], *, chunked: bool, name: str
+    endpoints: Endpoints,
+    topic: str,
+    payloads: Sequence[bytes],
+    *,
+    chunked: bool,
+    name: str,
+    compression: str = "NONE",
 ) -> None:
     """Send unbatched messages one by one; the producer's name is part of an entry's size."""
+    import pulsar
+
     with client_of(endpoints) as client:
         producer = client.create_producer(
             topic,
             producer_name=name,
             batching_enabled=False,
             chunking_enabled=chunked,
+            compression_type=getattr(pulsar.CompressionType, compression),
             send_timeout_millis=TIMEOUT_MS,
         )
         for payload in payloads:

@@ -107,7 +107,7 @@ PURE = {
     "tiering_assets.explain.figures": "lag_figures objectives",
     "tiering_assets.fleet": "questions",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
-    "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "
+    "tiering_assets.lineage": "asked block_chain coverage_rules earlier_pieces listed placed_block "
     "proof_rules shown_entry",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",

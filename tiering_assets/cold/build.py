@@ -13,8 +13,10 @@ from tiering_assets.cold.entry_heads import (
     BROKER_INDEX,
     BROKER_TIME,
     CHUNKS,
+    CODEC,
     PRODUCER,
     PUBLISHED,
+    SIZE,
     signed32,
 )
 from tiering_assets.cold.gather import binaries, nullable, texts, whole_numbers
@@ -28,6 +30,7 @@ from tiering_assets.cold.usual import (
     Pairs,
     Usual,
 )
+from tiering_assets.offload_format.message_codecs import codec_name
 from tiering_assets.resources.arrow_columns import flags, numpy_of, pc, places
 
 _FLAGS = ("key_is_base64", "null_value", "compacted_out")
@@ -52,7 +55,7 @@ def _column(found: Usual, name: str, ledger_id: int, ids: Array) -> Any:
             return _maps(found.data, found.pairs, rows)
         case "payload":
             return binaries(found.data, found.payloads())
-        case "error":
+        case "error" | "first_chunk_ledger_id" | "first_chunk_entry_id":
             return pa.nulls(rows)
         case _ if name in _FLAGS:
             return flags(found.number(name).values != 0)
@@ -73,6 +76,10 @@ def _of_entries(found: Usual, name: str) -> Any:
         return whole_numbers(_of_each_message(found, heads.broker.numbers[BROKER_INDEX]))
     if name == "encrypted":
         return flags(heads.encrypted[entry])
+    if name == "codec":
+        return _names(heads.number(CODEC).values[entry])
+    if name == "uncompressed_bytes":
+        return whole_numbers(heads.number(SIZE).taken(entry))
     if name in ("batch_size", "marker", "chunks", "chunk"):
         key = {"batch_size": BATCH, "chunks": CHUNKS}.get(name) or ENTRY_NUMBERS[name]
         number = heads.number(key)
@@ -93,6 +100,11 @@ def _of_entries(found: Usual, name: str) -> Any:
     make = texts if COLUMNS.field(name).type == pa.string() else binaries
     made = make(found.data, slices).take(places(entry))
     return _where(made, chunked[entry]) if name == "chunk_uuid" else made
+
+
+def _names(codes: Array) -> Any:
+    known, which = np.unique(codes, return_inverse=True)
+    return pa.array([codec_name(int(code)) for code in known], pa.string()).take(places(which))
 
 
 def _of_each_message(found: Usual, last: Numbers) -> Numbers:

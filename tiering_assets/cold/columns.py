@@ -33,9 +33,13 @@ COLUMNS: Final[pa.Schema] = pa.schema(
         ("encrypted", pa.bool_()),
         ("null_value", pa.bool_()),
         ("compacted_out", pa.bool_()),
+        ("codec", pa.string()),
+        ("uncompressed_bytes", pa.int64()),  # of the payload of the entry, as its producer says
         ("chunk", pa.int32()),  # which piece of a message this is, counted from 0
         ("chunks", pa.int32()),
         ("chunk_uuid", pa.string()),
+        ("first_chunk_ledger_id", pa.int64()),  # where a message begins whose pieces are joined
+        ("first_chunk_entry_id", pa.int64()),
         ("payload", pa.binary()),
         ("error", pa.string()),  # why the entry cannot be read; then the row has nothing else
     ]

@@ -32,12 +32,17 @@ class Entries:
     starts: Array
     ends: Array
 
-    def some(self, which: slice) -> Entries:
+    def some(self, which: slice | Array) -> Entries:
         return replace(self, ids=self.ids[which], starts=self.starts[which], ends=self.ends[which])
 
 
 def decode_lots(
-    entries: Entries, names: Sequence[str], *, markers: bool, verify: bool, on_error: str
+    entries: Entries,
+    names: Sequence[str],
+    *,
+    markers: bool = False,
+    verify: bool = False,
+    on_error: str = "fail",
 ) -> Iterator[pa.RecordBatch]:
     """The same as decode_entries, in as many batches as memory wants: one, seldom more."""
     half = len(entries.ids) // 2

@@ -67,6 +67,8 @@ def _of_entry(found: DecodedEntry, message: EntryMessage) -> Row:
         "txn_most": _signed(most),
         "txn_least": _signed(least),
         "encrypted": found.encrypted,
+        "codec": found.codec,
+        "uncompressed_bytes": found.uncompressed_bytes,
         "chunk": which,
         "chunks": chunks,
         "chunk_uuid": uuid,
@@ -97,6 +99,17 @@ def as_columns(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
         kind = pa.int64() if field.name in _MS else field.type
         columns.append(pa.array(values, kind).cast(field.type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def as_rows(found: Any) -> list[dict[str, Any]]:
+    """The other way round."""
+    columns = [
+        column.cast(pa.int64()) if field.name in _MS else column
+        for field, column in zip(found.schema, found.columns, strict=True)
+    ]
+    plain: Any = pa.RecordBatch.from_arrays(columns, names=found.schema.names)
+    rows: list[dict[str, Any]] = plain.to_pylist()
+    return rows
 
 
 def _signed(value: int | None) -> int | None:

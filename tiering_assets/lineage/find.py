@@ -6,7 +6,7 @@ says how far they go and what to do next. Nothing else is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
@@ -114,6 +114,24 @@ def blocks_of_ledgers(tables: Tables, ledger_ids: Sequence[int]) -> list[PlacedB
     ]
     blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in rows)
     return sorted((one for one in blocks if one.counts), key=_in_order)
+
+
+def blocks_before(tables: Tables, block: PlacedBlock) -> Iterator[PlacedBlock]:
+    """Those of its topic, or partition, before it, the nearest first; of attempts that count."""
+    of_topic = f"topic = {sql_text(block.topic)} and ledger_id"
+    ledger_id: int | None = block.ledger_id
+    while ledger_id is not None:
+        ledgers = _ledgers(tables, [ledger_id])
+        rows = rows_in(answer(tables, f"{_SELECT}{of_topic} = {ledger_id}"))
+        found = [placed_block(row, ledgers.get(ledger_id)) for row in rows]
+        for one in sorted(found, key=_in_order, reverse=True):
+            if one.counts and _in_order(one) < _in_order(block):
+                yield one
+        [last] = answer(
+            tables,
+            f"select max(ledger_id) as last from blocks where {of_topic} < {ledger_id}",  # noqa: S608 - quoted
+        ).to_pylist()
+        ledger_id = last["last"]
 
 
 def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:

@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count, groupby
 from typing import Any, Final
 
 import pyarrow as pa
 
+from tiering_assets.cold.chunks import OF_CONTENT, OF_PIECES
 from tiering_assets.cold.columns import schema_of
-from tiering_assets.cold.decode import decode_lots
+from tiering_assets.cold.decode import Entries, decode_lots
 from tiering_assets.cold.frames import entries_of_block
+from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.asked import Span
+from tiering_assets.lineage.earlier_pieces import Blocks, EarlierPieces
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.lineage.read_entry import PIECE_MAX, get_bytes
 from tiering_assets.resources.arrow_columns import pc, scalar
@@ -39,39 +44,63 @@ class MessagesAsked:
     markers: bool = False
     verify: bool = False
     on_error: str = "fail"
+    pieces: bool = False
+
+    @property
+    def decoded(self) -> list[str]:
+        """The columns, and those that tell which messages they are."""
+        names = [*self.columns, _TIME, "error"]
+        if not self.pieces:
+            names += [*OF_PIECES, *(OF_CONTENT if "payload" in names else ())]
+        return [*dict.fromkeys(names)]
 
 
 def read_messages(
-    stack: Stack, blocks: Iterable[PlacedBlock], wanted: MessagesAsked
+    stack: Stack, blocks: Iterable[PlacedBlock], wanted: MessagesAsked, *, before: Blocks
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The number of a block, counted from 1, and its messages of that time, some or none.
 
-    A block whose messages would be very large comes several times.
+    A block whose messages would be very large comes several times. `before` tells the blocks
+    before one: pieces of its messages may lie there.
 
     FormatError that names ledger, block and entry, for what cannot be read.
     """
-    names = [*wanted.columns, *({_TIME, "error"} - {*wanted.columns})]
-    for number, block in enumerate(blocks, 1):
-        try:
-            for found in _decoded(stack, block, names, wanted):
+    numbers = count(1)
+    for _topic, some in groupby(blocks, key=lambda block: block.topic):
+        content = "payload" in wanted.columns
+        earlier = EarlierPieces(before, partial(_entries, stack), content=content)
+        chunks = JoinChunks(on_error=wanted.on_error)
+        for block in some:
+            number = next(numbers)
+            for found in _joined(stack, block, wanted, chunks, earlier):
                 yield number, _of_time(found, wanted.span).select([*wanted.columns])
-        except FormatError as error:
-            raise FormatError(
-                f"{block.data_key}, part {block.part}: {error}; `tierkeeper ledger show "
-                f"{block.ledger_id}` tells what is known of it, --keep-going reads on"
-            ) from error
 
 
-def _decoded(
-    stack: Stack, block: PlacedBlock, names: Sequence[str], wanted: MessagesAsked
+def _joined(
+    stack: Stack,
+    block: PlacedBlock,
+    wanted: MessagesAsked,
+    chunks: JoinChunks,
+    earlier: EarlierPieces,
 ) -> Iterator[pa.RecordBatch]:
+    """Its messages, unless pieces are asked for as they are stored."""
     try:
-        entries = entries_of_block(
-            _whole(stack, block),
-            ledger_id=block.ledger_id,
-            first_entry_id=block.first_entry_id,
-            count=block.entries,
-        )
+        for found in _decoded(stack, block, wanted):
+            if wanted.pieces:
+                yield found
+            else:
+                yield chunks.joined(found, partial(earlier.before, block))
+    except FormatError as error:
+        raise FormatError(
+            f"{block.data_key}, part {block.part}: {error}; `tierkeeper ledger show "
+            f"{block.ledger_id}` tells what is known of it, --keep-going reads on"
+        ) from error
+
+
+def _decoded(stack: Stack, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[pa.RecordBatch]:
+    names = wanted.decoded
+    try:
+        entries = _entries(stack, block)
     except FormatError as error:
         if wanted.on_error != "row":
             raise
@@ -85,6 +114,15 @@ def _decoded(
         markers=wanted.markers,
         verify=wanted.verify,
         on_error=wanted.on_error,
+    )
+
+
+def _entries(stack: Stack, block: PlacedBlock) -> Entries:
+    return entries_of_block(
+        _whole(stack, block),
+        ledger_id=block.ledger_id,
+        first_entry_id=block.first_entry_id,
+        count=block.entries,
     )
 
 

@@ -17,6 +17,7 @@ import zstandard
 from tiering_assets.resources.errors import FormatError
 
 CODECS: Final = {0: "NONE", 1: "LZ4", 2: "ZLIB", 3: "ZSTD", 4: "SNAPPY"}
+CODES: Final = {name: code for code, name in CODECS.items()}
 BYTES_MAX: Final = 256 * 1024 * 1024  # a broker takes 5 MiB, unless it is told to take more
 
 

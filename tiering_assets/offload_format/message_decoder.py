@@ -61,6 +61,7 @@ class DecodedEntry:
     messages: tuple[EntryMessage, ...]
     batch_size: int | None = None
     codec: str = "NONE"
+    uncompressed_bytes: int | None = None  # as its producer says, of the whole payload
     encrypted: bool = False
     chunk: tuple[int, int, str] | None = None
     marker: int | None = None
@@ -114,6 +115,7 @@ def _decoded(
         else tuple(_singles(payload, batch, whole)),
         batch_size=batch,
         codec=codec_name(code),
+        uncompressed_bytes=_optional_signed(numbers.get(varint_key(9))),
         encrypted=encrypted,
         chunk=(
             signed(numbers.get(varint_key(29), 0), 32),

@@ -10,6 +10,7 @@ from tests.support.cold_entries import single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC
 from tests.unit.lineage.test_commands import ENTRIES, TIME
+from tiering_assets.lineage import earlier_pieces
 from tiering_assets.offload_format.keys import data_key
 
 NAME = TOPIC.replace("/persistent/", "/")
@@ -32,12 +33,13 @@ def test_messages_are_lines_of_json_in_their_order(told, ledger):
     lines = told(*DAY)
     found = rows(lines)
     places = [(one["entry_id"], one["batch_index"]) for one in found]
-    assert places == [(0, -1), (1, 0), (1, 1), (2, -1), (3, -1)]
+    assert places == [(0, -1), (1, 0), (1, 1), (3, -1)]
     assert {one["ledger_id"] for one in found} == {ledger}
     assert found[0]["payload"] == "hello"
     assert found[2]["payload_base64"] == "/g=="
     assert found[0]["publish_time"] == "2026-11-21T07:44:40.670000+00:00"
-    assert "5 messages of 1 of 1 blocks; as of page" in lines[-1]
+    assert "4 messages of 1 of 1 blocks; as of page" in lines[-1]
+    assert rows(told(*DAY, "--pieces"))[3]["payload"] == "piece"
 
 
 def test_a_time_is_that_of_each_message(told, ledger):
@@ -54,8 +56,8 @@ def test_what_a_limit_cuts_is_said(told, ledger):
     found = told.document(*DAY, "--limit", 2)
     assert (found["messages"], found["cut"], len(found["rows"])) == (2, True, 2)
     found = told.document(*DAY, "--limit", 0)
-    assert (found["messages"], found["cut"]) == (5, False)
-    assert not told.document(*DAY, "--limit", 5)["cut"]
+    assert (found["messages"], found["cut"]) == (4, False)
+    assert not told.document(*DAY, "--limit", 4)["cut"]
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet", "jsonl"])
@@ -98,6 +100,57 @@ def test_a_block_whose_frames_are_damaged_is_a_line_of_its_own(told, ledger, sce
     assert "frame of its block at byte 128" in told(*DAY, code=13)[-1]
     [only] = rows(told(*DAY, "--keep-going"))
     assert only["error"].startswith("none of entries 0 to 4: ")
+
+
+def piece(which, of, content, at=TIME):
+    fields = [(27, of), (29, which), (26, b"p-1"), (9, 5)]
+    return message(at, *fields, payload=content)
+
+
+@pytest.fixture
+def in_three_ledgers(scene, posted):
+    """A message of three pieces, a day apart, the first ones with others in their ledgers."""
+    made = [
+        scene.fill(TOPIC, message(TIME, payload=b"before"), piece(0, 3, b"he")),
+        scene.fill(TOPIC, piece(1, 3, b"ll", TIME + 86_400_000), message(TIME + 86_400_000)),
+        scene.fill(TOPIC, piece(2, 3, b"o", TIME + 2 * 86_400_000)),
+    ]
+    for one in made:
+        scene.publish(one)
+    posted()
+    return made
+
+
+def test_a_message_whose_pieces_lie_in_ledgers_before_is_whole(told, in_three_ledgers):
+    third = ("topic", "read", NAME, "--from", "2026-11-23", "--columns", "all")
+    [row] = rows(told(*third))
+    assert (row["ledger_id"], row["entry_id"]) == (in_three_ledgers[2], 0)
+    assert (row["payload"], row["chunks"]) == ("hello", 3)
+    first = (row["first_chunk_ledger_id"], row["first_chunk_entry_id"])
+    assert first == (in_three_ledgers[0], 1)
+    [row] = rows(told(*third[:-1], "entry_id,first_chunk_entry_id"))
+    assert row == {"entry_id": 0, "first_chunk_entry_id": 1}
+    week = rows(told(*DAY, "--until", "2026-11-28"))
+    assert [row["payload"] for row in week] == ["before", "x", "hello"]
+    assert rows(told(*third, "--pieces"))[0]["payload"] == "o"
+
+
+def test_what_lies_too_far_back_or_cannot_be_read_is_not_joined(
+    told, in_three_ledgers, scene, monkeypatch
+):
+    third = ("topic", "read", NAME, "--from", "2026-11-23")
+    with monkeypatch.context() as patched:
+        patched.setattr(earlier_pieces, "LOOKED_MAX", 100)
+        assert rows(told(*third)) == []
+        [row] = rows(told(*third, "--keep-going"))
+    assert "cannot be joined" in row["error"]
+    uid = scene.context(in_three_ledgers[1]).uid
+    scene.world.monitor.damaged.add(uid)
+    key = data_key(uid, in_three_ledgers[1])
+    body = bytearray(scene.stack.objects.get(key).body)
+    body[128] ^= 0x40
+    scene.world.objects.rot(key, bytes(body))
+    assert rows(told(*third)) == []
 
 
 def test_what_cannot_be_meant_is_a_usage_error(told, ledger):

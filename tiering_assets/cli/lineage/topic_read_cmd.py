@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,6 +60,9 @@ def read_topic(
     markers: Annotated[
         bool, typer.Option("--markers", help="Also what brokers wrote, and no consumer sees.")
     ] = False,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="Pieces of large messages as they are stored.")
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="A line of its own for what cannot be read.")
     ] = False,
@@ -66,13 +70,13 @@ def read_topic(
     """Read messages of a time from their objects. Asks no broker.
 
     Which blocks may have some the catalogue says: what is offloaded and posted. Messages come in
-    the order of the topic, of partitions one after the other. Encrypted ones stay closed, and
-    chunks are told piece by piece, as they are stored.
+    the order of the topic, of partitions one after the other. Encrypted ones stay closed. A large
+    message that lies in pieces stands at its last one; the others are looked for in blocks before.
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cold.columns import COLUMNS, schema_of
     from tiering_assets.lineage.asked import parse_span, parse_topic
-    from tiering_assets.lineage.find import blocks_of_span, require_topic
+    from tiering_assets.lineage.find import blocks_before, blocks_of_span, require_topic
     from tiering_assets.lineage.read_messages import MessagesAsked, read_messages
 
     with understood():
@@ -91,6 +95,7 @@ def read_topic(
         markers=markers,
         verify=verify,
         on_error="row" if keep_going else "fail",
+        pieces=pieces,
     )
     count, of_blocks, cut = 0, 0, False
     rows: list[dict[str, Any]] = []
@@ -108,7 +113,9 @@ def read_topic(
             blocks = blocks_of_span(tables, name, span)
         if not blocks:
             require_topic(tables, name, as_of)
-        for of_blocks, found in read_messages(stack, blocks, wanted):
+        for of_blocks, found in read_messages(
+            stack, blocks, wanted, before=partial(blocks_before, tables)
+        ):
             cut = bool(limit) and found.num_rows > limit - count
             found = found.slice(0, limit - count) if cut else found
             count += found.num_rows
