@@ -13,6 +13,7 @@ from pyarrow import parquet
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import send_payloads
 from tests.support.tiered_cluster import tables_apart, tiered_cluster
+from tiering_assets.lineage.messages import USUAL, messages
 from tiering_assets.resources.devstack.traffic import TopicSpec
 
 pytestmark = pytest.mark.stack
@@ -212,6 +213,20 @@ def test_messages_of_a_day_are_those_that_a_consumer_got(shell, received, spec, 
             "publish_time_ms": row["publish_time"],
             "producer": row["producer"],
         }
+
+
+@pytest.mark.parametrize("spec", [BATCHED, CHUNKED], ids=["batched", "chunked"])
+def test_a_program_has_them_as_arrow(stack, received, spec):
+    root = tables_apart(stack, NAME)
+    settings = stack.settings()
+    settings = replace(settings, catalogue=replace(settings.catalogue, root=root))
+    reader = messages(spec.topic, begin="2020-01-01", until="2100-01-01", settings=settings)
+    found = reader.read_all()
+    assert found.column_names == list(USUAL)
+    places = zip(*(found[name].to_pylist() for name in USUAL[:3]), strict=True)
+    payloads = {one: received[spec.topic][one]["payload"] for one in sorted(received[spec.topic])}
+    assert dict(zip(places, found["payload"].to_pylist(), strict=True)) == payloads
+    assert reader.schema.field("publish_time").type == pa.timestamp("ms", "UTC")
 
 
 def test_coverage_misses_a_ledger_until_it_is_posted(cluster, shell, received):
