@@ -13,8 +13,12 @@ from pyarrow import parquet
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import send_payloads
 from tests.support.tiered_cluster import tables_apart, tiered_cluster
-from tiering_assets.lineage.messages import USUAL, messages
+from tiering_assets.lineage.messages.as_arrow import messages
+from tiering_assets.lineage.messages.ledger_source import PulsarLedgers
+from tiering_assets.lineage.messages.options import USUAL
 from tiering_assets.resources.devstack.traffic import TopicSpec
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.spark_session import spark_session
 
 pytestmark = pytest.mark.stack
 NAME = "lineage"
@@ -227,6 +231,32 @@ def test_a_program_has_them_as_arrow(stack, received, spec):
     payloads = {one: received[spec.topic][one]["payload"] for one in sorted(received[spec.topic])}
     assert dict(zip(places, found["payload"].to_pylist(), strict=True)) == payloads
     assert reader.schema.field("publish_time").type == pa.timestamp("ms", "UTC")
+
+
+def test_spark_has_them_as_rows(stack, received):
+    secret = stack.settings().store.secret_key
+    environment = {**stack.environment(), "TIERKEEPER_CATALOGUE_ROOT": tables_apart(stack, NAME)}
+    with spark_session(
+        SparkSettings(master="local[2,2]"), worker_environment=environment
+    ) as session:
+        session.dataSource.register(PulsarLedgers)
+        source = session.read.format("pulsar_ledgers")
+        for spec in (*SPECS, CHUNKED):
+            frame = source.option("topic", spec.topic).load()
+            found = {(row[0], row[1], row[2]): row for row in frame.collect()}
+            assert found.keys() == received[spec.topic].keys()
+            for place, row in found.items():
+                sent = received[spec.topic][place]
+                assert (bytes(row.payload), row.key) == (sent["payload"], sent["key"])
+                assert row.properties == sent["properties"]
+                assert round(row.publish_time.timestamp() * 1000) == sent["publish_time_ms"]
+        every = source.option("topic", "public/default/followed*").schema("entry_id bigint").load()
+        assert every.columns == ["entry_id"]
+        assert every.count() == sum(map(len, received.values()))
+        plan = every._jdf.queryExecution().toString()
+        assert secret not in plan
+        with pytest.raises(Exception, match="no option: topics"):
+            session.read.format("pulsar_ledgers").option("topics", "public/default/a").load()
 
 
 def test_coverage_misses_a_ledger_until_it_is_posted(cluster, shell, received):

@@ -57,7 +57,11 @@ FRAMEWORKS = {
         "tiering_assets.definitions",
         "tiering_assets.resources.dagster_resources",
     ),
-    "pyspark": ("tiering_assets.spark", "tiering_assets.resources.spark_session"),
+    "pyspark": (
+        "tiering_assets.spark",
+        "tiering_assets.resources.spark_session",
+        "tiering_assets.lineage.messages.ledger_source",
+    ),
     "great_expectations": ("tiering_assets.quality",),
     "cryptography": ("tiering_assets.records.signature",),
     "prometheus_client": ("tiering_assets.metrics",),
@@ -107,8 +111,9 @@ PURE = {
     "tiering_assets.explain.figures": "lag_figures objectives",
     "tiering_assets.fleet": "questions",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
-    "tiering_assets.lineage": "asked block_chain coverage_rules earlier_pieces listed placed_block "
+    "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "
     "proof_rules shown_entry",
+    "tiering_assets.lineage.messages": "earlier_pieces",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",

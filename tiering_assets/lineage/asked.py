@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Final
 
 from tiering_assets.resources.errors import FormatError
@@ -94,6 +95,24 @@ def parse_topic(name: str) -> TopicName:
         return parse_topic_name(with_scheme(name))
     except FormatError as error:
         raise ValueError(str(error)) from None
+
+
+def is_pattern(topic: str) -> bool:
+    """Whether it means any topic that is named so; no topic's name that people write has these."""
+    return any(character in topic for character in "*?[")
+
+
+def is_like(ml_name: str, pattern: str) -> bool:
+    """Whether a managed ledger is of a topic, or of a partition of one, like `public/default/a-*`.
+
+    `*` is any text, `?` a character and `[ab]` one of these.
+    """
+    try:
+        found = parse_managed_ledger_name(ml_name)
+    except FormatError:
+        return False
+    names = (str(one).partition("://")[2] for one in (found, found.unpartitioned))
+    return any(fnmatchcase(name, pattern.partition("://")[2] or pattern) for name in names)
 
 
 def is_of(ml_name: str, wanted: TopicName) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
 from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
-from tiering_assets.lineage.asked import MessagePlace, Span, is_of
+from tiering_assets.lineage.asked import MessagePlace, Span, is_like, is_of
 from tiering_assets.lineage.placed_block import (
     COLUMNS,
     PlacedBlock,
@@ -22,7 +22,7 @@ from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.resources.errors import CatalogueError, IntegrityError
 from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.metastore.topic_names import TopicName
-from tiering_assets.resources.sql import sql_text, sql_time
+from tiering_assets.resources.sql import rows_among, sql_text, sql_time
 from tiering_assets.resources.tables import rows_in
 
 BLOCKS_MAX: Final = 100_000  # that one answer about a time has
@@ -84,36 +84,53 @@ def block_of_byte(tables: Tables, key: str, offset: int, as_of: AsOf) -> PlacedB
     )
 
 
-def blocks_of_span(tables: Tables, topic: TopicName, span: Span) -> list[PlacedBlock]:
-    """Blocks whose publish range meets the span, and those that have none, in the topic's order."""
-    name = topic.managed_ledger_name
-    rows = answer(
-        tables,
-        f"{_SELECT}{_of_topic(name)} and (publish_min is null or publish_max is null or "
-        f"(publish_max >= {sql_time(span.first)} and publish_min <= {sql_time(span.last)})) "
-        f"limit {BLOCKS_MAX + 1}",
-    )
+def blocks_of_span(tables: Tables, topic: TopicName, span: Span | None) -> list[PlacedBlock]:
+    """Blocks whose publish range meets the span, and those that have none, in the topic's order.
+
+    Without a span all of them.
+    """
+    where = f"from blocks where {_of_topic(topic.managed_ledger_name)}"
+    rows = _rows_of_span(tables, where, span, str(topic))
+    return _that_count(tables, [row for row in rows if is_of(row["topic"], topic)])
+
+
+def blocks_of_topics(tables: Tables, pattern: str, span: Span | None) -> list[PlacedBlock]:
+    """The same of all topics that are named like `public/default/order-*`, and of partitions."""
+    everything = answer(tables, "select distinct topic from ledgers where topic is not null")
+    every: list[Any] = everything["topic"].to_pylist()
+    names: list[str] = [name for name in every if is_like(name, pattern)]
+    where = f"from {rows_among('blocks', 'topic', names)} where true"
+    return _that_count(tables, _rows_of_span(tables, where, span, pattern))
+
+
+def _rows_of_span(tables: Tables, where: str, span: Span | None, what: str) -> list[dict[str, Any]]:
+    if span is not None:
+        inside = f"publish_max >= {sql_time(span.first)} and publish_min <= {sql_time(span.last)}"
+        where += f" and (publish_min is null or publish_max is null or ({inside}))"
+    rows = answer(tables, f"select {_NAMES} {where} limit {BLOCKS_MAX + 1}")
     if rows.num_rows > BLOCKS_MAX:
         raise CatalogueError(
-            f"more than {BLOCKS_MAX} blocks of {topic} may have messages of that time: ask for a "
+            f"more than {BLOCKS_MAX} blocks of {what} may have messages of that time: ask for a "
             "shorter one, or with `tierkeeper catalogue sql`"
         )
-    found = [row for row in rows_in(rows) if is_of(row["topic"], topic)]
-    ledgers = _ledgers(tables, {row["ledger_id"] for row in found})
-    blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in found)
+    return rows_in(rows)
+
+
+def _that_count(tables: Tables, rows: Sequence[Mapping[str, Any]]) -> list[PlacedBlock]:
+    """Of attempts that count, in order."""
+    ledgers = _ledgers(tables, {row["ledger_id"] for row in rows})
+    blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in rows)
     return sorted((one for one in blocks if one.counts), key=_in_order)
 
 
 def blocks_of_ledgers(tables: Tables, ledger_ids: Sequence[int]) -> list[PlacedBlock]:
     """Blocks of the attempts that count, in order."""
-    ledgers = _ledgers(tables, ledger_ids)
     rows = [
         row
         for lot in lots_of(ledger_ids, _IDS_AT_ONCE)
         for row in rows_in(answer(tables, f"{_SELECT}ledger_id in ({', '.join(map(str, lot))})"))
     ]
-    blocks = (placed_block(row, ledgers.get(row["ledger_id"])) for row in rows)
-    return sorted((one for one in blocks if one.counts), key=_in_order)
+    return _that_count(tables, rows)
 
 
 def blocks_before(tables: Tables, block: PlacedBlock) -> Iterator[PlacedBlock]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiering_assets.lineage.messages import messages
+from tiering_assets.lineage.messages.as_arrow import messages
 
 NAME = "public/default/orders"
 

@@ -10,7 +10,7 @@ from tests.support.cold_entries import single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC
 from tests.unit.lineage.test_commands import ENTRIES, TIME
-from tiering_assets.lineage import earlier_pieces
+from tiering_assets.lineage.messages import earlier_pieces
 from tiering_assets.offload_format.keys import data_key
 
 NAME = TOPIC.replace("/persistent/", "/")

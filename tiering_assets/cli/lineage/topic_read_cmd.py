@@ -77,7 +77,8 @@ def read_topic(
     from tiering_assets.cold.columns import COLUMNS, schema_of
     from tiering_assets.lineage.asked import parse_span, parse_topic
     from tiering_assets.lineage.find import blocks_before, blocks_of_span, require_topic
-    from tiering_assets.lineage.read_messages import MessagesAsked, read_messages
+    from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
+    from tiering_assets.lineage.read_entry import get_bytes
 
     with understood():
         name, span = parse_topic(topic), parse_span(begin, until)
@@ -114,7 +115,7 @@ def read_topic(
         if not blocks:
             require_topic(tables, name, as_of)
         for of_blocks, found in read_messages(
-            stack, blocks, wanted, before=partial(blocks_before, tables)
+            partial(get_bytes, stack), blocks, wanted, before=partial(blocks_before, tables)
         ):
             cut = bool(limit) and found.num_rows > limit - count
             found = found.slice(0, limit - count) if cut else found

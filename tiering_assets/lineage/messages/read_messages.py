@@ -7,7 +7,7 @@ each message is asked for its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,15 +22,16 @@ from tiering_assets.cold.decode import Entries, decode_lots
 from tiering_assets.cold.frames import entries_of_block
 from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
-from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.asked import Span
-from tiering_assets.lineage.earlier_pieces import Blocks, EarlierPieces
+from tiering_assets.lineage.messages.earlier_pieces import Blocks, EarlierPieces
 from tiering_assets.lineage.placed_block import PlacedBlock
-from tiering_assets.lineage.read_entry import PIECE_MAX, get_bytes
+from tiering_assets.lineage.read_entry import PIECE_MAX
 from tiering_assets.resources.arrow_columns import pc, scalar
 from tiering_assets.resources.errors import FormatError
 
 _TIME: Final = "publish_time"
+GetBytes = Callable[[PlacedBlock, int, int], bytes]
+"""Bytes of the object that has a block: where they begin, and how many."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 
@@ -39,7 +40,7 @@ _MS: Final = timedelta(milliseconds=1)
 class MessagesAsked:
     """Which messages, and what of them: the arguments of cold/decode.py."""
 
-    span: Span
+    span: Span | None
     columns: Sequence[str]
     markers: bool = False
     verify: bool = False
@@ -56,28 +57,28 @@ class MessagesAsked:
 
 
 def read_messages(
-    stack: Stack, blocks: Iterable[PlacedBlock], wanted: MessagesAsked, *, before: Blocks
+    get: GetBytes, blocks: Iterable[PlacedBlock], wanted: MessagesAsked, *, before: Blocks
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The number of a block, counted from 1, and its messages of that time, some or none.
 
-    A block whose messages would be very large comes several times. `before` tells the blocks
-    before one: pieces of its messages may lie there.
+    A block whose messages would be very large comes several times. `get` reads bytes of an object,
+    and `before` tells the blocks before one: pieces of its messages may lie there.
 
     FormatError that names ledger, block and entry, for what cannot be read.
     """
     numbers = count(1)
     for _topic, some in groupby(blocks, key=lambda block: block.topic):
         content = "payload" in wanted.columns
-        earlier = EarlierPieces(before, partial(_entries, stack), content=content)
+        earlier = EarlierPieces(before, partial(_entries, get), content=content)
         chunks = JoinChunks(on_error=wanted.on_error)
         for block in some:
             number = next(numbers)
-            for found in _joined(stack, block, wanted, chunks, earlier):
+            for found in _joined(get, block, wanted, chunks, earlier):
                 yield number, _of_time(found, wanted.span).select([*wanted.columns])
 
 
 def _joined(
-    stack: Stack,
+    get: GetBytes,
     block: PlacedBlock,
     wanted: MessagesAsked,
     chunks: JoinChunks,
@@ -85,7 +86,7 @@ def _joined(
 ) -> Iterator[pa.RecordBatch]:
     """Its messages, unless pieces are asked for as they are stored."""
     try:
-        for found in _decoded(stack, block, wanted):
+        for found in _decoded(get, block, wanted):
             if wanted.pieces:
                 yield found
             else:
@@ -97,10 +98,10 @@ def _joined(
         ) from error
 
 
-def _decoded(stack: Stack, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[pa.RecordBatch]:
+def _decoded(get: GetBytes, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[pa.RecordBatch]:
     names = wanted.decoded
     try:
-        entries = _entries(stack, block)
+        entries = _entries(get, block)
     except FormatError as error:
         if wanted.on_error != "row":
             raise
@@ -117,25 +118,27 @@ def _decoded(stack: Stack, block: PlacedBlock, wanted: MessagesAsked) -> Iterato
     )
 
 
-def _entries(stack: Stack, block: PlacedBlock) -> Entries:
+def _entries(get: GetBytes, block: PlacedBlock) -> Entries:
     return entries_of_block(
-        _whole(stack, block),
+        _whole(get, block),
         ledger_id=block.ledger_id,
         first_entry_id=block.first_entry_id,
         count=block.entries,
     )
 
 
-def _whole(stack: Stack, block: PlacedBlock) -> bytes:
+def _whole(get: GetBytes, block: PlacedBlock) -> bytes:
     pieces = [
-        get_bytes(stack, block, block.offset + at, min(PIECE_MAX, block.length - at))
+        get(block, block.offset + at, min(PIECE_MAX, block.length - at))
         for at in range(0, block.length, PIECE_MAX)
     ]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _of_time(found: pa.RecordBatch, span: Span) -> Any:
+def _of_time(found: pa.RecordBatch, span: Span | None) -> Any:
     """Its messages of that time, and errors, of which none is known."""
+    if span is None:
+        return found
     times: Any = found.column(_TIME)
     ms = times.cast(pa.int64())  # in finer units the latest that occur have no number
     first, last = -((_EPOCH - span.first) // _MS), (span.last - _EPOCH) // _MS

@@ -1,0 +1,75 @@
+"""Messages that left the bookies, for programs: Arrow batches without Spark and without a broker.
+
+Owns: what is asked is judged at once, and nothing is read before the first batch is asked for; one
+block at a time from then on. pandas, Polars and DuckDB take a reader of Arrow as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from tiering_assets.catalogue.view import Catalogue, least
+from tiering_assets.ground.stack import open_stack
+from tiering_assets.lineage.find import blocks_before
+from tiering_assets.lineage.messages.options import USUAL, ColdOptions, cold_options
+from tiering_assets.lineage.messages.read_messages import read_messages
+from tiering_assets.lineage.read_entry import get_bytes
+from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_sources import load_settings
+
+
+def messages(
+    topic: str,
+    *,
+    begin: str = "",
+    until: str = "",
+    columns: Sequence[str] = USUAL,
+    markers: bool = False,
+    pieces: bool = False,
+    verify: bool = False,
+    on_error: str = "fail",
+    settings: Settings | None = None,
+) -> pa.RecordBatchReader:
+    """Messages of a time, in the order of each topic, of partitions one after the other.
+
+    Args:
+        topic: `tenant/namespace/topic`, or a pattern such as `public/default/order-*`.
+        begin: a time, a minute or a day; UTC if it says no zone. Without it the oldest is first.
+        until: the end, which belongs to it. Without it the newest is last.
+        columns: of cold/columns.py; docs/cold-messages.md says what each is.
+        markers: also what brokers wrote, and no consumer sees.
+        pieces: pieces of large messages as they are stored.
+        verify: judge the CRC32C of each entry.
+        on_error: "fail", or "row" for a row whose column `error` says what is wrong.
+        settings: where everything is; else the file and the environment, as commands take them.
+
+    Raises:
+        ValueError: topic, time or column cannot be meant.
+        CatalogueError, by the first batch: the topic is not in the catalogue.
+        FormatError, by any batch: an entry or block that is named cannot be read.
+    """
+    flags = {"markers": markers, "pieces": pieces, "verify": verify}
+    asked = cold_options(
+        {
+            "topic": topic,
+            **({"from": begin} if begin else {}),
+            **({"until": until} if until else {}),
+            "columns": ",".join(columns),
+            "on_error": on_error,
+            **{name: str(value) for name, value in flags.items()},
+        }
+    )
+    return pa.RecordBatchReader.from_batches(asked.schema, _batches(asked, settings))
+
+
+def _batches(asked: ColdOptions, settings: Settings | None) -> Iterator[pa.RecordBatch]:
+    with open_stack(settings or load_settings().settings) as stack:
+        catalogue = Catalogue.of(stack)
+        tables = catalogue.opened()
+        blocks = asked.blocks(tables, least(catalogue, tables))
+        get, before = partial(get_bytes, stack), partial(blocks_before, tables)
+        for _number, found in read_messages(get, blocks, asked.messages, before=before):
+            yield found
