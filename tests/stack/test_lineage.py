@@ -13,9 +13,9 @@ from pyarrow import parquet
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import send_payloads
 from tests.support.tiered_cluster import tables_apart, tiered_cluster
+from tiering_assets.lineage.asked import USUAL
 from tiering_assets.lineage.messages.as_arrow import messages
 from tiering_assets.lineage.messages.ledger_source import PulsarLedgers
-from tiering_assets.lineage.messages.options import USUAL
 from tiering_assets.resources.devstack.traffic import TopicSpec
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.resources.spark_session import spark_session
@@ -226,8 +226,8 @@ def test_a_program_has_them_as_arrow(stack, received, spec):
     settings = replace(settings, catalogue=replace(settings.catalogue, root=root))
     reader = messages(spec.topic, begin="2020-01-01", until="2100-01-01", settings=settings)
     found = reader.read_all()
-    assert found.column_names == list(USUAL)
-    places = zip(*(found[name].to_pylist() for name in USUAL[:3]), strict=True)
+    assert found.column_names == USUAL.split(",")
+    places = zip(*(found[name].to_pylist() for name in found.column_names[:3]), strict=True)
     payloads = {one: received[spec.topic][one]["payload"] for one in sorted(received[spec.topic])}
     assert dict(zip(places, found["payload"].to_pylist(), strict=True)) == payloads
     assert reader.schema.field("publish_time").type == pa.timestamp("ms", "UTC")

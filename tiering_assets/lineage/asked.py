@@ -20,6 +20,8 @@ from tiering_assets.resources.metastore.topic_names import (
     with_scheme,
 )
 
+USUAL: Final = "ledger_id,entry_id,batch_index,publish_time,key,properties,payload"
+"""Columns of messages that most people want."""
 _PLACE: Final = re.compile(r"(\d{1,19}):(\d{1,19})(?::(-1|\d{1,10}))?", re.ASCII)
 _ID_MAX: Final = 2**63 - 1
 _HAS_SECONDS: Final = re.compile(r"\d:\d\d:\d")

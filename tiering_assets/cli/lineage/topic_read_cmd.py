@@ -16,8 +16,7 @@ from tiering_assets.cli.lineage.message_rows import Format, documents, line_of, 
 from tiering_assets.cli.shared.output import print_document, print_line
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
-
-_DEFAULT = "ledger_id,entry_id,batch_index,publish_time,key,properties,payload"
+from tiering_assets.lineage.asked import USUAL
 
 
 @command(
@@ -43,7 +42,7 @@ def read_topic(
     until: Until = None,
     columns: Annotated[
         str, typer.Option("--columns", metavar="NAMES", help="With commas; all is every one.")
-    ] = _DEFAULT,
+    ] = USUAL,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="At most so many messages; 0 is all of them.")
     ] = 10_000,

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.view import Catalogue, least
 from tiering_assets.ground.stack import open_stack
+from tiering_assets.lineage.asked import USUAL
 from tiering_assets.lineage.find import blocks_before
-from tiering_assets.lineage.messages.options import USUAL, ColdOptions, cold_options
+from tiering_assets.lineage.messages.options import ColdOptions, cold_options
 from tiering_assets.lineage.messages.read_messages import read_messages
 from tiering_assets.lineage.read_entry import get_bytes
 from tiering_assets.resources.settings import Settings
@@ -26,7 +27,7 @@ def messages(
     *,
     begin: str = "",
     until: str = "",
-    columns: Sequence[str] = USUAL,
+    columns: Sequence[str] = (*USUAL.split(","),),
     markers: bool = False,
     pieces: bool = False,
     verify: bool = False,

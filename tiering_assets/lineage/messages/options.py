@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.view import AsOf, Tables
 from tiering_assets.cold.columns import COLUMNS, schema_of
-from tiering_assets.lineage.asked import is_pattern, parse_span, parse_topic
+from tiering_assets.lineage.asked import USUAL, is_pattern, parse_span, parse_topic
 from tiering_assets.lineage.find import (
     blocks_of_ledgers,
     blocks_of_span,
@@ -24,16 +24,6 @@ from tiering_assets.lineage.find import (
 from tiering_assets.lineage.messages.read_messages import MessagesAsked
 from tiering_assets.lineage.placed_block import PlacedBlock
 
-USUAL: Final = (
-    "ledger_id",
-    "entry_id",
-    "batch_index",
-    "publish_time",
-    "key",
-    "properties",
-    "payload",
-)
-"""Columns that most people want."""
 _OLDEST, _NEWEST = "1680-01-01", "2260-12-31"  # that the tables' engine can tell apart
 _NAMES: Final = (
     "topic",
@@ -102,7 +92,7 @@ def _messages(options: Mapping[str, str]) -> MessagesAsked:
     on_error = options.get("on_error", "fail")
     if on_error not in ("fail", "row"):
         raise ValueError(f"on_error is {on_error!r}: expected fail or row")
-    columns = options.get("columns", ",".join(USUAL))
+    columns = options.get("columns", USUAL)
     names = COLUMNS.names if columns == "all" else [one.strip() for one in columns.split(",")]
     if on_error == "row" and "error" not in names:
         names = [*names, "error"]
