@@ -7,19 +7,17 @@ first: delta-rs reads all of them for each mark. What these files do not say is 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.plain_text import said
 from tiering_assets.resources.table_place import TablePlace, files_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_SAID_MAX: Final = 400
 _LOG: Final = "_delta_log"
 _READ_MAX: Final = 3  # commits: delta-rs reads those behind the last checkpoint side by side
 _BACK: Final = (20, 500)  # commits that are asked of delta-rs for one that says something
@@ -147,8 +145,3 @@ def _commit(content: bytes) -> _Commit:
 
 def _as_stored(one: Any) -> tuple[Any, ...]:
     return one["path"], one["size"], one["e_tag"]
-
-
-def said(error: Exception) -> str:
-    """What a library says in coloured lines, in one plain one."""
-    return " ".join(_COLOUR.sub("", str(error)).split())[:_SAID_MAX]

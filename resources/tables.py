@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
+from tiering_assets.resources.plain_text import said
 from tiering_assets.resources.table_files import FILE_BYTES, TableFile
-from tiering_assets.resources.table_log import TableLog, said
+from tiering_assets.resources.table_log import TableLog
 from tiering_assets.resources.table_place import TablePlace
 from tiering_assets.resources.table_sessions import SESSIONS
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tiering_assets.cold.build import column
 from tiering_assets.cold.columns import schema_of
+from tiering_assets.cold.gather import in_order
 from tiering_assets.cold.lockstep import Array
 from tiering_assets.cold.opened import TooMuchAtOnceError
 from tiering_assets.cold.plain_rows import as_columns, rows_of_entry
 from tiering_assets.cold.usual import read_usual
-from tiering_assets.resources.arrow_columns import places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +99,4 @@ def decode_entries(
         )
         parts.append(as_columns(rows, schema))
         order.append(np.full(len(parts[-1]), n))
-    return _in_order(parts, np.concatenate(order))
-
-
-def _in_order(parts: list[pa.RecordBatch], entry: Array) -> pa.RecordBatch:
-    joined: Any = pa.Table.from_batches(parts).combine_chunks()
-    found: list[pa.RecordBatch] = joined.take(places(np.argsort(entry, kind="stable"))).to_batches()
-    return found[0] if found else parts[0]
+    return in_order(parts, np.concatenate(order))

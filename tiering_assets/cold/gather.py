@@ -72,6 +72,13 @@ def nullable(column: Any, present: Array) -> Any:
     return pa.Array.from_buffers(column.type, len(column), [bits, *column.buffers()[1:]])
 
 
+def in_order(parts: list[pa.RecordBatch], rows: Array) -> pa.RecordBatch:
+    """The rows of all parts as one batch, by their numbers."""
+    joined: Any = pa.Table.from_batches(parts).combine_chunks()
+    found: list[pa.RecordBatch] = joined.take(places(np.argsort(rows, kind="stable"))).to_batches()
+    return found[0] if found else parts[0]
+
+
 def _in_order(found: Slices) -> tuple[Array, Array]:
     """Starts and ends; what is not there lies, empty, behind what was before."""
     ends = np.where(found.present, found.starts + found.lengths, 0)

@@ -8,12 +8,13 @@ may be a row that says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from tiering_assets.cold.chunks import Begun, PieceOrder, is_last, whole_payload
+from tiering_assets.cold.gather import in_order
 from tiering_assets.cold.plain_rows import Row, as_columns, as_rows
 from tiering_assets.resources.arrow_columns import numpy_of, pc, places
 from tiering_assets.resources.errors import FormatError
@@ -46,10 +47,7 @@ class JoinChunks:
         met = [self._met(row, earlier) for row in as_rows(found.take(places(at)))]
         whole = [n for n, row in enumerate(met) if row is not None]
         own = as_columns([row for row in met if row is not None], found.schema)
-        order = np.argsort(np.concatenate([plain, at[whole]]), kind="stable")
-        both: Any = pa.Table.from_batches([found.take(places(plain)), own]).combine_chunks()
-        batches: list[pa.RecordBatch] = both.take(places(order)).to_batches()
-        return batches[0] if batches else own
+        return in_order([found.take(places(plain)), own], np.concatenate([plain, at[whole]]))
 
     def _met(self, piece: Row, earlier: Earlier) -> Row | None:
         """The row of the message that this piece completes, if it does."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
-from tiering_assets.catalogue.view import AsOf, Tables, answer, rows_of
+from tiering_assets.catalogue.view import OF_LEDGERS, AsOf, Tables, answer, rows_of
 from tiering_assets.lineage.asked import MessagePlace, Span, is_like, is_of
 from tiering_assets.lineage.placed_block import (
     COLUMNS,
@@ -25,6 +25,8 @@ from tiering_assets.resources.metastore.topic_names import TopicName
 from tiering_assets.resources.sql import rows_among, sql_text, sql_time
 from tiering_assets.resources.tables import rows_in
 
+OF_BLOCKS: Final = ("blocks", *OF_LEDGERS)
+"""Tables that questions for blocks need."""
 BLOCKS_MAX: Final = 100_000  # that one answer about a time has
 _IDS_AT_ONCE: Final = 10_000
 _NAMES: Final = ", ".join(f'"{name}"' for name in COLUMNS)

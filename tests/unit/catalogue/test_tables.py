@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
+from tiering_assets.resources.plain_text import said as said_of
 from tiering_assets.resources.settings import StoreSettings
-from tiering_assets.resources.table_log import said as said_of
 from tiering_assets.resources.table_place import TablePlace, place_at
 from tiering_assets.resources.tables import ask, open_table
 

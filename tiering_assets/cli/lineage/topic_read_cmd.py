@@ -73,18 +73,17 @@ def read_topic(
     message that lies in pieces stands at its last one; the others are looked for in blocks before.
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import document_of
-    from tiering_assets.cold.columns import COLUMNS, schema_of
+    from tiering_assets.cold.columns import schema_of
     from tiering_assets.lineage.asked import parse_span, parse_topic
     from tiering_assets.lineage.find import blocks_before, blocks_of_span, require_topic
+    from tiering_assets.lineage.messages.options import named_columns
     from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
     from tiering_assets.lineage.read_entry import get_bytes
 
     with understood():
         name, span = parse_topic(topic), parse_span(begin, until)
-        names = COLUMNS.names if columns == "all" else [one.strip() for one in columns.split(",")]
-        if keep_going and "error" not in names:
-            names = [*names, "error"]
-        schema = schema_of(names)
+        on_error = "row" if keep_going else "fail"
+        names = named_columns(columns, on_error)
     if kind is not Format.JSONL and output is None:
         raise UsageError(f"--format {kind.value} needs --output FILE")
     if output is not None and output.exists():
@@ -94,7 +93,7 @@ def read_topic(
         columns=names,
         markers=markers,
         verify=verify,
-        on_error="row" if keep_going else "fail",
+        on_error=on_error,
         pieces=pieces,
     )
     count, of_blocks, cut = 0, 0, False
@@ -107,7 +106,7 @@ def read_topic(
             for row in documents(found):
                 print_line(line_of(row))
 
-    sink = nullcontext(show) if output is None else messages_file(output, kind, schema)
+    sink = nullcontext(show) if output is None else messages_file(output, kind, schema_of(names))
     with asked(session) as (stack, tables, as_of), sink as write:
         with understood():
             blocks = blocks_of_span(tables, name, span)

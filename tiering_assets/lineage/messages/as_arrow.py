@@ -14,7 +14,7 @@ import pyarrow as pa
 from tiering_assets.catalogue.view import Catalogue, least
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.lineage.asked import USUAL
-from tiering_assets.lineage.find import blocks_before
+from tiering_assets.lineage.find import OF_BLOCKS, blocks_before
 from tiering_assets.lineage.messages.options import ColdOptions, cold_options
 from tiering_assets.lineage.messages.read_messages import read_messages
 from tiering_assets.lineage.read_entry import get_bytes
@@ -69,7 +69,7 @@ def messages(
 def _batches(asked: ColdOptions, settings: Settings | None) -> Iterator[pa.RecordBatch]:
     with open_stack(settings or load_settings().settings) as stack:
         catalogue = Catalogue.of(stack)
-        tables = catalogue.opened()
+        tables = catalogue.opened(OF_BLOCKS)
         blocks = asked.blocks(tables, least(catalogue, tables))
         get, before = partial(get_bytes, stack), partial(blocks_before, tables)
         for _number, found in read_messages(get, blocks, asked.messages, before=before):

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tiering_assets.catalogue.view import Catalogue, least
 from tiering_assets.ground.stack import open_stack
-from tiering_assets.lineage.find import blocks_before
+from tiering_assets.lineage.find import OF_BLOCKS, blocks_before
 from tiering_assets.lineage.messages.earlier_pieces import Blocks
 from tiering_assets.lineage.messages.options import ColdOptions, cold_options
 from tiering_assets.lineage.messages.read_messages import GetBytes, read_messages
@@ -77,7 +77,7 @@ class LedgersReader(DataSourceReader):
         """One question to the catalogue, whatever is asked for."""
         with open_stack(load_settings().settings) as stack:
             catalogue = Catalogue.of(stack)
-            tables = catalogue.opened()
+            tables = catalogue.opened(OF_BLOCKS)
             blocks = self._asked.blocks(tables, least(catalogue, tables))
             where = catalogue.place.root, stack.book.prefix + keys.BUDGET
             return [LedgerPartition(some, *where) for some in in_parts(blocks)]
@@ -136,7 +136,7 @@ def _opened(partition: LedgerPartition) -> Iterator[tuple[GetBytes, Blocks]]:
 
     def before(block: PlacedBlock) -> Iterator[PlacedBlock]:
         place = place_at(partition.tables, settings.store)
-        yield from blocks_before(Catalogue(place).opened(), block)
+        yield from blocks_before(Catalogue(place).opened(OF_BLOCKS), block)
 
     with closing(store):
         yield get, before

@@ -92,13 +92,18 @@ def _messages(options: Mapping[str, str]) -> MessagesAsked:
     on_error = options.get("on_error", "fail")
     if on_error not in ("fail", "row"):
         raise ValueError(f"on_error is {on_error!r}: expected fail or row")
-    columns = options.get("columns", USUAL)
-    names = COLUMNS.names if columns == "all" else [one.strip() for one in columns.split(",")]
+    names = named_columns(options.get("columns", USUAL), on_error)
+    flags = {name: _flag(name, options) for name in ("markers", "pieces", "verify")}
+    return MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
+
+
+def named_columns(text: str, on_error: str) -> list[str]:
+    """Names with commas, or `all`; and `error` where errors are rows. ValueError for others."""
+    names = COLUMNS.names if text == "all" else [one.strip() for one in text.split(",")]
     if on_error == "row" and "error" not in names:
         names = [*names, "error"]
     schema_of(names)
-    flags = {name: _flag(name, options) for name in ("markers", "pieces", "verify")}
-    return MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
+    return names
 
 
 def _id(text: str) -> int:
