@@ -6,13 +6,12 @@ question is asked anew. What is too large is not kept.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from threading import Lock
 from typing import Final
 
 import pyarrow as pa
 
+from tiering_assets.resources.last_used import LastUsed
 from tiering_assets.resources.tables import Table
 
 _KEPT_MAX: Final = 4
@@ -24,25 +23,21 @@ class KeptAnswers:
     """By question, the ones that were asked last. Any thread may ask."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[Versions, pa.Table]] = OrderedDict()
-        self._lock = Lock()
+        self._kept = LastUsed[str, tuple[Versions, pa.Table]](_KEPT_MAX)
 
     def answer(
         self, sql: str, tables: Mapping[str, Table], ask: Callable[[], pa.Table]
     ) -> pa.Table:
         """That of before, if these tables gave it as they are; else `ask`."""
         asked = {name: (table, table.version) for name, table in tables.items()}
-        with self._lock:
-            kept = self._kept.get(sql)
+        kept = self._kept.get(sql)
         if kept is not None and kept[0] == asked:
             return kept[1]
         found = ask()
-        with self._lock:
-            self._kept.pop(sql, None)
-            if found.nbytes <= _BYTES_MAX:
-                self._kept[sql] = asked, found
-            while len(self._kept) > _KEPT_MAX:
-                self._kept.popitem(last=False)
+        if found.nbytes <= _BYTES_MAX:
+            self._kept.keep(sql, (asked, found))
+        else:
+            self._kept.drop(sql)
         return found
 
 

@@ -7,14 +7,13 @@ deleted, or made anew, is not what it was.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
 import pyarrow as pa
 
+from tiering_assets.resources.last_used import LastUsed
 from tiering_assets.resources.table_place import TablePlace
 from tiering_assets.resources.tables import Table, open_table
 
@@ -31,28 +30,23 @@ class OpenedBefore:
     """By place and name, the ones that were asked for last. Any thread may ask."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], _KeptTable] = OrderedDict()
-        self._lock = Lock()
+        self._kept = LastUsed[tuple[str, str], _KeptTable](_KEPT_MAX)
 
     def open(self, place: TablePlace, name: str, schema: pa.Schema) -> Table:
         """As `open_table` does, for who only reads."""
         key = place.root if "://" in place.root else str(Path(place.root).absolute()), name
-        with self._lock:
-            kept = self._kept.get(key)
+        kept = self._kept.get(key)
         if kept is not None and kept.place.options == place.options and kept.table.log.is_newest():
             return kept.table
         table = open_table(place, name, schema)
-        with self._lock:
-            self._kept.pop(key, None)
-            if table.is_written:
-                self._kept[key] = _KeptTable(place, table)
-            while len(self._kept) > _KEPT_MAX:
-                self._kept.popitem(last=False)
+        if table.is_written:
+            self._kept.keep(key, _KeptTable(place, table))
+        else:
+            self._kept.drop(key)
         return table
 
     def forget(self) -> None:
-        with self._lock:
-            self._kept.clear()
+        self._kept.clear()
 
 
 KEPT: Final = OpenedBefore()

@@ -7,12 +7,13 @@ failure it is not used again.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final, Protocol
+
+from tiering_assets.resources.last_used import LastUsed
 
 _KEPT_MAX: Final = 8
 Key = tuple[tuple[str, int, int], ...]
@@ -43,8 +44,7 @@ class KeptSessions:
     """By the tables that are asked, the ones that were used last."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, _Session] = OrderedDict()
-        self._lock = Lock()
+        self._kept = LastUsed[Key, _Session](_KEPT_MAX)
 
     @contextmanager
     def over(self, tables: Mapping[str, Asked], views: Mapping[str, str]) -> Iterator[Any]:
@@ -52,24 +52,18 @@ class KeptSessions:
         key = tuple(
             sorted((name, id(table.delta), table.version) for name, table in tables.items())
         )
-        with self._lock:
-            session = self._kept.get(key)
+        session = self._kept.get(key)
         if session is None or session.views != views or not session.busy.acquire(blocking=False):
             session = _Session(_new(tables, views), (*tables.values(),), dict(views))
             session.busy.acquire()
         try:
             yield session.builder
         except BaseException:
-            with self._lock:
-                self._kept.pop(key, None)
+            self._kept.drop(key)
             raise
         finally:
             session.busy.release()
-        with self._lock:
-            self._kept[key] = session
-            self._kept.move_to_end(key)
-            while len(self._kept) > _KEPT_MAX:
-                self._kept.popitem(last=False)
+        self._kept.keep(key, session)
 
 
 def _new(tables: Mapping[str, Asked], views: Mapping[str, str]) -> Any:
