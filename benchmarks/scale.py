@@ -62,7 +62,8 @@ SENSORS: Final = (
 _TOLD = ("topics_moved", "ledgers_written", "ticks_before")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
-    "store, records of one ledger. In the fleet of rows topics list their newest three ledgers. "
+    "store, all of their tails absorbed, records of one ledger. In the fleet of rows topics list "
+    "their newest three ledgers. "
     "Requests are counted on the wire, and each line is a process of its own"
 )
 

@@ -26,6 +26,7 @@ from benchmarks.fleet_records import Pattern, real_pattern
 from tests.support.sim_broker_memory import halves
 from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.scans_told import ScansTold
+from tiering_assets.catalogue.upkeep.settle import settle
 from tiering_assets.catalogue.view import Catalogue, Tables
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
@@ -161,7 +162,8 @@ def write_rows(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None
     began = time.perf_counter()
     stack.book.name_found(())  # the page that the tables go to
     stack.book.close_page()
-    tables = Catalogue.of(stack).opened(make=True)
+    catalogue = Catalogue.of(stack)
+    tables = catalogue.opened(make=True)
     for first in range(0, fleet.ledgers, _LOT):
         rows = ledger_rows(fleet, np.arange(first, min(fleet.ledgers, first + _LOT)))
         _append(tables.settled["ledgers"], rows)
@@ -169,6 +171,8 @@ def write_rows(stack: Stack, fleet: ScaleFleet, *, narrate: Callable[[str], None
             _append(tables["blocks"], block_rows(fleet, rows.slice(some, _LOT // fleet.blocks)))
     _append(tables.settled["topics"], _topic_rows(stack, fleet))
     call_proven(tables, fleet.now)
+    for name in tables.settled:
+        settle(catalogue, name, at=fleet.now, tail_max=-1)  # as tables are once they were rebuilt
     narrate(f"{fleet.ledgers} rows in {time.perf_counter() - began:.0f} s")
 
 
@@ -183,7 +187,8 @@ def write_attempt(stack: Stack, fleet: ScaleFleet, topic: int, ledger_id: int) -
 
 def call_proven(tables: Tables, now: datetime) -> None:
     """As a proof and a whole scan of now would."""
-    told = {"in_work": "{}", "proven_at": now.isoformat(), "written_at": now.isoformat()}
+    then = now.isoformat()
+    told = {"page": "1", "in_work": "{}", "proven_at": then, "written_at": then}
     for name in POSTED:
         tables[name].append(TABLES[name].empty_table(), mark=1, told=told)
     topics = tables["topic_changes"]

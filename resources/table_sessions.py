@@ -16,6 +16,8 @@ from typing import Any, Final, Protocol
 from tiering_assets.resources.last_used import LastUsed
 
 _KEPT_MAX: Final = 8
+_NO_PAGE_INDEX: Final = "set datafusion.execution.parquet.enable_page_index = false"
+"""It is one more request for each file, and our rows lie so that files and groups are pruned."""
 Key = tuple[tuple[str, int, int], ...]
 
 
@@ -70,6 +72,7 @@ def _new(tables: Mapping[str, Asked], views: Mapping[str, str]) -> Any:
     from deltalake import QueryBuilder
 
     builder = QueryBuilder()
+    builder.execute(_NO_PAGE_INDEX).read_all()
     for name, table in tables.items():
         builder = builder.register(name, table.delta)
     for name, view in views.items():

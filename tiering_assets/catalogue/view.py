@@ -37,7 +37,7 @@ _MARKS: Final[Mapping[str, Sequence[str]]] = {
     **{
         name: [
             *((Table.MARK,) if name in POSTED else ()),
-            *((CUT, Table.TURN) if name in OF_LEDGERS else ()),
+            *((Table.TURN,) if name in OF_LEDGERS else ()),
         ]
         for name in TABLES
     },
@@ -81,7 +81,8 @@ class Tables(dict[str, Table]):
     def whole(self) -> bool:
         """Whether settled tables, as they were opened, have all that was cut from their tails."""
         return all(
-            self[SETTLED[name].changes].marked(CUT) <= table.marked(ABSORBED)
+            self._absorbed(name)
+            or self[SETTLED[name].changes].marked(CUT) <= table.marked(ABSORBED)
             for name, table in self.settled.items()
         )
 
@@ -91,11 +92,15 @@ class Tables(dict[str, Table]):
         absorbed = settled.marked(ABSORBED)
         return current(
             name,
-            None if changes.turn <= absorbed else absorbed,
+            None if self._absorbed(name) else absorbed,
             TABLES[changes.name].names,
             {changes.name: changes.columns, beside(name): settled.columns},
             among=among,
         )
+
+    def _absorbed(self, name: str) -> bool:
+        """Whether there is no tail: no more was cut either, and no log is read for it."""
+        return self[SETTLED[name].changes].turn <= self.settled[name].marked(ABSORBED)
 
     def ever(self, name: str, column: str, values: Collection[str]) -> str:
         """SQL for keys of rows that have one of these values now, and of some that did."""
