@@ -5,8 +5,8 @@ Owns: pages have no gap, and each names the digest of the one before it, whateve
 open page that cannot be written is an error before any effect. A close page that cannot be is told,
 and hurts nobody who reads the records themselves.
 
-One request finds the newest page, however many there are, as keys count down. A page of another run
-in between costs two requests more. What a killed run wrote, and what a request wrote whose answer
+One request finds the newest page, however many there are, as keys count down. Pages of other runs
+in between cost four requests more, however many they are. What a killed run wrote, and what a request wrote whose answer
 was lost, is on no close page.
 """
 
@@ -150,7 +150,9 @@ class DayBook:
     ) -> None:
         scribe = self._scribe
         number, before = self._newest or self._look()
-        for tries in range(1, TRIES_MAX + 1):
+        steps = 1 if self._newest else _STEPS  # many may have come behind our own last page
+        looks = 0
+        for _ in range(TRIES_MAX):
             page = DayBookPage(
                 number=number + 1,
                 previous=before,
@@ -169,9 +171,12 @@ class DayBook:
             if there == body:  # also by our own first try, whose answer was lost
                 self._newest = number, before
                 return
-            if tries % _STEPS == 0:  # others go on meanwhile: step by step nobody catches up
-                scribe.sleep(_APART_S * ours.digest()[0] / 255)  # as long as no other run waits
+            steps -= 1
+            if not steps:  # others go on meanwhile: step by step nobody catches up
+                if looks:
+                    scribe.sleep(_APART_S * ours.digest()[0] / 255)  # as long as no other run waits
                 number, before = self._look()
+                steps, looks = _STEPS, looks + 1
         raise ObjectStoreError(
             f"the day book's page {number + 1} could not be written: others were faster "
             f"{TRIES_MAX} times; run again"

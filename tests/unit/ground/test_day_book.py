@@ -309,7 +309,7 @@ def test_the_newest_page_is_found_by_one_listing_and_one_read(objects):
     assert [name for name, _key in objects.calls] == ["list_objects", "get", "put", "put"]
 
 
-def test_who_is_behind_goes_a_few_steps_and_then_looks_for_the_newest_page(objects):
+def test_who_is_behind_looks_for_the_newest_page_at_once(objects):
     late = DayBook(objects, PREFIX, scribe())
     late.take_up([1])
     for n in range(8):
@@ -317,12 +317,33 @@ def test_who_is_behind_goes_a_few_steps_and_then_looks_for_the_newest_page(objec
     objects.calls.clear()
     late.take_up([2])
     assert [name for name, _key in objects.calls] == [
-        *["put", "get"] * 3,
+        "put",
+        "get",
         "list_objects",
         "get",
         "put",
     ]
     assert len(pages(objects)) == 10
+
+
+def test_who_looked_goes_a_few_steps_and_waits_before_it_looks_once_more(objects):
+    slept = []
+    late = DayBook(objects, PREFIX, replace(scribe(), sleep=slept.append))
+    others, really = DayBook(objects, PREFIX, scribe("run-2")), objects.put
+    others.take_up([1])
+    objects.calls.clear()
+
+    def behind_another(key, body, **how):
+        objects.put = really
+        others.take_up([1000 + len(pages(objects))])
+        objects.put = behind_another if len(pages(objects)) < 7 else really
+        return really(key, body, **how)
+
+    objects.put = behind_another
+    late.take_up([2])
+    looks = [name for name, _key in objects.calls if name == "list_objects"]
+    assert (len(pages(objects)), len(looks), len(slept)) == (8, 3, 1)
+    assert 0 <= slept[0] <= 0.02
 
 
 # ----- what a proof says
