@@ -6,8 +6,8 @@ open page that cannot be written is an error before any effect. A close page tha
 and hurts nobody who reads the records themselves.
 
 One request finds the newest page, however many there are, as keys count down. Pages of other runs
-in between cost four requests more, however many they are. What a killed run wrote, and what a request wrote whose answer
-was lost, is on no close page.
+in between cost four requests more, however many they are. What a killed run wrote, and what a
+request wrote whose answer was lost, is on no close page.
 """
 
 from __future__ import annotations

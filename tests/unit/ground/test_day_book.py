@@ -327,7 +327,7 @@ def test_who_is_behind_looks_for_the_newest_page_at_once(objects):
 
 
 def test_who_looked_goes_a_few_steps_and_waits_before_it_looks_once_more(objects):
-    slept = []
+    slept: list[float] = []
     late = DayBook(objects, PREFIX, replace(scribe(), sleep=slept.append))
     others, really = DayBook(objects, PREFIX, scribe("run-2")), objects.put
     others.take_up([1])
