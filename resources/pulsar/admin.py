@@ -133,7 +133,17 @@ class BrokerAdmin(Protocol):
         """The managed ledger as the broker remembers it. Loads the topic."""
 
     def read_entry(self, topic: str, ledger_id: int, entry_id: int) -> bytes:
-        """Message payload of one entry, read through the broker. Loads the topic."""
+        """Message payload of one entry, read through the broker. Loads the topic.
+
+        The payload is decompressed, even where it is encrypted, or is a piece of a message. The
+        broker gives no answer where that fails.
+        """
+
+    def find_position(self, topic: str, time_ms: int) -> tuple[int, int]:
+        """Ledger and entry id of the first entry that was not published before this time.
+
+        Found by halves: the broker has read the head of the entry before it. Loads the topic.
+        """
 
     def retention(self, topic: str) -> Retention:
         """Retention in force. May make a broker own the topic's bundle, and load the topic."""
@@ -266,6 +276,14 @@ class HttpBrokerAdmin:
     def read_entry(self, topic: str, ledger_id: int, entry_id: int) -> bytes:
         path = f"{parse_topic(topic).path}/ledger/{ledger_id}/entry/{entry_id}"
         return self._http.send("GET", path)
+
+    def find_position(self, topic: str, time_ms: int) -> tuple[int, int]:
+        path = f"{parse_topic(topic).path}/messageid/{time_ms}"
+        found = self._object(path)
+        ledger_id, entry_id = found.get("ledgerId"), found.get("entryId")
+        if not isinstance(ledger_id, int) or not isinstance(entry_id, int):
+            raise BrokerError(f"GET {path}: expected a message id, found {found!r:.100}")
+        return ledger_id, entry_id
 
     def retention(self, topic: str) -> Retention:
         name, applied = parse_topic(topic).whole, {"applied": "true"}

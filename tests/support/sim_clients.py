@@ -37,6 +37,7 @@ from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.pulsar.admin import BrokerAdmin, TopicLoad
 from tiering_assets.resources.settings import BookieSettings, CatalogueSettings, Settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
+from tiering_assets.tasks.point_reads import PointReads
 from tiering_assets.tasks.rates import Rates
 from tiering_assets.tasks.runner import LocalRunner, Progress
 from tiering_assets.tasks.worker import Worker
@@ -164,7 +165,7 @@ class Process:
             narrate=lambda line: world.note(self.name, line),
             judge=judge,
             judge_ledgers=judge_ledgers,
-            open_lengths=self.open_lengths,
+            open_points=self.open_points,
             new_uid=world.new_uid,
             in_parallel=lambda act, items: [act(item) for item in items],
             topics_in_parallel=self.side_by_side,
@@ -215,11 +216,8 @@ class Process:
         return RecordBook(self.world.objects, self.site.cluster.instance)
 
     @contextmanager
-    def open_lengths(
-        self, _settings: BookieSettings, source: LedgerSource
-    ) -> Iterator[Callable[[int], int]]:
-        sums = list(accumulate(map(len, self.read_bookies(source.ledger_id))))
-        yield sums.__getitem__
+    def open_points(self, _settings: BookieSettings, source: LedgerSource) -> Iterator[PointReads]:
+        yield _Points(self.read_bookies(source.ledger_id))
 
     def read_bookies(self, ledger_id: int) -> list[bytes]:
         def read(ledger_id: int) -> list[bytes]:
@@ -230,6 +228,20 @@ class Process:
             return found
 
         return cast(list[bytes], self.world.call(self, "bookies", "read", read, (ledger_id,), {}))
+
+
+class _Points:
+    """Of a ledger that was read whole."""
+
+    def __init__(self, entries: list[bytes]) -> None:
+        self._entries = entries
+        self._sums = list(accumulate(map(len, entries)))
+
+    def payload(self, entry_id: int) -> bytes:
+        return self._entries[entry_id]
+
+    def cumulative_length(self, entry_id: int) -> int:
+        return self._sums[entry_id]
 
 
 class Site:

@@ -1,5 +1,4 @@
-"""Make the broker see what we wrote, or took back, and prove that it reads it. design section 6.2,
-3 and 4.
+"""Make the broker see what we wrote, or took back. design section 6.2, 3 and 4.
 
 A broker trusts its memory of the managed-ledger node while a topic is loaded, so a change from
 outside counts only after an unload that was acknowledged after our write, or when nobody has the
@@ -14,7 +13,7 @@ meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.change.topic_edit import TopicChange
@@ -151,7 +150,6 @@ def require_confirmed(stack: Stack, ml_name: str) -> None:
 
 
 RETRY_S = 1.0
-READS_AT_ONCE = 4  # of entries, through the broker of a topic: one by one, it waits for the store
 NOT_LOADED = "not loaded by any broker"
 
 
@@ -210,40 +208,4 @@ def settle_undos(stack: Stack, ml_name: str) -> Wait | None:
     if isinstance(confirmed_by, Wait):
         return waits_for_undo(undos, str(confirmed_by))
     confirm_undos(stack, undos, by=confirmed_by)
-    return None
-
-
-def rehearse(stack: Stack, topic: str, last_entry_ids: Mapping[int, int]) -> None:
-    """Read the first and last entry of each ledger through the broker, some ledgers at a time.
-
-    Raises:
-        RefusedError: the broker could not read one within publish.confirm_timeout_s; the message
-            names the ledger, the entry and what the broker said.
-    """
-    deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
-    ledgers = sorted(last_entry_ids.items())
-    each = max(1, -(-len(ledgers) // READS_AT_ONCE))
-
-    def read(first: int) -> None:
-        for ledger_id, last_entry_id in ledgers[first : first + each]:
-            for entry_id in sorted({0, last_entry_id}):
-                _read_until(stack, topic, ledger_id, entry_id, deadline)
-
-    stack.in_parallel(read, range(0, len(ledgers), each))
-
-
-def _read_until(stack: Stack, topic: str, ledger_id: int, entry_id: int, deadline: float) -> None:
-    while (error := _try_read(stack, topic, ledger_id, entry_id)) is not None:
-        if stack.monotonic() >= deadline:
-            raise RefusedError(
-                f"{topic}: the broker cannot read entry {entry_id} of ledger {ledger_id}: {error}"
-            ) from error
-        stack.sleep(RETRY_S)
-
-
-def _try_read(stack: Stack, topic: str, ledger_id: int, entry_id: int) -> BrokerError | None:
-    try:
-        stack.broker.read_entry(topic, ledger_id, entry_id)
-    except BrokerError as error:
-        return error
     return None

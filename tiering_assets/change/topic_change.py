@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from tiering_assets.change.confirm import NOT_LOADED, Noted, rehearse, reload_topic, waits_for_undo
+from tiering_assets.change.confirm import NOT_LOADED, Noted, reload_topic, waits_for_undo
 from tiering_assets.change.disturb import Seen
+from tiering_assets.change.rehearse import rehearse
 from tiering_assets.change.topic_edit import (
     Copy,
     TopicChange,
@@ -223,7 +224,7 @@ class _Edit:
 
 def _rehearse_or_undo(stack: Stack, ml_name: str, change: TopicChange, *, czxid: int) -> None:
     try:
-        rehearse(stack, topic_of(ml_name), change.last_entry_ids)
+        rehearse(stack, ml_name, change.last_entry_ids)
     except RefusedError as error:
         found = f"the broker cannot read it: {error}"
         waits = undo(stack, ml_name, change, czxid=czxid, why=found)

@@ -49,7 +49,7 @@ from tiering_assets.resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
 from tiering_assets.resources.settings import PolicySettings, Settings
 from tiering_assets.resources.settings_sources import require_store
 from tiering_assets.tasks.budget_record import read_budget
-from tiering_assets.tasks.lengths import OpenLengths, stored_lengths
+from tiering_assets.tasks.point_reads import OpenPoints, stored_points
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 from tiering_assets.tasks.worker import Worker
@@ -190,7 +190,7 @@ class Stack:
     user_suites: tuple[UserSuite, ...] = ()
     prepare_judge: Callable[[], object] = _nothing  # returns at once; the first judgement is sooner
     own_policies: OwnPolicies = field(default_factory=OwnPolicies)
-    open_lengths: OpenLengths = stored_lengths
+    open_points: OpenPoints = stored_points
     new_uid: Callable[[], UUID] = uuid4
     rates: Rates | None = None
     in_parallel: Parallel = _in_threads
@@ -293,7 +293,7 @@ def open_stack(
             user_suites=user_suites,
             prepare_judge=_preparing(runner),
             own_policies=own_policies,
-            open_lengths=partial(stored_lengths, meter=rates),
+            open_points=partial(stored_points, meter=rates),
             rates=rates,
         )
 

@@ -7,7 +7,8 @@ import pytest
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.change import change_topic as module
-from tiering_assets.change import confirm, topic_change
+from tiering_assets.change import rehearse as rehearsing
+from tiering_assets.change import topic_change
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.ground.reasons import Reason
@@ -122,12 +123,12 @@ def test_where_one_half_has_nothing_to_do_the_other_is_done(scene, waiting, half
 
 def test_what_the_broker_cannot_read_is_tried_half_by_half(scene, waiting, monkeypatch):
     """Its own half fails; here only what is new cannot be read."""
-    really = confirm.rehearse
+    really = rehearsing.rehearse
 
-    def rehearse(stack, topic, last_entry_ids):
+    def rehearse(stack, ml_name, last_entry_ids):
         if 2 in last_entry_ids:
             raise RefusedError("ledger 2 cannot be read")
-        really(stack, topic, last_entry_ids)
+        really(stack, ml_name, last_entry_ids)
 
     scene.broker.load(TOPIC)
     monkeypatch.setattr(topic_change, "rehearse", rehearse)

@@ -178,13 +178,13 @@ def _length_notes(facts: LedgerFacts, blocks: tuple[BlockPlan, ...]) -> tuple[st
 
 def lay_out(stack: Stack, source: LedgerSource, block_bytes: int) -> tuple[BlockPlan, ...]:
     """Block boundaries by point reads of cumulative lengths."""
-    with stack.open_lengths(stack.settings.bookies, source) as cumulative_length:
+    with stack.open_points(stack.settings.bookies, source) as points:
         try:
             return plan_layout(
                 last_entry_id=source.last_entry_id,
                 ledger_length=source.length,
                 block_bytes_max=block_bytes,
-                cumulative_length=cumulative_length,
+                cumulative_length=points.cumulative_length,
             )
         except IntegrityError as error:
             raise IntegrityError(f"ledger {source.ledger_id}: {error}") from error

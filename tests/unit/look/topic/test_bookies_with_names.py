@@ -22,7 +22,7 @@ from tiering_assets.resources.errors import EntryUnavailableError, MetadataError
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.settings import BookieSettings, BudgetSettings, Settings
 from tiering_assets.tasks.descriptors import TaskKind, decode_task, encode_task
-from tiering_assets.tasks.lengths import stored_lengths
+from tiering_assets.tasks.point_reads import stored_points
 from tiering_assets.tasks.runner import LocalRunner
 from tiering_assets.tasks.worker import Worker
 
@@ -37,7 +37,7 @@ class Stack:
     """What resolving and planning touch."""
 
     settings = SETTINGS
-    open_lengths = staticmethod(stored_lengths)
+    open_points = staticmethod(stored_points)
 
     def __init__(self, ledgers):
         self.ledgers = ledgers
