@@ -1,4 +1,5 @@
-"""Make the broker see what we wrote, or took back. design section 6.2, 3 and 4.
+"""Make the broker see what we wrote, or took back, and prove that it reads it. design section 6.2,
+3 and 4.
 
 A broker trusts its memory of the managed-ledger node while a topic is loaded, so a change from
 outside counts only after an unload that was acknowledged after our write, or when nobody has the
@@ -13,7 +14,8 @@ meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from tiering_assets.change.disturb import record_disturbance
 from tiering_assets.change.topic_edit import TopicChange
@@ -21,14 +23,23 @@ from tiering_assets.ground.effects import reach
 from tiering_assets.ground.evidence import Effect, Kind
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack, asking, is_young, require_fresh
+from tiering_assets.look.ledger.plan import source_of
 from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import locate
 from tiering_assets.look.topic.topic_evidence import topic_of
+from tiering_assets.offload_format.message_facts import EntryHead, head_of
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo, UndoConfirmed, WithdrawnContext
 from tiering_assets.records.stored import Stored
-from tiering_assets.resources.errors import BrokerError, ObjectStoreError, RefusedError
+from tiering_assets.resources.errors import (
+    BookieError,
+    BrokerError,
+    EntryUnavailableError,
+    ObjectStoreError,
+    RefusedError,
+)
 from tiering_assets.resources.pulsar.admin import TopicLoad
+from tiering_assets.resources.pulsar.readings import readings_of, tells_of_reading, to_look_at
 
 
 class Noted:
@@ -150,6 +161,7 @@ def require_confirmed(stack: Stack, ml_name: str) -> None:
 
 
 RETRY_S = 1.0
+READS_AT_ONCE = 4  # of ledgers, by the broker of a topic: one by one, it waits for the store
 NOT_LOADED = "not loaded by any broker"
 
 
@@ -209,3 +221,83 @@ def settle_undos(stack: Stack, ml_name: str) -> Wait | None:
         return waits_for_undo(undos, str(confirmed_by))
     confirm_undos(stack, undos, by=confirmed_by)
     return None
+
+
+def rehearse(stack: Stack, ml_name: str, last_entry_ids: Mapping[int, int]) -> None:
+    """Read entries of each ledger through the broker, some ledgers at a time.
+
+    Raises:
+        RefusedError: the broker could not read one within publish.confirm_timeout_s; the message
+            names the ledger, the entry and what the broker said.
+    """
+    deadline = stack.monotonic() + stack.settings.publish.confirm_timeout_s
+    ledgers = sorted(last_entry_ids.items())
+    each = max(1, -(-len(ledgers) // READS_AT_ONCE))
+
+    def read(first: int) -> None:
+        for ledger_id, last_entry_id in ledgers[first : first + each]:
+            _Rehearsed(stack, ml_name, ledger_id, deadline).read(last_entry_id)
+
+    stack.in_parallel(read, range(0, len(ledgers), each))
+
+
+class _Rehearsed:
+    """One ledger."""
+
+    def __init__(self, stack: Stack, ml_name: str, ledger_id: int, deadline: float) -> None:
+        self._stack, self._ml_name, self._ledger_id = stack, ml_name, ledger_id
+        self._deadline, self._topic = deadline, topic_of(ml_name)
+
+    def read(self, last_entry_id: int) -> None:
+        wanted = {0, last_entry_id}
+        asked = readings_of(wanted, self._look(wanted))
+        if {*asked.entries} != wanted:
+            asked = readings_of(wanted, self._look(to_look_at(last_entry_id)))
+        for entry_id in asked.entries:
+            self._until(f"entry {entry_id} of", partial(self._show, entry_id))
+        if not asked.entries:
+            self._until("by publish time", lambda: self._find(asked.times))
+
+    def _look(self, entry_ids: Collection[int]) -> dict[int, EntryHead | None]:
+        """Entries as their bookies have them, as far as they give them."""
+        seen: dict[int, EntryHead | None] = dict.fromkeys(entry_ids)
+        stack = self._stack
+        node = stack.ledgers.read(self._ledger_id)
+        if node is None:
+            return seen
+        with stack.open_points(stack.settings.bookies, source_of(stack, node)) as points:
+            for entry_id in entry_ids:
+                try:
+                    seen[entry_id] = head_of(points.payload(entry_id))
+                except (BookieError, EntryUnavailableError):
+                    continue
+        return seen
+
+    def _until(self, what: str, act: Callable[[], None]) -> None:
+        stack = self._stack
+        while True:
+            try:
+                return act()
+            except BrokerError as error:
+                if stack.monotonic() >= self._deadline:
+                    raise RefusedError(
+                        f"{self._topic}: the broker cannot read {what} ledger {self._ledger_id}: "
+                        f"{error}"
+                    ) from error
+            stack.sleep(RETRY_S)
+
+    def _show(self, entry_id: int) -> None:
+        self._stack.broker.read_entry(self._topic, self._ledger_id, entry_id)
+
+    def _find(self, times: Iterable[int]) -> None:
+        """Behind each time the broker finds what it has read."""
+        stack = self._stack
+        found = []
+        for time_ms in times:
+            position = stack.broker.find_position(self._topic, time_ms + 1)
+            topic = stack.topics.read(self._ml_name)
+            listed = [] if topic is None else [one.ledger_id for one in topic[0].ledgers]
+            if tells_of_reading(position, self._ledger_id, listed):
+                return
+            found.append("{}:{}".format(*position))
+        raise BrokerError(f"no entry of it can be shown, and by time it found {', '.join(found)}")

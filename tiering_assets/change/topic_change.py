@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from tiering_assets.change.confirm import NOT_LOADED, Noted, reload_topic, waits_for_undo
+from tiering_assets.change.confirm import NOT_LOADED, Noted, rehearse, reload_topic, waits_for_undo
 from tiering_assets.change.disturb import Seen
-from tiering_assets.change.rehearse import rehearse
 from tiering_assets.change.topic_edit import (
     Copy,
     TopicChange,

@@ -28,7 +28,9 @@ _FIXED: Final = {1: 8, 5: 4}  # wire types of so many bytes; groups Pulsar does 
 _PRODUCER_NAME: Final = 1 << 3 | 2
 _SEQUENCE_ID: Final = 2 << 3
 _PUBLISH_TIME: Final = 3 << 3
+_COMPRESSION: Final = 8 << 3
 _MESSAGES_IN_BATCH: Final = 11 << 3
+_ENCRYPTION_KEYS: Final = 13 << 3 | 2
 _MARKER_TYPE: Final = 20 << 3
 _CHUNKS: Final = 27 << 3
 _CHUNK_ID: Final = 29 << 3
@@ -46,6 +48,33 @@ class MessageFacts:
     messages: int | None = None
     publish_min_ms: int | None = None
     publish_max_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryHead:
+    """What an entry's metadata says of it: when it was published, and whether brokers can show it.
+
+    Over REST a broker decompresses what it shows. Of a piece of a compressed message, and of what
+    is compressed and encrypted, it gives no answer.
+    Source: Pulsar's PersistentTopicsBase.generateResponseWithEntry.
+    """
+
+    publish_time_ms: int
+    can_be_shown: bool
+
+
+def head_of(entry: bytes | memoryview) -> EntryHead | None:
+    """None of one that is no message of Pulsar's."""
+    try:
+        fields = _fields(_metadata(entry))
+        chunks = _int32(fields.get(_CHUNKS, 1))
+        is_closed = _ENCRYPTION_KEYS in fields or chunks > 1
+        return EntryHead(
+            publish_time_ms=fields[_PUBLISH_TIME],
+            can_be_shown=not (is_closed and fields.get(_COMPRESSION)),
+        )
+    except (LookupError, ValueError, error):
+        return None
 
 
 class MessageCount:

@@ -7,8 +7,7 @@ import pytest
 from tests.support.at_effect import at_effect
 from tests.support.sim_scene import TOPIC, Scene, is_released, reasons_of
 from tiering_assets.change import change_topic as module
-from tiering_assets.change import rehearse as rehearsing
-from tiering_assets.change import topic_change
+from tiering_assets.change import confirm, topic_change
 from tiering_assets.change.change_topic import change_topic
 from tiering_assets.change.publish import Published, ToPublish
 from tiering_assets.ground.reasons import Reason
@@ -123,7 +122,7 @@ def test_where_one_half_has_nothing_to_do_the_other_is_done(scene, waiting, half
 
 def test_what_the_broker_cannot_read_is_tried_half_by_half(scene, waiting, monkeypatch):
     """Its own half fails; here only what is new cannot be read."""
-    really = rehearsing.rehearse
+    really = confirm.rehearse
 
     def rehearse(stack, ml_name, last_entry_ids):
         if 2 in last_entry_ids:

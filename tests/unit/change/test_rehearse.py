@@ -14,11 +14,12 @@ from tests.support.pulsar_entries import (
     UNCOMPRESSED_SIZE,
     message,
 )
-from tiering_assets.change import rehearse as rehearsing
-from tiering_assets.change.rehearse import Questions, questions_of, rehearse, tells_of_reading
+from tiering_assets.change import confirm
+from tiering_assets.change.confirm import rehearse
 from tiering_assets.ground.stack import _in_threads
-from tiering_assets.offload_format.message_decoder import decode_entry
+from tiering_assets.offload_format.message_facts import head_of
 from tiering_assets.resources.errors import BrokerError, EntryUnavailableError, RefusedError
+from tiering_assets.resources.pulsar.readings import Readings, readings_of, tells_of_reading
 
 LZ4 = (COMPRESSION, 1)
 TOPIC = "public/default/persistent/t"
@@ -56,7 +57,7 @@ class Broker:
 
         def is_earlier(nth):
             ledger_id, entry_id = every[nth]
-            return decode_entry(self.ledgers[ledger_id][entry_id]).publish_time_ms < time_ms
+            return head_of(self.ledgers[ledger_id][entry_id]).publish_time_ms < time_ms
 
         low, high = 0, len(every) - 1
         if not is_earlier(low):
@@ -98,7 +99,7 @@ def stack_of(ledgers, broker, *, bookies=True):
 
 @pytest.fixture(autouse=True)
 def node_is_its_own_source(monkeypatch):
-    monkeypatch.setattr(rehearsing, "source_of", lambda _stack, node: node)
+    monkeypatch.setattr(confirm, "source_of", lambda _stack, node: node)
 
 
 def asked(ledgers, *, bookies=True, hidden=()):
@@ -168,11 +169,17 @@ def test_a_broker_that_cannot_read_is_asked_until_the_time_is_over():
 
 
 def test_few_of_many_times_are_asked_for():
-    seen = {n: decode_entry(closed(n)) for n in range(30)}
-    found = questions_of({0, 29}, seen)
+    seen = {n: head_of(closed(n)) for n in range(30)}
+    found = readings_of({0, 29}, seen)
     assert found.entries == ()
     assert (found.times[0], found.times[-1], len(found.times)) == (0, 29, 8)
-    assert questions_of({0}, {0: None}) == Questions((0,))
+
+
+def test_what_is_known_to_be_shown_is_preferred_to_what_nobody_could_look_at():
+    shown, hidden = head_of(plain()), head_of(closed())
+    assert readings_of({0}, {0: None}) == Readings((0,))
+    assert readings_of({0, 3}, {0: hidden, 1: None, 2: shown, 3: None}) == Readings((2,))
+    assert readings_of({0, 3}, {0: hidden, 1: None, 2: None, 3: hidden}) == Readings((1, 2))
 
 
 @pytest.mark.parametrize(
@@ -187,5 +194,4 @@ def test_few_of_many_times_are_asked_for():
     ],
 )
 def test_the_entry_before_what_was_found_has_been_read(found, tells):
-    topic: Any = SimpleNamespace(ledgers=[SimpleNamespace(ledger_id=i) for i in (7, 8, 9, 10)])
-    assert tells_of_reading(found, topic, 8) is tells
+    assert tells_of_reading(found, 8, [10, 7, 8, 9]) is tells
