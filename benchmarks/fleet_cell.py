@@ -22,7 +22,7 @@ from tests.support.request_count import counted_requests
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.resources.settings_sources import load_settings
 
-_TICKS_MAX = 60
+_TICKS_MAX = 8  # of a round
 
 
 def main() -> int:
@@ -127,7 +127,8 @@ _ACTS: dict[str, Callable[[Stack], object]] = {
 def _ticked(name: str, *, before: bool) -> dict[str, object]:
     """One tick without a cursor, as after a start; or, `before` it, a whole round of ticks.
 
-    A round goes on for as many ticks as end with their budget; `ticks_before` counts them.
+    A round goes on for as many ticks as end with their budget, and is left after _TICKS_MAX: rows
+    are stale after half an hour without a scan. `ticks_before` counts them.
     """
     import dagster as dg
 

@@ -59,6 +59,7 @@ SENSORS: Final = (
     "verify_due",
     "backlog_due",
 )
+_ENDPOINT: Final = "s3ManagedLedgerOffloadServiceEndpoint"
 _TOLD = ("topics_moved", "ledgers_written", "ticks_before")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
@@ -155,14 +156,17 @@ def asked(fleet: ScaleFleet) -> Iterator[Measured]:
         policy.write_text("[default]\nmanagedLedgerOffloadThresholdInBytes = 1000000000000\n")
         options = StackOptions(zookeeper_mb=3000)
         with DevStack.start(Path(directory) / "stack", options) as running:
-            make_namespaces(running.settings().broker.admin_url)
-            with open_stack(running.settings()) as stack:
-                write_nodes(stack, fleet, narrate=_tell)
-                write_rows(stack, fleet, narrate=_tell)
-                if fleet.blocks > 1:
-                    write_attempt(stack, fleet, *fleet.middle)
             endpoint = urlsplit(running.settings().store.endpoint or "")
             with Wiretap((endpoint.hostname or "", endpoint.port or 0)) as tap:
+                # Topics of a broker that would read another endpoint are looked at again and again.
+                running.stop_server("broker")
+                running.start_server("broker", broker_conf={_ENDPOINT: tap.url})
+                make_namespaces(running.settings().broker.admin_url)
+                with open_stack(running.settings()) as stack:
+                    write_nodes(stack, fleet, narrate=_tell)
+                    write_rows(stack, fleet, narrate=_tell)
+                    if fleet.blocks > 1:
+                        write_attempt(stack, fleet, *fleet.middle)
                 environment = running.environment() | {
                     "TIERKEEPER_AUTO_ENABLED": "true",
                     "TIERKEEPER_POLICY_FILE": str(policy),
