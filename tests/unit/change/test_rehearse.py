@@ -70,10 +70,12 @@ class Broker:
         return every[low + 1] if low + 1 < len(every) else (9999, 0)
 
 
-def stack_of(ledgers, broker, *, bookies=True):
+def stack_of(ledgers, broker, *, bookies=True, looked=None):
     @contextmanager
     def points(_settings, source):
         def payload(entry_id):
+            if looked is not None:
+                looked.append(entry_id)
             if not bookies:
                 raise EntryUnavailableError(source, entry_id, {})
             return ledgers[source][entry_id]
@@ -123,7 +125,31 @@ def test_what_is_no_message_is_asked_for_all_the_same():
     assert asked({7: [b"", b"of somebody else"]}).shown == [(7, 0), (7, 1)]
 
 
-@pytest.mark.parametrize("hidden", [piece(), closed()])
+def test_a_ledger_that_bookkeeper_has_lost_is_asked_for_all_the_same():
+    broker = Broker({7: [closed(), closed()]})
+    rehearse(stack_of({}, broker), TOPIC, {7: 1})
+    assert broker.shown == [(7, 0), (7, 1)]
+
+
+def test_no_more_entries_are_looked_at_than_are_needed():
+    looked: list[int] = []
+    ledgers = {7: [plain()] * 100}
+    rehearse(stack_of(ledgers, Broker(ledgers), looked=looked), TOPIC, {7: 99})
+    assert sorted(looked) == [0, 99]
+    ledgers[7][99] = closed()
+    rehearse(stack_of(ledgers, Broker(ledgers), looked=looked), TOPIC, {7: 99})
+    assert len(looked) == 2 + 2 + 16
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_refused():
+    ledgers = {7: [closed(10)]}
+    stack = stack_of(ledgers, Broker(ledgers))
+    stack.topics = SimpleNamespace(read=lambda _name: None)
+    with pytest.raises(RefusedError, match="cannot read by publish time ledger 7"):
+        rehearse(stack, TOPIC, {7: 0})
+
+
+@pytest.mark.parametrize("hidden", [piece(), closed()], ids=["piece", "closed"])
 def test_entries_that_brokers_cannot_show_are_passed_by(hidden):
     assert asked({7: [hidden, plain(), plain(), hidden]}).shown == [(7, 1), (7, 2)]
     assert asked({7: [plain(), plain(), hidden]}).shown == [(7, 0), (7, 1)]
@@ -135,9 +161,12 @@ def test_entries_that_brokers_cannot_show_are_passed_by(hidden):
     [
         message(5, (CHUNKS, 2), (CHUNK_ID, 0)),
         message(5, (ENCRYPTION_KEYS, b"\x0a\x01k\x12\x01v")),
+        message(5, LZ4, (UNCOMPRESSED_SIZE, 9)),
+        message(5, LZ4, (CHUNKS, 1), (CHUNK_ID, 0)),
     ],
+    ids=["piece", "closed", "compressed", "whole"],
 )
-def test_a_piece_and_a_closed_entry_that_are_not_compressed_are_shown(shown):
+def test_what_is_compressed_or_closed_or_a_piece_alone_is_shown(shown):
     assert asked({7: [shown, shown]}).shown == [(7, 0), (7, 1)]
 
 

@@ -336,13 +336,13 @@ def test_who_looked_goes_a_few_steps_and_waits_before_it_looks_once_more(objects
     def behind_another(key, body, **how):
         objects.put = really
         others.take_up([1000 + len(pages(objects))])
-        objects.put = behind_another if len(pages(objects)) < 7 else really
+        objects.put = behind_another if len(pages(objects)) < 9 else really
         return really(key, body, **how)
 
     objects.put = behind_another
     late.take_up([2])
     looks = [name for name, _key in objects.calls if name == "list_objects"]
-    assert (len(pages(objects)), len(looks), len(slept)) == (8, 3, 1)
+    assert (len(pages(objects)), len(looks), len(slept)) == (10, 3, 1)
     assert 0 <= slept[0] <= 0.02
 
 
