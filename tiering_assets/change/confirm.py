@@ -28,6 +28,7 @@ from tiering_assets.look.topic.bookies import why_not_reloadable
 from tiering_assets.look.topic.brokers_seen import locate
 from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.offload_format.message_facts import EntryHead, head_of
+from tiering_assets.offload_format.readings import readings_of, tells_of_reading, to_look_at
 from tiering_assets.records import keys
 from tiering_assets.records.broker_models import Undo, UndoConfirmed, WithdrawnContext
 from tiering_assets.records.stored import Stored
@@ -39,7 +40,6 @@ from tiering_assets.resources.errors import (
     RefusedError,
 )
 from tiering_assets.resources.pulsar.admin import TopicLoad
-from tiering_assets.resources.pulsar.readings import readings_of, tells_of_reading, to_look_at
 
 
 class Noted:

@@ -18,8 +18,8 @@ from tiering_assets.change import confirm
 from tiering_assets.change.confirm import rehearse
 from tiering_assets.ground.stack import _in_threads
 from tiering_assets.offload_format.message_facts import head_of
+from tiering_assets.offload_format.readings import Readings, readings_of, tells_of_reading
 from tiering_assets.resources.errors import BrokerError, EntryUnavailableError, RefusedError
-from tiering_assets.resources.pulsar.readings import Readings, readings_of, tells_of_reading
 
 LZ4 = (COMPRESSION, 1)
 TOPIC = "public/default/persistent/t"
