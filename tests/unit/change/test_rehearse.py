@@ -57,7 +57,9 @@ class Broker:
 
         def is_earlier(nth):
             ledger_id, entry_id = every[nth]
-            return head_of(self.ledgers[ledger_id][entry_id]).publish_time_ms < time_ms
+            head = head_of(self.ledgers[ledger_id][entry_id])
+            assert head is not None
+            return head.publish_time_ms < time_ms
 
         low, high = 0, len(every) - 1
         if not is_earlier(low):
