@@ -209,6 +209,7 @@ def test_few_of_many_times_are_asked_for():
 def test_what_is_known_to_be_shown_is_preferred_to_what_nobody_could_look_at():
     shown, hidden = head_of(plain()), head_of(closed())
     assert readings_of({0}, {0: None}) == Readings((0,))
+    assert readings_of({0, 3}, {0: shown, 3: None}) == Readings((0, 3))
     assert readings_of({0, 3}, {0: hidden, 1: None, 2: shown, 3: None}) == Readings((2,))
     assert readings_of({0, 3}, {0: hidden, 1: None, 2: None, 3: hidden}) == Readings((1, 2))
 
