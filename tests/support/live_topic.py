@@ -35,12 +35,12 @@ def client_of(endpoints: Endpoints) -> Iterator[Any]:
             client.close()
 
 
-def read_payloads(endpoints: Endpoints, topic: str) -> list[bytes]:
-    """All messages of a topic in order, by a new reader."""
+def read_payloads(endpoints: Endpoints, topic: str, *, key: Any = None) -> list[bytes]:
+    """All messages of a topic in order, by a new reader. `key` opens what is encrypted."""
     import pulsar
 
     with client_of(endpoints) as client:
-        reader = client.create_reader(topic, pulsar.MessageId.earliest)
+        reader = client.create_reader(topic, pulsar.MessageId.earliest, crypto_key_reader=key)
         payloads = []
         while reader.has_message_available():
             payloads.append(reader.read_next(timeout_millis=TIMEOUT_MS).data())
@@ -56,8 +56,11 @@ def send_payloads(
     chunked: bool,
     name: str,
     compression: str = "NONE",
+    key: Any = None,
 ) -> None:
-    """Send unbatched messages one by one; the producer's name is part of an entry's size."""
+    """Send unbatched messages one by one; the producer's name is part of an entry's size. With a
+    `key` they are encrypted.
+    """
     import pulsar
 
     with client_of(endpoints) as client:
@@ -68,6 +71,8 @@ def send_payloads(
             chunking_enabled=chunked,
             compression_type=getattr(pulsar.CompressionType, compression),
             send_timeout_millis=TIMEOUT_MS,
+            encryption_key=None if key is None else "key",
+            crypto_key_reader=key,
         )
         for payload in payloads:
             producer.send(payload)

@@ -250,9 +250,10 @@ class _Rehearsed:
 
     def read(self, last_entry_id: int) -> None:
         wanted = {0, last_entry_id}
-        asked = readings_of(wanted, self._look(wanted))
+        seen = self._look(wanted)
+        asked = readings_of(wanted, seen)
         if {*asked.entries} != wanted:
-            asked = readings_of(wanted, self._look(to_look_at(last_entry_id)))
+            asked = readings_of(wanted, seen | self._look(to_look_at(last_entry_id) - wanted))
         for entry_id in asked.entries:
             self._until(f"entry {entry_id} of", partial(self._show, entry_id))
         if not asked.entries:
