@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tiering_assets.resources.last_used import LastUsed
 from tiering_assets.resources.table_place import TablePlace
-from tiering_assets.resources.tables import Table, open_table
+from tiering_assets.resources.tables import Table, find_table
 
 _KEPT_MAX: Final = 64
 
@@ -33,12 +33,12 @@ class OpenedBefore:
         self._kept = LastUsed[tuple[str, str], _KeptTable](_KEPT_MAX)
 
     def open(self, place: TablePlace, name: str, schema: pa.Schema) -> Table:
-        """As `open_table` does, for who only reads."""
+        """As `find_table` does."""
         key = place.root if "://" in place.root else str(Path(place.root).absolute()), name
         kept = self._kept.get(key)
         if kept is not None and kept.place.options == place.options and kept.table.log.is_newest():
             return kept.table
-        table = open_table(place, name, schema)
+        table = find_table(place, name, schema)
         if table.is_written:
             self._kept.keep(key, _KeptTable(place, table))
         else:

@@ -7,7 +7,8 @@ first: delta-rs reads all of them for each mark. What these files do not say is 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _LOG: Final = "_delta_log"
+_COMMIT: Final = re.compile(r"(\d{20})\.json")
 _READ_MAX: Final = 3  # commits: delta-rs reads those behind the last checkpoint side by side
 _BACK: Final = (20, 500)  # commits that are asked of delta-rs for one that says something
 
@@ -29,12 +31,35 @@ class _Commit:
     told: Mapping[str, Any]
 
 
-class TableLog:
-    """The log of a table as it was opened."""
+def newest_version(place: TablePlace, name: str) -> int | None:
+    """Found as delta-rs finds it, by two requests. None where there is no table, or it cannot be
+    said.
+    """
+    try:
+        import obstore
 
-    def __init__(self, place: TablePlace, name: str, delta: DeltaTable) -> None:
+        store = files_of(place, name)
+        try:
+            hint = json.loads(bytes(obstore.get(store, f"{_LOG}/_last_checkpoint").bytes()))
+            behind = int(hint["version"])
+        except FileNotFoundError:
+            behind = 0
+        listed = obstore.list(store, _LOG, offset=f"{_LOG}/{behind:020d}")
+        names = (one["path"].rpartition("/")[2] for some in listed for one in some)
+        found = [int(match[1]) for match in map(_COMMIT.fullmatch, names) if match]
+    except Exception:  # noqa: BLE001 - who opens the table is told why
+        return None
+    return max(found, default=None)
+
+
+class TableLog:
+    """The log of a table as it was opened. What its files do not say is asked of `delta`."""
+
+    def __init__(
+        self, place: TablePlace, name: str, version: int, delta: Callable[[], DeltaTable]
+    ) -> None:
         self._place, self._name, self._delta = place, name, delta
-        self.version = delta.version()
+        self.version = version
         self._store: Any = None
         self._commits: list[_Commit] = []  # the newest first
         self._whole = False  # whether they are all of them
@@ -81,8 +106,9 @@ class TableLog:
                 return commit.marks[name]
         if self._whole:
             return 0
+        delta = self._delta()
         try:
-            return self._delta.transaction_version(name) or 0
+            return delta.transaction_version(name) or 0
         except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
             raise CatalogueError(
                 f"table {self._name} in {self._place.root}: its log cannot be read: "
@@ -96,7 +122,7 @@ class TableLog:
             return
         for limit in _BACK:
             if limit not in self._history:  # a request for each commit
-                self._history[limit] = self._delta.history(limit)
+                self._history[limit] = self._delta().history(limit)
             yield from self._history[limit]
             if len(self._history[limit]) < limit:
                 break

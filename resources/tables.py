@@ -6,7 +6,7 @@ commit is never judged by its error: its answer may be lost, or another writer m
 Marks and version are read again and tell which.
 
 delta-rs must not be used in a process that was forked after its import: it is imported when a table
-is opened.
+is opened. Who only reads opens no table before its rows are asked for.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from functools import cache
 from importlib.util import find_spec
 from shutil import rmtree
 from tempfile import mkdtemp
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from tiering_assets.resources.errors import CatalogueError, PrerequisiteError
 from tiering_assets.resources.plain_text import said
 from tiering_assets.resources.table_files import FILE_BYTES, TableFile
-from tiering_assets.resources.table_log import TableLog
+from tiering_assets.resources.table_log import TableLog, newest_version
 from tiering_assets.resources.table_place import TablePlace
-from tiering_assets.resources.table_sessions import SESSIONS
+from tiering_assets.resources.table_sessions import SESSIONS, Views
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,11 +65,18 @@ class Table:
     TURN = "turn"
 
     def __init__(
-        self, place: TablePlace, name: str, delta: DeltaTable, *, is_written: bool = True
+        self,
+        place: TablePlace,
+        name: str,
+        version: int,
+        delta: DeltaTable | None = None,
+        *,
+        is_written: bool = True,
     ) -> None:
         self._place, self.name, self._delta = place, name, delta
         self.is_written = is_written
-        self._log = TableLog(place, name, delta)
+        self._log = self._log_of(version)
+        self._turn = Lock()
 
     @property
     def mark(self) -> int:
@@ -79,25 +87,38 @@ class Table:
         return self.marked(self.TURN)
 
     @property
+    def is_open(self) -> bool:
+        return self._delta is not None
+
+    @property
     def delta(self) -> Any:
-        """The library's own table."""
-        return self._delta
+        """The library's own table, which is opened now if it was not before."""
+        with self._turn:
+            if self._delta is None:
+                try:
+                    self._delta = _open(self._place, self.name, self._log.version)
+                except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
+                    raise _unopened(self._place, self.name, error) from None
+            return self._delta
 
     @property
     def log(self) -> TableLog:
         """What commits said up to this one's version."""
         if self._log.version != self.version:  # it was written to
-            self._log = TableLog(self._place, self.name, self._delta)
+            self._log = self._log_of(self.version)
         return self._log
+
+    def _log_of(self, version: int) -> TableLog:
+        return TableLog(self._place, self.name, version, lambda: self.delta)
 
     @property
     def version(self) -> int:
-        return self._delta.version()
+        return self._log.version if self._delta is None else self._delta.version()
 
     @property
     def columns(self) -> frozenset[str]:
         """One that an older version made has not all of this one."""
-        return frozenset(field.name for field in self._delta.schema().fields)
+        return frozenset(field.name for field in self.delta.schema().fields)
 
     def marked(self, name: str) -> int:
         """The newest number that a commit gave this mark, 0 if none did."""
@@ -118,7 +139,7 @@ class Table:
 
     def files(self, column: str) -> list[TableFile]:
         """Its files in the order of a column. A file without rows is left out."""
-        rows = read(self._delta.get_add_actions(flatten=True)).to_pylist()
+        rows = read(self.delta.get_add_actions(flatten=True)).to_pylist()
         found = [
             TableFile(
                 first=row[f"min.{column}"],
@@ -134,7 +155,7 @@ class Table:
     @property
     def sizes(self) -> list[int]:
         """Bytes of each of its files."""
-        found = read(self._delta.get_add_actions())["size_bytes"].to_pylist()
+        found = read(self.delta.get_add_actions())["size_bytes"].to_pylist()
         return [size or 0 for size in found]
 
     def append(self, rows: pa.Table, *, told: Mapping[str, str], mark: int | None = None) -> bool:
@@ -188,7 +209,7 @@ class Table:
             app_transactions=[Transaction(name, number) for name, number in marks.items()],
         )
         try:
-            act(self._delta, properties)
+            act(self.delta, properties)
         except Exception as error:  # noqa: BLE001 - whatever it says, the table tells what is so
             if self.again().version == before:
                 raise CatalogueError(
@@ -210,32 +231,55 @@ def open_table(
 
     CatalogueError if it cannot be read.
     """
-    try:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import TableNotFoundError
-    except ModuleNotFoundError:
-        raise PrerequisiteError(
-            f"tables need a package that is not installed: pip install {_PACKAGE}"
-        ) from None
+    _require_package()
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
     _share_memory()
-    uri, options = f"{place.root}/{name}", dict(place.options)
     try:
         try:
-            return Table(place, name, DeltaTable(uri, storage_options=options))
+            delta = _open(place, name)
         except TableNotFoundError:
             if schema is None:
                 raise
             if not make:
                 return _empty(name, schema)
+            uri, options = f"{place.root}/{name}", dict(place.options)
             DeltaTable.create(
                 uri, schema, mode="ignore", configuration=_KEPT, storage_options=options
             )
-            return Table(place, name, DeltaTable(uri, storage_options=options))
+            delta = _open(place, name)
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
-        raise CatalogueError(
-            f"table {name} in {place.root} cannot be opened: {said(error)}; nothing else waits "
-            "for it"
-        ) from None
+        raise _unopened(place, name, error) from None
+    return Table(place, name, delta.version(), delta)
+
+
+def find_table(place: TablePlace, name: str, schema: pa.Schema) -> Table:
+    """The same for who only reads: its files are looked for when its rows are asked for."""
+    _require_package()
+    version = newest_version(place, name)
+    return open_table(place, name, schema) if version is None else Table(place, name, version)
+
+
+def _require_package() -> None:
+    if (missing := missing_package()) is not None:
+        raise PrerequisiteError(
+            f"tables need a package that is not installed: pip install {missing}"
+        )
+
+
+def _open(place: TablePlace, name: str, version: int | None = None) -> DeltaTable:
+    from deltalake import DeltaTable
+
+    _share_memory()
+    uri, options = f"{place.root}/{name}", dict(place.options)
+    return DeltaTable(uri, version=version, storage_options=options)
+
+
+def _unopened(place: TablePlace, name: str, error: Exception) -> CatalogueError:
+    return CatalogueError(
+        f"table {name} in {place.root} cannot be opened: {said(error)}; nothing else waits for it"
+    )
 
 
 @cache
@@ -254,23 +298,24 @@ def _empty(name: str, schema: pa.Schema) -> Table:
 
     place = TablePlace(root=mkdtemp(prefix="tierkeeper-"), options={})
     delta = DeltaTable.create(f"{place.root}/{name}", schema)
-    table = Table(place, name, delta, is_written=False)
+    table = Table(place, name, delta.version(), delta, is_written=False)
     finalize(table, rmtree, place.root, ignore_errors=True)
     return table
 
 
-def ask(
-    sql: str, tables: Mapping[str, Table], *, views: Mapping[str, str] | None = None
-) -> pa.Table:
+def ask(sql: str, tables: Mapping[str, Table], *, views: Views | None = None) -> pa.Table:
     """Rows of one SQL question over tables by these names, each as it was when it was opened.
 
-    `views` are questions that have a name in it. What is no question is refused.
+    `views` are questions that have a name in it. What is no question is refused. A table that it
+    does not name is not opened.
     """
     try:
-        with SESSIONS.over(tables, views or {}) as session:
+        with SESSIONS.over(tables, views or {}, sql) as session:
             # Only a question can be part of another one, which would not keep its order.
             session.execute(f"explain select * from ({sql}\n)").read_all()  # noqa: S608
             return read(session.execute(sql).read_all())
+    except CatalogueError:
+        raise
     except Exception as error:  # noqa: BLE001 - a library's errors become one of ours
         raise CatalogueError(f"the catalogue cannot answer: {said(error)}") from None
 

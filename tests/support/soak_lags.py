@@ -50,7 +50,7 @@ def _posted(stack: Stack) -> Iterator[float]:
 def _commits(table: Table) -> Iterator[tuple[int, int]]:
     """The page and the time, in milliseconds, of each commit."""
     newest = 0
-    every: list[dict[str, Any]] = table._delta.history()
+    every: list[dict[str, Any]] = table.delta.history()
     for one in reversed(every):
         if "page" in one and int(one["page"]) > newest:
             newest = int(one["page"])

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -90,11 +91,13 @@ class Tables(dict[str, Table]):
         """SQL for the rows as they are now; of all keys, or of these."""
         changes, settled = self[SETTLED[name].changes], self.settled[name]
         absorbed = settled.marked(ABSORBED)
+        is_whole = self._absorbed(name)
+        has = {beside(name): settled.columns}
         return current(
             name,
-            None if self._absorbed(name) else absorbed,
+            None if is_whole else absorbed,
             TABLES[changes.name].names,
-            {changes.name: changes.columns, beside(name): settled.columns},
+            has if is_whole else has | {changes.name: changes.columns},
             among=among,
         )
 
@@ -105,6 +108,14 @@ class Tables(dict[str, Table]):
     def ever(self, name: str, column: str, values: Collection[str]) -> str:
         """SQL for keys of rows that have one of these values now, and of some that did."""
         return ever(name, self.settled[name].marked(ABSORBED), column, values)
+
+    def rows_at_most(self, name: str, since: Any) -> int:
+        """Rows of keys from this one on, and some of those before: by what commits say of files."""
+        key, tables = SETTLED[name].key, [self.settled[name]]
+        if not self._absorbed(name):
+            tables.append(self[SETTLED[name].changes])
+        files = (file for table in tables for file in table.files(key))
+        return sum(file.rows for file in files if file.last >= since)
 
     @property
     def registered(self) -> dict[str, Table]:
@@ -206,7 +217,7 @@ def least(catalogue: Catalogue, tables: Tables) -> AsOf:
 
 def answer(tables: Tables, sql: str) -> pa.Table:
     """Rows of a question over the tables, and `ledgers` and `topics` as they are now."""
-    views = {name: tables.view(name) for name in tables.settled}
+    views = {name: partial(tables.view, name) for name in tables.settled}
     return ask(sql.strip().rstrip(";"), tables.registered, views=views)
 
 

@@ -23,7 +23,6 @@ from tiering_assets.fleet.questions import (
     SIZES,
     FleetQuestion,
     first_unsettled,
-    ledgers_counted,
     ledgers_told,
     of_topics,
 )
@@ -76,7 +75,7 @@ def unsettled(tables: Tables, asked: FleetQuestion, columns: str = OF_ONE) -> An
     first = answer(tables, first_unsettled(asked))["ledger_id"][0].as_py()
     since = "false" if first is None else f"ledger_id >= {first}"
     asked = replace(asked, some=f"{asked.some} and {since}")
-    many = answer(tables, ledgers_counted(asked))["ledgers"][0].as_py() > _SINCE_MAX
+    many = first is not None and tables.rows_at_most("ledgers", first) > _SINCE_MAX
     sql = ledgers_told(asked, columns, unsettled_topics=many)
     return _from_the_first(without_views(answer(tables, sql)))
 

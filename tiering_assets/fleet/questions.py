@@ -122,10 +122,6 @@ def first_unsettled(asked: FleetQuestion) -> str:
     )
 
 
-def ledgers_counted(asked: FleetQuestion) -> str:
-    return f"select count(*) as ledgers from ledgers where {asked.listed}"  # noqa: S608
-
-
 def ledgers_told(asked: FleetQuestion, columns: str, *, unsettled_topics: bool = False) -> str:
     """Unsettled and closed ledgers with a column `unsettled`, in any order.
 

@@ -174,7 +174,7 @@ def test_a_log_that_was_cleaned_up_still_tells_marks_and_the_newest_page(desk, p
 
 def behind_the_back(table, rows):
     """A commit of one that was about to write it when it fell asleep."""
-    deltalake.write_deltalake(table._delta, rows, mode="append")
+    deltalake.write_deltalake(table.delta, rows, mode="append")
 
 
 def through_the_front(table, rows):

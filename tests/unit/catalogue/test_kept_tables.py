@@ -13,7 +13,7 @@ from tiering_assets.resources import kept_tables
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT, OpenedBefore
 from tiering_assets.resources.table_place import TablePlace, files_of
-from tiering_assets.resources.tables import open_table
+from tiering_assets.resources.tables import find_table, open_table
 
 NAME = "events"
 SCHEMA = TABLES[NAME]
@@ -28,13 +28,13 @@ def place(tmp_path):
 def opened(monkeypatch):
     """How often a table was really opened."""
     names = []
-    really = open_table
+    really = find_table
 
-    def counting(place, name, schema, **how):
+    def counting(place, name, schema):
         names.append(name)
-        return really(place, name, schema, **how)
+        return really(place, name, schema)
 
-    monkeypatch.setattr("tiering_assets.resources.kept_tables.open_table", counting)
+    monkeypatch.setattr("tiering_assets.resources.kept_tables.find_table", counting)
     return names
 
 
@@ -66,7 +66,7 @@ def test_a_commit_of_anybody_is_seen_by_the_next_who_asks(place, opened):
 
 def test_a_commit_while_it_was_opened_is_seen_by_the_next_who_asks(place, monkeypatch):
     add(place)
-    kept, really = OpenedBefore(), open_table
+    kept, really = OpenedBefore(), find_table
 
     def slowly(*args, **how):
         found = really(*args, **how)
@@ -74,7 +74,7 @@ def test_a_commit_while_it_was_opened_is_seen_by_the_next_who_asks(place, monkey
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr("tiering_assets.resources.kept_tables.open_table", slowly)
+        patched.setattr("tiering_assets.resources.kept_tables.find_table", slowly)
         assert kept.open(place, NAME, SCHEMA).mark == 1
     assert kept.open(place, NAME, SCHEMA).mark == 2
 
@@ -159,8 +159,8 @@ def test_one_whose_log_is_damaged_fails_by_name(place, tmp_path):
     kept.open(place, NAME, SCHEMA)
     for path in (tmp_path / NAME / "_delta_log").glob("*.json"):
         path.write_text("no log\n")
-    with pytest.raises(CatalogueError, match="cannot be opened"):
-        kept.open(place, NAME, SCHEMA)
+    with pytest.raises(CatalogueError, match=f"table {NAME} in .* cannot be opened"):
+        kept.open(place, NAME, SCHEMA).marked("turn")
 
 
 def test_where_its_client_cannot_be_used_a_table_is_opened_each_time(place, opened, monkeypatch):

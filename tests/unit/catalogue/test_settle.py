@@ -17,6 +17,7 @@ from tiering_assets.catalogue.upkeep import settle as settling
 from tiering_assets.catalogue.upkeep import spans
 from tiering_assets.catalogue.upkeep.settle import Absorbed, cut, settle
 from tiering_assets.catalogue.upkeep.settlements import Settlements
+from tiering_assets.catalogue.view import answer
 from tiering_assets.resources import table_upkeep
 from tiering_assets.resources.errors import CatalogueError
 
@@ -74,6 +75,24 @@ def test_a_tail_that_was_absorbed_whole_is_not_asked(desk, posted):
     seen(desk, 5, hours=3)
     post(desk.stack, posted)
     assert "ledger_changes" in posted.opened().view("ledgers")
+
+
+def test_no_table_is_opened_that_no_answer_needs(posted):
+    absorb(posted)
+    tables = posted.opened()
+    assert len(answer(tables, NEWEST)) == 4
+    opened = {name for name, table in tables.registered.items() if table.is_open}
+    assert opened == {"settled_ledgers"}
+
+
+def test_rows_are_counted_by_what_commits_say_of_files(posted):
+    def counted():
+        tables = posted.opened()
+        return [tables.rows_at_most("ledgers", since) for since in (0, 9, 10, 12)]
+
+    assert counted() == [6, 5, 2, 0]
+    absorb(posted)
+    assert counted() == [4, 4, 4, 0]
 
 
 @pytest.mark.parametrize(("tail_max", "rows"), [(6, 0), (5, 4)])

@@ -144,7 +144,7 @@ def test_a_file_that_is_no_commit_is_left_to_delta_rs(place, tmp_path):
     file = tmp_path / NAME / "_delta_log" / f"{1:020d}.json"
     before = file.read_text()
     file.write_text("no log\n")
-    log = TableLog(place, NAME, table.delta)
+    log = TableLog(place, NAME, table.version, lambda: table.delta)
     assert not log.is_newest()
     file.write_text(before)
     assert log.marked("day-book") == 3
