@@ -161,12 +161,13 @@ class Catalogue:
             "`tierkeeper catalogue rebuild`"
         )
 
+    def to_write(self, name: str, schema: pa.Schema | None = None) -> Table:
+        """One of its own for who may write, with the columns that this version writes."""
+        wanted = schema or TABLES[name]
+        return with_columns(open_table(self.place, name, wanted, make=True), wanted)
+
     def _made(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Table]:
-        """Who may write has tables of its own, with the columns that this version writes."""
-        return {
-            name: with_columns(open_table(self.place, name, schema, make=True), schema)
-            for name, schema in schemas.items()
-        }
+        return {name: self.to_write(name, schema) for name, schema in schemas.items()}
 
     def _read(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Table]:
         """Each takes some requests, one after the other: those of all of them overlap."""

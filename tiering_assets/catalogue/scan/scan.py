@@ -123,11 +123,11 @@ def scan_again(stack: Stack, catalogue: Catalogue, topics: Sequence[Topic], *, w
 def _tell_of_pass(catalogue: Catalogue, before: Tables, began: datetime) -> None:
     """Not after each one: commits are counted, and a reader asks for the hour, not the second.
 
-    `before` are tables of before the pass: most passes need not open them again.
+    `before` are tables of before the pass: most passes need not open one again.
     """
     if not _is_old(ScansTold.by(before["topic_changes"]), began):
         return
-    table = catalogue.opened(OF_LEDGERS, make=True)["topic_changes"]
+    table = catalogue.to_write("topic_changes")
     told = ScansTold.by(table)
     if _is_old(told, began):  # else another has just told
         _append(table, OF_TOPIC.empty_table(), replace(told, scanned_at=began).told())
