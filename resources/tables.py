@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, WriterProperties
 
 _PACKAGE = "deltalake"
-_ROWS_OF_GROUP = 524_288  # each is two requests of a question, and more memory
+_ROWS_OF_GROUP = 262_144  # twice as many cost lists of 10 million ledgers twice the memory
 _AT_ONCE = 20_000
 _KEPT = {  # a reader that opened a version can finish
     "delta.logRetentionDuration": "interval 30 days",
