@@ -78,7 +78,8 @@ _batch_definition()
 WORKER = """
 import pyarrow, pyspark.worker
 import tiering_assets.spark.bootstrap
-from tiering_assets.spark.worker_main import Settings, plain_settings, worker_settings
+from tiering_assets.resources.settings_of_workers import plain_settings, worker_settings
+from tiering_assets.resources.settings import Settings
 worker_settings(plain_settings(Settings()))
 import tiering_assets.tasks.copy, tiering_assets.tasks.read_back
 """

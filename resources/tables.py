@@ -261,6 +261,12 @@ def find_table(place: TablePlace, name: str, schema: pa.Schema) -> Table:
     return open_table(place, name, schema) if version is None else Table(place, name, version)
 
 
+def table_at(place: TablePlace, name: str, schema: pa.Schema, version: int | None) -> Table:
+    """One as it was then; None is from before it was made."""
+    _require_package()
+    return _empty(name, schema) if version is None else Table(place, name, version)
+
+
 def _require_package() -> None:
     if (missing := missing_package()) is not None:
         raise PrerequisiteError(

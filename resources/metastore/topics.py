@@ -69,6 +69,10 @@ class TopicDirectory:
                         if fourth == PERSISTENT:
                             yield from self._below(f"{prefix}/{third}/{PERSISTENT}")
 
+    def in_namespace(self, namespace: str) -> Iterator[str]:
+        """Names of the managed ledgers of one namespace's persistent topics."""
+        yield from self._below(f"{namespace}/{PERSISTENT}")
+
     def cursors(self, ml_name: str) -> dict[str, CursorInfo]:
         """Durable cursors by subscription name (decoded); one deleted meanwhile is left out."""
         path = managed_ledger_path(ml_name)

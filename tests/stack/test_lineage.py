@@ -12,10 +12,13 @@ from pyarrow import parquet
 
 from tests.support.cli_shell import Shell
 from tests.support.live_topic import send_payloads
-from tests.support.tiered_cluster import tables_apart, tiered_cluster
+from tests.support.tiered_cluster import post_all, tables_apart, tiered_cluster
+from tiering_assets.catalogue.scan.scan import scan
+from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.lineage.asked import USUAL
+from tiering_assets.lineage.in_spark.ledger_frame import messages_frame
+from tiering_assets.lineage.in_spark.registered import register
 from tiering_assets.lineage.messages.as_arrow import messages
-from tiering_assets.lineage.messages.ledger_source import PulsarLedgers
 from tiering_assets.resources.devstack.traffic import TopicSpec
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.resources.spark_session import spark_session
@@ -36,6 +39,8 @@ BATCHED = TopicSpec(
 # First and last entry are whole: brokers show no piece of what is compressed over REST.
 CHUNKED = TopicSpec(topic="public/default/followed-chunked", messages=4, payload_bytes=0)
 SPECS = (SINGLE, BATCHED)
+EVERY = "public/default/followed*"
+PLACE = ("ledger_id", "entry_id", "batch_index")
 per_topic = pytest.mark.parametrize("spec", SPECS, ids=["single", "batched"])
 
 
@@ -226,37 +231,142 @@ def test_a_program_has_them_as_arrow(stack, received, spec):
     settings = replace(settings, catalogue=replace(settings.catalogue, root=root))
     reader = messages(spec.topic, begin="2020-01-01", until="2100-01-01", settings=settings)
     found = reader.read_all()
-    assert found.column_names == USUAL.split(",")
-    places = zip(*(found[name].to_pylist() for name in found.column_names[:3]), strict=True)
+    assert found.column_names == ["topic", "partition", *USUAL.split(",")]
+    assert {*found["topic"].to_pylist()} == {spec.topic}
+    assert {*found["partition"].to_pylist()} == {None}
+    places = zip(*(found[name].to_pylist() for name in PLACE), strict=True)
     payloads = {one: received[spec.topic][one]["payload"] for one in sorted(received[spec.topic])}
     assert dict(zip(places, found["payload"].to_pylist(), strict=True)) == payloads
     assert reader.schema.field("publish_time").type == pa.timestamp("ms", "UTC")
 
 
-def test_spark_has_them_as_rows(stack, received):
-    secret = stack.settings().store.secret_key
+@pytest.fixture(scope="module")
+def spark(stack):
+    """A session that knows both sources; its workers find tables and keys in the environment."""
     environment = {**stack.environment(), "TIERKEEPER_CATALOGUE_ROOT": tables_apart(stack, NAME)}
     with spark_session(
         SparkSettings(master="local[2,2]"), worker_environment=environment
     ) as session:
-        session.dataSource.register(PulsarLedgers)
-        source = session.read.format("pulsar_ledgers")
-        for spec in (*SPECS, CHUNKED):
-            frame = source.option("topic", spec.topic).load()
-            found = {(row[0], row[1], row[2]): row for row in frame.collect()}
-            assert found.keys() == received[spec.topic].keys()
-            for place, row in found.items():
-                sent = received[spec.topic][place]
-                assert (bytes(row.payload), row.key) == (sent["payload"], sent["key"])
-                assert row.properties == sent["properties"]
-                assert round(row.publish_time.timestamp() * 1000) == sent["publish_time_ms"]
-        every = source.option("topic", "public/default/followed*").schema("entry_id bigint").load()
-        assert every.columns == ["entry_id"]
-        assert every.count() == sum(map(len, received.values()))
-        plan = every._jdf.queryExecution().toString()
-        assert secret not in plan
-        with pytest.raises(Exception, match="no option: topics"):
-            session.read.format("pulsar_ledgers").option("topics", "public/default/a").load()
+        register(session)
+        yield session
+
+
+def test_spark_has_them_as_rows(stack, spark, received):
+    source = spark.read.format("pulsar_ledgers")
+    for spec in (*SPECS, CHUNKED):
+        frame = source.option("topic", spec.topic).load()
+        found = {tuple(row[name] for name in PLACE): row for row in frame.collect()}
+        assert found.keys() == received[spec.topic].keys()
+        for place, row in found.items():
+            sent = received[spec.topic][place]
+            assert (bytes(row.payload), row.key) == (sent["payload"], sent["key"])
+            assert row.properties == sent["properties"]
+            assert round(row.publish_time.timestamp() * 1000) == sent["publish_time_ms"]
+    every = source.option("topic", EVERY).schema("entry_id bigint").load()
+    assert every.columns == ["entry_id"]
+    assert every.count() == sum(map(len, received.values()))
+    plan = every._jdf.queryExecution().toString()
+    assert stack.settings().store.secret_key not in plan
+    with pytest.raises(Exception, match="no option: topics"):
+        spark.read.format("pulsar_ledgers").option("topics", "public/default/a").load()
+
+
+def test_filters_leave_out_blocks_and_no_row(spark, received):
+    every = spark.read.format("pulsar_ledgers").option("topic", EVERY).load()
+    rows = every.collect()
+    ledgers = sorted({row.ledger_id for row in rows})
+    [when] = [row.publish_time for row in rows if row.ledger_id == ledgers[0]][:1]
+    filters = [
+        (every.ledger_id == ledgers[0], lambda row: row.ledger_id == ledgers[0], True),
+        (every.ledger_id.isin(ledgers[1:]), lambda row: row.ledger_id in ledgers[1:], True),
+        (every.topic == SINGLE.topic, lambda row: row.topic == SINGLE.topic, True),
+        (every.topic.startswith(BATCHED.topic), lambda row: row.topic == BATCHED.topic, True),
+        (every.batch_index >= 0, lambda row: row.batch_index >= 0, False),
+        (every.entry_id > 10**6, lambda row: False, True),
+        (every.publish_time <= when, lambda row: row.publish_time <= when, True),
+        (every.key.isNull(), lambda row: row.key is None, False),
+    ]
+    parts = every.rdd.getNumPartitions()
+    for condition, passes, leaves_out in filters:
+        found = every.where(condition)
+        assert sorted(map(_place, found.collect())) == sorted(map(_place, filter(passes, rows)))
+        assert (found.rdd.getNumPartitions() < parts) is leaves_out
+    plain = spark.read.format("pulsar_ledgers").option("topic", EVERY).option("filters", "false")
+    assert plain.load().where(f"ledger_id = {ledgers[0]}").rdd.getNumPartitions() == parts
+
+
+def _place(row):
+    return tuple(row[name] for name in PLACE)
+
+
+def test_a_stream_has_each_ledger_once_and_goes_on_where_it_stopped(
+    cluster, spark, received, tmp_path
+):
+    spec = TopicSpec(topic="public/default/streamed", messages=6, payload_bytes=40)
+
+    def offload():
+        cluster.fill(spec)
+        ids = [one for one in cluster.ledger_ids(spec) if one not in offloaded]
+        cluster.offload(ids)
+        offloaded.extend(ids)
+        post_all(cluster.steps)
+
+    def read():
+        stream = spark.readStream.format("pulsar_ledgers").option("topic", spec.topic)
+        writer = (
+            stream.option("ledgers_per_batch", "1").load().writeStream.trigger(availableNow=True)
+        )
+        options = {"checkpointLocation": str(tmp_path / "at"), "path": str(tmp_path / "rows")}
+        writer.format("parquet").options(**options).start().awaitTermination()
+        found = spark.read.parquet(str(tmp_path / "rows")).collect()
+        assert len({_place(row) for row in found}) == len(found)
+        return sorted({row.ledger_id for row in found})
+
+    offloaded: list[int] = []
+    offload()
+    offload()
+    assert read() == sorted(offloaded)
+    assert read() == sorted(offloaded)
+    offload()
+    assert read() == sorted(offloaded)
+    assert spark.read.parquet(str(tmp_path / "rows")).count() == 3 * spec.messages
+
+
+@pytest.mark.parametrize("table", ["ledgers", "topics", "blocks", "events"])
+def test_tables_of_the_catalogue_are_frames(cluster, shell, spark, received, table):
+    scan(cluster.steps, Catalogue.of(cluster.steps))
+    frame = spark.read.format("tierkeeper_table").load(table)
+    names = [name for name, kind in frame.dtypes if kind != "timestamp"]
+    listed = ", ".join(f'"{name}"' for name in names)
+    rows = shell.document("catalogue", "sql", f"select {listed} from {table}")["rows"]
+    found = [row.asDict() for row in frame.select(*names).collect()]
+    assert sorted(map(repr, found)) == sorted(repr({n: r[n] for n in names}) for r in rows)
+    assert found
+    assert "timestamp" in dict(frame.dtypes).values()
+
+
+def test_filters_are_asked_of_tables_as_well(spark, received):
+    blocks = spark.read.format("tierkeeper_table").option("table", "blocks").load()
+    rows = blocks.collect()
+    ledger = rows[0].ledger_id
+    some = blocks.where(blocks.ledger_id == ledger).collect()
+    assert sorted(map(repr, some)) == sorted(repr(row) for row in rows if row.ledger_id == ledger)
+    for bad, why in (
+        (("table", "blokcs"), "no table 'blokcs': there are ledgers"),
+        (("columns", "x"), "has no column x"),
+    ):
+        with pytest.raises(Exception, match=why):
+            spark.read.format("tierkeeper_table").option("table", "blocks").option(*bad).load()
+
+
+def test_a_frame_is_planned_by_the_client_where_it_is_asked_to_be(stack, spark, received):
+    root = tables_apart(stack, NAME)
+    settings = stack.settings()
+    settings = replace(settings, catalogue=replace(settings.catalogue, root=root))
+    frame = messages_frame(spark, settings, topic=EVERY)
+    plain = spark.read.format("pulsar_ledgers").option("topic", EVERY).load()
+    assert frame.schema == plain.schema
+    assert sorted(map(repr, frame.collect())) == sorted(map(repr, plain.collect()))
 
 
 def test_coverage_misses_a_ledger_until_it_is_posted(cluster, shell, received):

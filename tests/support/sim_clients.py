@@ -240,6 +240,9 @@ class _Points:
     def payload(self, entry_id: int) -> bytes:
         return self._entries[entry_id]
 
+    def payloads(self, first_entry_id: int, last_entry_id: int) -> Iterator[bytes]:
+        return iter(self._entries[first_entry_id : last_entry_id + 1])
+
     def cumulative_length(self, entry_id: int) -> int:
         return self._sums[entry_id]
 

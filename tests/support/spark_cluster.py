@@ -175,6 +175,36 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
         yield cluster
 
 
+@contextmanager
+def connect_server(home: Path, environment: dict[str, str]) -> Iterator[str]:
+    """A Connect server that runs all of it in its own machine, as this Python; its address."""
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": HOST,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": HOST,
+        "spark.driver.bindAddress": HOST,
+        "spark.ui.enabled": "false",
+    }
+    submit = [
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--master", "local[2,2]", "--name", "connect-alone"),
+        *(word for item in settings.items() for word in ("--conf", "=".join(item))),
+        "spark-internal",
+    ]
+    known = {
+        "PATH": os.environ["PATH"],
+        "JAVA_HOME": str(require_java().parents[1]),
+        "JAVA_TOOL_OPTIONS": FIRST_COMPILER,
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "PYSPARK_PYTHON": sys.executable,
+        **environment,
+    }
+    with _server(home, "connect-alone", "spark-submit", submit, known):
+        _wait_for_port(port)
+        yield f"sc://{HOST}:{port}"
+
+
 def copy_code(folder: Path) -> None:
     """Put our package there, as an installation has it: without a link."""
     name, bytecode = "tiering_assets", shutil.ignore_patterns("__pycache__")

@@ -60,7 +60,7 @@ FRAMEWORKS = {
     "pyspark": (
         "tiering_assets.spark",
         "tiering_assets.resources.spark_session",
-        "tiering_assets.lineage.messages.ledger_source",
+        "tiering_assets.lineage.in_spark",
     ),
     "great_expectations": ("tiering_assets.quality",),
     "cryptography": ("tiering_assets.records.signature",),
@@ -113,7 +113,8 @@ PURE = {
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
     "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "
     "proof_rules shown_entry",
-    "tiering_assets.lineage.messages": "earlier_pieces",
+    "tiering_assets.lineage.in_spark": "spark_filters table_spans",
+    "tiering_assets.lineage.messages": "arrivals earlier_pieces pushed read_messages topic_columns",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",

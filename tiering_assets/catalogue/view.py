@@ -27,7 +27,7 @@ from tiering_assets.resources.kept_answers import ANSWERS
 from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.table_place import TablePlace, place_at
 from tiering_assets.resources.table_upkeep import with_columns
-from tiering_assets.resources.tables import Table, ask, open_table, rows_in
+from tiering_assets.resources.tables import Table, ask, open_table, rows_in, table_at
 
 OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
 """What each commit of a posted table repeats of the last page."""
@@ -118,6 +118,12 @@ class Tables(dict[str, Table]):
         return sum(file.rows for file in files if file.last >= since)
 
     @property
+    def versions(self) -> dict[str, int | None]:
+        """Of each table by its name in SQL; None where there is none yet."""
+        tables = self.registered.items()
+        return {name: table.version if table.is_written else None for name, table in tables}
+
+    @property
     def registered(self) -> dict[str, Table]:
         """All of them, by the names that SQL has for them."""
         return {**self, **{beside(name): table for name, table in self.settled.items()}}
@@ -160,6 +166,18 @@ class Catalogue:
             f"{self.place.root}: rows were settled that are not there; nothing else waits for it: "
             "`tierkeeper catalogue rebuild`"
         )
+
+    def at_versions(self, versions: Mapping[str, int | None]) -> Tables:
+        """The tables as they were when `Tables.versions` told these."""
+
+        def table(name: str, schema: pa.Schema, key: str) -> Table:
+            return table_at(self.place, name, schema, versions[key])
+
+        settled = {
+            name: table(name, TABLES[one.changes], beside(name)) for name, one in SETTLED.items()
+        }
+        names = [name for name in TABLES if name in versions]
+        return Tables({name: table(name, TABLES[name], name) for name in names}, settled)
 
     def to_write(self, name: str, schema: pa.Schema | None = None) -> Table:
         """One of its own for who may write, with the columns that this version writes."""

@@ -6,12 +6,19 @@ says how far they go and what to do next. Nothing else is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
 from tiering_assets.catalogue.view import OF_LEDGERS, AsOf, Tables, answer, rows_of
-from tiering_assets.lineage.asked import MessagePlace, Span, is_like, is_of
+from tiering_assets.lineage.asked import (
+    MessagePlace,
+    Span,
+    is_like,
+    is_of,
+    is_pattern,
+    parse_topic,
+)
 from tiering_assets.lineage.placed_block import (
     COLUMNS,
     PlacedBlock,
@@ -86,23 +93,44 @@ def block_of_byte(tables: Tables, key: str, offset: int, as_of: AsOf) -> PlacedB
     )
 
 
-def blocks_of_span(tables: Tables, topic: TopicName, span: Span | None) -> list[PlacedBlock]:
+def blocks_of_span(
+    tables: Tables, topic: TopicName, span: Span | None, where: str = "true"
+) -> list[PlacedBlock]:
     """Blocks whose publish range meets the span, and those that have none, in the topic's order.
 
-    Without a span all of them.
+    Without a span all of them. `where` is what else their rows must meet.
     """
-    where = f"from blocks where {_of_topic(topic.managed_ledger_name)}"
-    rows = _rows_of_span(tables, where, span, str(topic))
-    return _that_count(tables, [row for row in rows if is_of(row["topic"], topic)])
+    of_topic, is_one = _rows_of_topic(topic)
+    rows = _rows_of_span(tables, f"{of_topic} and {where}", span, str(topic))
+    return _that_count(tables, [row for row in rows if is_one(row["topic"])])
 
 
-def blocks_of_topics(tables: Tables, pattern: str, span: Span | None) -> list[PlacedBlock]:
+def blocks_of_topics(
+    tables: Tables, pattern: str, span: Span | None, where: str = "true"
+) -> list[PlacedBlock]:
     """The same of all topics that are named like `public/default/order-*`, and of partitions."""
+    of_topics, _ = rows_of_topics(tables, pattern)
+    return _that_count(tables, _rows_of_span(tables, f"{of_topics} and {where}", span, pattern))
+
+
+def rows_of_topics(
+    tables: Tables, topic: str, table: str = "blocks"
+) -> tuple[str, Callable[[str], bool]]:
+    """What stands behind `select` for rows of a topic, or of those like a pattern.
+
+    And of which managed ledgers that answers are: of a few others rows may come as well.
+    """
+    if not is_pattern(topic):
+        return _rows_of_topic(parse_topic(topic), table)
     everything = answer(tables, "select distinct topic from ledgers where topic is not null")
     every: list[Any] = everything["topic"].to_pylist()
-    names: list[str] = [name for name in every if is_like(name, pattern)]
-    where = f"from {rows_among('blocks', 'topic', names)} where true"
-    return _that_count(tables, _rows_of_span(tables, where, span, pattern))
+    names: list[str] = [name for name in every if is_like(name, topic)]
+    return f"from {rows_among(table, 'topic', names)} where true", lambda _name: True
+
+
+def _rows_of_topic(topic: TopicName, table: str = "blocks") -> tuple[str, Callable[[str], bool]]:
+    where = f"from {table} where {_of_topic(topic.managed_ledger_name)}"
+    return where, lambda name: is_of(name, topic)
 
 
 def _rows_of_span(tables: Tables, where: str, span: Span | None, what: str) -> list[dict[str, Any]]:

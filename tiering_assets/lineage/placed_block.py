@@ -54,6 +54,11 @@ class PlacedBlock:
     counts: bool
 
     @property
+    def on_bookies(self) -> bool:
+        """Whether its entries lie there alone: then it is a range of entries, and no bytes."""
+        return not self.data_key
+
+    @property
     def by_broker(self) -> bool:
         """Then a look of ours read it, and nothing of it is certified."""
         return self.written_by == BY_BROKER
@@ -79,6 +84,37 @@ def placed_block(row: Mapping[str, Any], ledger: Mapping[str, Any] | None) -> Pl
         state="unknown" if ledger is None else ledger["state"],
         bookie_copy="unknown" if ledger is None else _bookie_copy(ledger, row["uid"]),
         counts=ledger is not None and attempt_that_counts(ledger) == row["uid"],
+    )
+
+
+def block_of_bookies(
+    topic: str, ledger_id: int, part: int, entries: range, *, length: int
+) -> PlacedBlock:
+    """Some entries of a ledger that has no copy; `length` is about how many bytes they have."""
+    return PlacedBlock(
+        topic=topic,
+        ledger_id=ledger_id,
+        part=part,
+        first_entry_id=entries[0],
+        last_entry_id=entries[-1],
+        publish_min=None,
+        publish_max=None,
+        messages=None,
+        bucket="",
+        data_key="",
+        version_id=None,
+        offset=0,
+        length=length,
+        payload_bytes=length,
+        sha256="",
+        uid="",
+        certificate_sha256=None,
+        run_id="",
+        written_by="",
+        page=0,
+        state="sealed",
+        bookie_copy="there",
+        counts=True,
     )
 
 

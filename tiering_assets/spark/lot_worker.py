@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiering_assets.resources.garbage import freeze_once
 from tiering_assets.resources.settings import Settings
-from tiering_assets.spark.worker_main import PlainSettings, worker_settings
+from tiering_assets.resources.settings_of_workers import PlainSettings, worker_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from tiering_assets.resources import ending, errors
 from tiering_assets.resources.errors import TierkeeperError
 from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_of_workers import plain_settings
 from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.spark.bootstrap import checked
 from tiering_assets.spark.lost_jobs import explain
 from tiering_assets.spark.lot_worker import answer_columns
 from tiering_assets.spark.session import open_session, packages_name
-from tiering_assets.spark.worker_main import plain_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

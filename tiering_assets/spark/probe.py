@@ -26,8 +26,8 @@ from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.s3_client import credential_source
 from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.settings import BookieSettings, Settings
+from tiering_assets.resources.settings_of_workers import PlainSettings, worker_settings
 from tiering_assets.spark.build import build_hash
-from tiering_assets.spark.worker_main import PlainSettings, worker_settings
 from tiering_assets.tasks.worker_rows import (
     Software,
     WorkerOrder,

@@ -23,6 +23,7 @@ from uuid import uuid4
 from tiering_assets.resources import ending
 from tiering_assets.resources.errors import PrerequisiteError, TierkeeperError
 from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_of_workers import plain_settings
 from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.resources.spark_session import interrupt_run, load_pyspark
 from tiering_assets.spark.bootstrap import checked
@@ -35,7 +36,6 @@ from tiering_assets.spark.schemas import (
     task_schema,
 )
 from tiering_assets.spark.session import check_spark, open_session, packages_name
-from tiering_assets.spark.worker_main import plain_settings
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, encode_task, failure_row
 from tiering_assets.tasks.runner import Progress, pack_tasks
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_of_workers import credentials
 from tiering_assets.resources.spark_master import Way, parse_master, ships_code
 from tiering_assets.resources.spark_session import spark_session
 from tiering_assets.spark.build import shipped_zip
-from tiering_assets.spark.worker_main import credentials
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from tiering_assets.resources import ending
 from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings_of_workers import plain_settings
 from tiering_assets.resources.spark_master import parse_master
 from tiering_assets.spark.bootstrap import checked
 from tiering_assets.spark.lost_jobs import explain
 from tiering_assets.spark.probe import answer_columns, this_software
 from tiering_assets.spark.session import open_session, packages_name
-from tiering_assets.spark.worker_main import plain_settings
 from tiering_assets.tasks.worker_rows import (
     ProbeAnswers,
     WorkerOrder,

@@ -1,7 +1,7 @@
-"""Single entries of a ledger from its bookies: what they hold, and how much lies before them.
+"""Entries of a ledger from its bookies: what they hold, and how much lies before them.
 
 What the layout of a copy is searched with (offload_format/layout.py): a stored entry's header
-carries the payload bytes of the ledger up to and including it.
+carries the payload bytes of the ledger up to and including it. No read fences.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
+from tiering_assets.resources.bookkeeper.ledger import DigestType
 from tiering_assets.resources.bookkeeper.meter import ReadMeter
 from tiering_assets.resources.bookkeeper.pool import BookiePool
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
@@ -18,9 +19,14 @@ from tiering_assets.tasks.descriptors import LedgerSource
 
 
 class PointReads(Protocol):
-    """Both raise as LedgerReader does."""
+    """All raise as LedgerReader does."""
 
     def payload(self, entry_id: int) -> bytes: ...
+
+    def payloads(self, first_entry_id: int, last_entry_id: int) -> Iterator[bytes]:
+        """Of all entries from one to another, both included; where entries carry no digest, as
+        replicas agree.
+        """
 
     def cumulative_length(self, entry_id: int) -> int:
         """Payload bytes of entries 0 to this one."""
@@ -35,6 +41,12 @@ class _Stored:
 
     def payload(self, entry_id: int) -> bytes:
         return bytes(self._reader.read_entry(entry_id).payload)
+
+    def payloads(self, first_entry_id: int, last_entry_id: int) -> Iterator[bytes]:
+        is_unchecked = self._reader.metadata.digest_type is DigestType.DUMMY
+        read = self._reader.iter_agreed if is_unchecked else self._reader.iter_runs
+        for run in read(first_entry_id=first_entry_id, last_entry_id=last_entry_id):
+            yield from (bytes(payload) for _id, payload, _length in run.entries())
 
     def cumulative_length(self, entry_id: int) -> int:
         return self._reader.cumulative_length(entry_id)

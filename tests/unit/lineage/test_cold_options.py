@@ -11,7 +11,7 @@ TOPIC = {"topic": "public/default/orders"}
 def test_without_a_time_all_of_them_are_meant():
     asked = cold_options(TOPIC)
     assert (asked.topic, asked.ledgers, asked.messages.span) == (TOPIC["topic"], (), None)
-    assert asked.schema.names == USUAL.split(",")
+    assert asked.schema.names == ["topic", "partition", *USUAL.split(",")]
     assert cold_options({"LEDGER": "7, 12"}).ledgers == (7, 12)
 
 
@@ -21,6 +21,24 @@ def test_a_time_without_an_end_goes_on():
     assert span.first == parse_span("2026-11-25", None).first
     assert span.last.year == 2260
     assert cold_options({**TOPIC, "until": "2026-11-25"}).messages.span is not None
+
+
+def test_filters_leave_out_blocks_and_a_stream_begins_with_the_oldest():
+    asked = cold_options(TOPIC)
+    assert (asked.filters, asked.start, asked.ledgers_per_batch) == (True, "oldest", 1000)
+    given = {**TOPIC, "filters": "False", "start": "newest", "ledgers_per_batch": "7"}
+    asked = cold_options(given)
+    assert (asked.filters, asked.start, asked.ledgers_per_batch) == (False, "newest", 7)
+
+
+def test_a_time_leaves_out_blocks_of_a_stream_as_well():
+    assert cold_options(TOPIC).of_time == ()
+    span = parse_span("2026-11-25", None)
+    said = [
+        (one.column, one.how, one.value)
+        for one in cold_options({**TOPIC, "from": "2026-11-25", "until": "2026-11-25"}).of_time
+    ]
+    assert said == [("publish_time", ">=", span.first), ("publish_time", "<=", span.last)]
 
 
 def test_columns_are_those_that_are_named_and_errors_where_they_are_rows():
@@ -42,7 +60,11 @@ def test_columns_are_those_that_are_named_and_errors_where_they_are_rows():
         ({**TOPIC, "from": "yesterday"}, "is not a time"),
         ({**TOPIC, "columns": "payloads"}, "no column of a message: payloads"),
         ({**TOPIC, "verify": "yes"}, "verify is 'yes': expected true or false"),
-        ({**TOPIC, "on_error": "skip"}, "expected fail or row"),
+        ({**TOPIC, "on_error": "skip"}, "on_error is 'skip': expected fail or row"),
+        ({**TOPIC, "filters": "no"}, "filters is 'no': expected true or false"),
+        ({**TOPIC, "start": "now"}, "start is 'now': expected oldest or newest"),
+        ({**TOPIC, "ledgers_per_batch": "0"}, "ledgers_per_batch is '0': expected a number"),
+        ({**TOPIC, "ledgers_per_batch": "all"}, "ledgers_per_batch is 'all': expected a number"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, why):

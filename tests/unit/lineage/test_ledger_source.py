@@ -5,13 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming.datasource import ReadMaxFiles
 
-from tiering_assets.lineage.messages.ledger_source import (
-    PARTITION_BYTES,
+from tiering_assets.lineage.in_spark.ledger_parts import PARTITION_BYTES, as_spark_takes, in_parts
+from tiering_assets.lineage.in_spark.ledger_source import (
+    LedgersReader,
+    PruningReader,
     PulsarLedgers,
-    as_spark_takes,
-    in_parts,
 )
+from tiering_assets.lineage.in_spark.ledger_stream import LedgersStream
 from tiering_assets.lineage.placed_block import PlacedBlock
 
 HALF = PARTITION_BYTES // 2
@@ -62,3 +64,23 @@ def test_its_schema_is_that_of_the_columns():
     assert kinds == {"entry_id": "bigint", "properties": "map<string,string>"}
     with pytest.raises(ValueError, match="no column of a message: payloads"):
         PulsarLedgers({"topic": "public/default/orders", "columns": "payloads"})
+
+
+def test_filters_leave_out_blocks_unless_the_session_may_not_say_so():
+    given = {"topic": "public/default/orders"}
+    source = PulsarLedgers(given)
+    assert isinstance(source.reader(source.schema()), PruningReader)
+    plain = PulsarLedgers({**given, "filters": "false"}).reader(source.schema())
+    assert type(plain) is LedgersReader
+    assert "pushFilters" not in vars(LedgersReader)  # else Spark refuses it
+
+
+def test_a_stream_is_of_a_topic():
+    source = PulsarLedgers({"topic": "public/default/orders", "ledgers_per_batch": "5"})
+    reader = source.streamReader(source.schema())
+    assert isinstance(reader, LedgersStream)
+    assert reader.getDefaultReadLimit() == ReadMaxFiles(5)
+    assert reader.initialOffset() == {"page": 0, "owed": ""}
+    for given in ({"ledger": "7"}, {"topic": "public/default/orders", "include_hot": "true"}):
+        with pytest.raises(ValueError, match="a stream is of ledgers of a topic"):
+            PulsarLedgers(given).streamReader(source.schema())

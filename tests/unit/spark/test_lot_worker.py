@@ -10,10 +10,10 @@ import pytest
 
 from tiering_assets.resources.errors import ObjectStoreError, PrerequisiteError, TierkeeperError
 from tiering_assets.resources.settings import Settings, StoreSettings
+from tiering_assets.resources.settings_of_workers import plain_settings
 from tiering_assets.spark.bootstrap import REFUSAL, _refused
 from tiering_assets.spark.lot_worker import answer_columns, run_lots
 from tiering_assets.spark.lots import error_of
-from tiering_assets.spark.worker_main import plain_settings
 
 ENTRY = f"{__name__}:open_here"
 opened: list[tuple[str, str]] = []

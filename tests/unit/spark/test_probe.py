@@ -18,8 +18,8 @@ from tiering_assets.doctor.worker_check import Expected, Grade, judge_workers
 from tiering_assets.resources.errors import ObjectStoreError
 from tiering_assets.resources.settings import BookieSettings, Settings
 from tiering_assets.resources.settings import StoreSettings as Store
+from tiering_assets.resources.settings_of_workers import plain_settings
 from tiering_assets.spark.probe import probe, probe_worker, run_probes, this_software
-from tiering_assets.spark.worker_main import plain_settings
 from tiering_assets.tasks.worker_rows import WorkerOrder, WorkerRow, decode_row, encode_order
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -19,13 +19,13 @@ from tiering_assets.resources.settings import (
     Settings,
 )
 from tiering_assets.resources.settings import StoreSettings as Store
-from tiering_assets.spark.schemas import block_row
-from tiering_assets.spark.worker_main import (
+from tiering_assets.resources.settings_of_workers import (
     credentials,
     plain_settings,
-    run_batches,
     worker_settings,
 )
+from tiering_assets.spark.schemas import block_row
+from tiering_assets.spark.worker_main import run_batches
 from tiering_assets.tasks.descriptors import TaskKind, encode_task
 
 SECRETS = {
@@ -100,7 +100,8 @@ def test_what_is_wrong_with_them_is_told_without_them(environment, tmp_path, tex
 def test_a_worker_needs_no_library_for_settings():
     program = (
         "import sys; sys.modules['pydantic_settings'] = None\n"
-        "from tiering_assets.spark.worker_main import Settings, plain_settings, worker_settings\n"
+        "from tiering_assets.resources.settings import Settings\n"
+        "from tiering_assets.resources.settings_of_workers import plain_settings, worker_settings\n"
         "print(worker_settings(plain_settings(Settings())) == Settings())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

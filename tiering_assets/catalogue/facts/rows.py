@@ -70,12 +70,13 @@ def block_rows(batch: ReadPages) -> Iterator[dict[str, Any]]:
                 and found.stored
                 and isinstance(found.stored.record, (Certificate, BrokerCopy))
             ):
-                yield from _blocks(found.stored, page=page.number)
+                yield from rows_of_blocks(found.stored, page=page.number)
 
 
-def _blocks(
+def rows_of_blocks(
     stored: Stored[Certificate] | Stored[BrokerCopy], *, page: int
 ) -> Iterator[dict[str, Any]]:
+    """The blocks of one record that this page names."""
     record = stored.record
     [ledger_id] = ledgers_of(record)
     by_us = isinstance(record, Certificate)

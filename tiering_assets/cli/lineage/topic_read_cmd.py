@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from functools import partial
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from tiering_assets.cli.explain.topic_cmd import app
 from tiering_assets.cli.grammar.command import ALWAYS, command
-from tiering_assets.cli.lineage.lineage_cmd import OneTopic, Until, asked, understood
+from tiering_assets.cli.lineage.lineage_cmd import OneTopic, Until, understood
 from tiering_assets.cli.lineage.message_rows import Format, documents, line_of, messages_file
 from tiering_assets.cli.shared.output import print_document, print_line
 from tiering_assets.cli.shared.session import Session
@@ -62,6 +61,10 @@ def read_topic(
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Pieces of large messages as they are stored.")
     ] = False,
+    include_hot: Annotated[
+        bool,
+        typer.Option("--include-hot", help="Also sealed ledgers that are on bookies alone."),
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="A line of its own for what cannot be read.")
     ] = False,
@@ -73,12 +76,11 @@ def read_topic(
     message that lies in pieces stands at its last one; the others are looked for in blocks before.
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import document_of
-    from tiering_assets.cold.columns import schema_of
     from tiering_assets.lineage.asked import parse_span, parse_topic
-    from tiering_assets.lineage.find import blocks_before, blocks_of_span, require_topic
-    from tiering_assets.lineage.messages.options import named_columns
+    from tiering_assets.lineage.messages.options import ColdOptions, named_columns
+    from tiering_assets.lineage.messages.plan import plan_messages, reading
     from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
-    from tiering_assets.lineage.read_entry import get_bytes
+    from tiering_assets.lineage.messages.topic_columns import schema_of
 
     with understood():
         name, span = parse_topic(topic), parse_span(begin, until)
@@ -107,22 +109,21 @@ def read_topic(
                 print_line(line_of(row))
 
     sink = nullcontext(show) if output is None else messages_file(output, kind, schema_of(names))
-    with asked(session) as (stack, tables, as_of), sink as write:
-        with understood():
-            blocks = blocks_of_span(tables, name, span)
-        if not blocks:
-            require_topic(tables, name, as_of)
-        for of_blocks, found in read_messages(
-            partial(get_bytes, stack), blocks, wanted, before=partial(blocks_before, tables)
-        ):
+    options = ColdOptions(topic=topic, messages=wanted, include_hot=include_hot)
+    with ExitStack() as opened:
+        stack = opened.enter_context(session.stack())
+        plan = plan_messages(stack, options)
+        read, write = opened.enter_context(reading(stack, plan)), opened.enter_context(sink)
+        blocks = len(plan.blocks)
+        for of_blocks, found in read_messages(read, plan.blocks, wanted, before=plan.before):
             cut = bool(limit) and found.num_rows > limit - count
             found = found.slice(0, limit - count) if cut else found
             count += found.num_rows
             write(found)
-            session.progress(f"{of_blocks} of {len(blocks)} blocks, {count} messages")
+            session.progress(f"{of_blocks} of {blocks} blocks, {count} messages")
             if cut:
                 break
-        said = f"{count} messages of {of_blocks} of {len(blocks)} blocks; {as_of}"
+        said = f"{count} messages of {of_blocks} of {blocks} blocks; {plan.said}"
         if cut:
             said += f"; there are more: --limit {limit} cut them"
         session.progress(said)
@@ -138,6 +139,7 @@ def read_topic(
                 "cut": cut,
                 "rows": rows,
                 "output": output,
-                "as_of": document_of(as_of),
+                "as_of": None if plan.as_of is None else document_of(plan.as_of),
+                "on_bookies": sorted(plan.sources),
             },
         )

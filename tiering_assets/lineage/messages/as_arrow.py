@@ -7,17 +7,13 @@ block at a time from then on. pandas, Polars and DuckDB take a reader of Arrow a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import pyarrow as pa
 
-from tiering_assets.catalogue.view import Catalogue, least
 from tiering_assets.ground.stack import open_stack
-from tiering_assets.lineage.asked import USUAL
-from tiering_assets.lineage.find import OF_BLOCKS, blocks_before
-from tiering_assets.lineage.messages.options import ColdOptions, cold_options
+from tiering_assets.lineage.messages.options import DEFAULT, ColdOptions, cold_options
+from tiering_assets.lineage.messages.plan import plan_messages, reading
 from tiering_assets.lineage.messages.read_messages import read_messages
-from tiering_assets.lineage.read_entry import get_bytes
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.settings_sources import load_settings
 
@@ -27,11 +23,12 @@ def messages(
     *,
     begin: str = "",
     until: str = "",
-    columns: Sequence[str] = (*USUAL.split(","),),
+    columns: Sequence[str] = (*DEFAULT.split(","),),
     markers: bool = False,
     pieces: bool = False,
     verify: bool = False,
     on_error: str = "fail",
+    include_hot: bool = False,
     settings: Settings | None = None,
 ) -> pa.RecordBatchReader:
     """Messages of a time, in the order of each topic, of partitions one after the other.
@@ -40,11 +37,12 @@ def messages(
         topic: `tenant/namespace/topic`, or a pattern such as `public/default/order-*`.
         begin: a time, a minute or a day; UTC if it says no zone. Without it the oldest is first.
         until: the end, which belongs to it. Without it the newest is last.
-        columns: of cold/columns.py; docs/cold-messages.md says what each is.
+        columns: of topic_columns.py; docs/cold-messages.md says what each is.
         markers: also what brokers wrote, and no consumer sees.
         pieces: pieces of large messages as they are stored.
         verify: judge the CRC32C of each entry.
         on_error: "fail", or "row" for a row whose column `error` says what is wrong.
+        include_hot: also sealed ledgers that lie on bookies alone. Reads do not fence.
         settings: where everything is; else the file and the environment, as commands take them.
 
     Raises:
@@ -52,7 +50,7 @@ def messages(
         CatalogueError, by the first batch: the topic is not in the catalogue.
         FormatError, by any batch: an entry or block that is named cannot be read.
     """
-    flags = {"markers": markers, "pieces": pieces, "verify": verify}
+    flags = {"markers": markers, "pieces": pieces, "verify": verify, "include_hot": include_hot}
     asked = cold_options(
         {
             "topic": topic,
@@ -68,9 +66,9 @@ def messages(
 
 def _batches(asked: ColdOptions, settings: Settings | None) -> Iterator[pa.RecordBatch]:
     with open_stack(settings or load_settings().settings) as stack:
-        catalogue = Catalogue.of(stack)
-        tables = catalogue.opened(OF_BLOCKS)
-        blocks = asked.blocks(tables, least(catalogue, tables))
-        get, before = partial(get_bytes, stack), partial(blocks_before, tables)
-        for _number, found in read_messages(get, blocks, asked.messages, before=before):
-            yield found
+        plan = plan_messages(stack, asked)
+        with reading(stack, plan) as read:
+            for _number, found in read_messages(
+                read, plan.blocks, asked.messages, before=plan.before
+            ):
+                yield found

@@ -24,6 +24,7 @@ LOOKED_MAX: Final = 256 * 1024 * 1024
 Blocks = Callable[[PlacedBlock], Iterator[PlacedBlock]]
 """Those of a topic before one of it, the nearest first."""
 Read = Callable[[PlacedBlock], Entries]
+"""The entries of one. FormatError where they cannot be told apart."""
 
 
 class EarlierPieces:

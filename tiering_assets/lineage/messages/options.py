@@ -13,7 +13,6 @@ from typing import Final
 import pyarrow as pa
 
 from tiering_assets.catalogue.view import AsOf, Tables
-from tiering_assets.cold.columns import COLUMNS, schema_of
 from tiering_assets.lineage.asked import USUAL, is_pattern, parse_span, parse_topic
 from tiering_assets.lineage.find import (
     blocks_of_ledgers,
@@ -21,9 +20,15 @@ from tiering_assets.lineage.find import (
     blocks_of_topics,
     require_topic,
 )
+from tiering_assets.lineage.messages.pushed import Pushed, sql_of
 from tiering_assets.lineage.messages.read_messages import MessagesAsked
+from tiering_assets.lineage.messages.topic_columns import EVERY, OF_TOPIC, schema_of
 from tiering_assets.lineage.placed_block import PlacedBlock
+from tiering_assets.resources.errors import CatalogueError
 
+DEFAULT: Final = ",".join([*OF_TOPIC.names, USUAL])
+"""Columns, where nobody says which."""
+_TIME: Final = "publish_time"
 _OLDEST, _NEWEST = "1680-01-01", "2260-12-31"  # that the tables' engine can tell apart
 _NAMES: Final = (
     "topic",
@@ -35,38 +40,82 @@ _NAMES: Final = (
     "pieces",
     "verify",
     "on_error",
+    "filters",
+    "include_hot",
+    "start",
+    "ledgers_per_batch",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColdOptions:
-    """A topic or a pattern, or ledgers, and which messages of them."""
+    """A topic or a pattern, or ledgers, and which messages of them.
+
+    `filters` says whether those of a query leave out blocks, `include_hot` whether ledgers are
+    meant that lie on bookies alone. A stream begins with the oldest
+    ledger or behind the newest, and has so many in a batch.
+    """
 
     topic: str = ""
     ledgers: tuple[int, ...] = ()
     messages: MessagesAsked
+    filters: bool = True
+    include_hot: bool = False
+    start: str = "oldest"
+    ledgers_per_batch: int = 1000
 
     @property
     def schema(self) -> pa.Schema:
         return schema_of(self.messages.columns)
+
+    @property
+    def of_time(self) -> tuple[Pushed, ...]:
+        """What rows of that time pass."""
+        span = self.messages.span
+        if span is None:
+            return ()
+        return Pushed(_TIME, ">=", span.first), Pushed(_TIME, "<=", span.last)
 
     def with_columns(self, names: Sequence[str]) -> ColdOptions:
         """Those of a schema that was asked for."""
         schema_of(names)
         return replace(self, messages=replace(self.messages, columns=tuple(names)))
 
-    def blocks(self, tables: Tables, as_of: AsOf) -> list[PlacedBlock]:
-        """Those that may have some of them. CatalogueError for a topic that is not in it."""
+    def blocks(
+        self,
+        tables: Tables,
+        as_of: AsOf,
+        filters: Sequence[Pushed] = (),
+        *,
+        or_none: bool = False,
+    ) -> list[PlacedBlock]:
+        """Those in the catalogue that may have some of them that pass the filters.
+
+        CatalogueError for a topic that is not in it, unless there may be none.
+        """
+        where = sql_of(filters)
         span = self.messages.span
         if self.ledgers:
-            return blocks_of_ledgers(tables, self.ledgers)
+            return _of_each(blocks_of_ledgers(tables, self.ledgers), self.ledgers, as_of)
         if is_pattern(self.topic):
-            return blocks_of_topics(tables, self.topic, span)
+            return blocks_of_topics(tables, self.topic, span, where)
         name = parse_topic(self.topic)
-        found = blocks_of_span(tables, name, span)
-        if not found:
+        found = blocks_of_span(tables, name, span, where)
+        if not found and not or_none:
             require_topic(tables, name, as_of)
         return found
+
+
+def _of_each(
+    blocks: list[PlacedBlock], ledger_ids: Sequence[int], as_of: AsOf
+) -> list[PlacedBlock]:
+    without = sorted({*ledger_ids} - {one.ledger_id for one in blocks})
+    if without:
+        raise CatalogueError(
+            f"ledgers {', '.join(map(str, without[:20]))} have no blocks in the catalogue ({as_of}): "
+            f"`tierkeeper ledger show {without[0]}` asks the servers"
+        )
+    return blocks
 
 
 def cold_options(given: Mapping[str, str]) -> ColdOptions:
@@ -81,7 +130,15 @@ def cold_options(given: Mapping[str, str]) -> ColdOptions:
     if topic and not is_pattern(topic):
         parse_topic(topic)
     ledgers = tuple(_id(one) for one in ledger.split(",")) if ledger else ()
-    return ColdOptions(topic=topic, ledgers=ledgers, messages=_messages(options))
+    return ColdOptions(
+        topic=topic,
+        ledgers=ledgers,
+        messages=_messages(options),
+        filters=_flag("filters", {"filters": "true", **options}),
+        include_hot=_flag("include_hot", options),
+        start=_one_of("start", options, ("oldest", "newest")),
+        ledgers_per_batch=_count("ledgers_per_batch", options.get("ledgers_per_batch", "1000")),
+    )
 
 
 def _messages(options: Mapping[str, str]) -> MessagesAsked:
@@ -89,17 +146,15 @@ def _messages(options: Mapping[str, str]) -> MessagesAsked:
     span = None
     if begin is not None or until is not None:
         span = parse_span(begin or _OLDEST, until or _NEWEST)
-    on_error = options.get("on_error", "fail")
-    if on_error not in ("fail", "row"):
-        raise ValueError(f"on_error is {on_error!r}: expected fail or row")
-    names = named_columns(options.get("columns", USUAL), on_error)
+    on_error = _one_of("on_error", options, ("fail", "row"))
+    names = named_columns(options.get("columns", DEFAULT), on_error)
     flags = {name: _flag(name, options) for name in ("markers", "pieces", "verify")}
     return MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
 
 
 def named_columns(text: str, on_error: str) -> list[str]:
     """Names with commas, or `all`; and `error` where errors are rows. ValueError for others."""
-    names = COLUMNS.names if text == "all" else [one.strip() for one in text.split(",")]
+    names = EVERY.names if text == "all" else [one.strip() for one in text.split(",")]
     if on_error == "row" and "error" not in names:
         names = [*names, "error"]
     schema_of(names)
@@ -110,6 +165,20 @@ def _id(text: str) -> int:
     if not text.strip().isdecimal():
         raise ValueError(f"ledger {text!r} is not an id: expected a number, or some with commas")
     return int(text)
+
+
+def _count(name: str, text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"{name} is {text!r}: expected a number above 0")
+    return int(text)
+
+
+def _one_of(name: str, options: Mapping[str, str], values: Sequence[str]) -> str:
+    """The first one if nothing is said."""
+    value = options.get(name, values[0])
+    if value not in values:
+        raise ValueError(f"{name} is {value!r}: expected {' or '.join(values)}")
+    return value
 
 
 def _flag(name: str, options: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ each message is asked for its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,28 +17,28 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tiering_assets.cold.chunks import OF_CONTENT, OF_PIECES
-from tiering_assets.cold.columns import schema_of
-from tiering_assets.cold.decode import Entries, decode_lots
-from tiering_assets.cold.frames import entries_of_block
+from tiering_assets.cold.columns import COLUMNS, schema_of
+from tiering_assets.cold.decode import decode_lots
 from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
 from tiering_assets.lineage.asked import Span
-from tiering_assets.lineage.messages.earlier_pieces import Blocks, EarlierPieces
+from tiering_assets.lineage.messages.earlier_pieces import Blocks, EarlierPieces, Read
+from tiering_assets.lineage.messages.topic_columns import with_topic
 from tiering_assets.lineage.placed_block import PlacedBlock
-from tiering_assets.lineage.read_entry import PIECE_MAX
 from tiering_assets.resources.arrow_columns import pc, scalar
 from tiering_assets.resources.errors import FormatError
 
 _TIME: Final = "publish_time"
-GetBytes = Callable[[PlacedBlock, int, int], bytes]
-"""Bytes of the object that has a block: where they begin, and how many."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagesAsked:
-    """Which messages, and what of them: the arguments of cold/decode.py."""
+    """Which messages, and what of them: columns of topic_columns.py.
+
+    The rest are arguments of cold/decode.py.
+    """
 
     span: Span | None
     columns: Sequence[str]
@@ -50,35 +50,35 @@ class MessagesAsked:
     @property
     def decoded(self) -> list[str]:
         """The columns, and those that tell which messages they are."""
-        names = [*self.columns, _TIME, "error"]
+        names = [*(name for name in self.columns if name in COLUMNS.names), _TIME, "error"]
         if not self.pieces:
             names += [*OF_PIECES, *(OF_CONTENT if "payload" in names else ())]
         return [*dict.fromkeys(names)]
 
 
 def read_messages(
-    get: GetBytes, blocks: Iterable[PlacedBlock], wanted: MessagesAsked, *, before: Blocks
+    read: Read, blocks: Iterable[PlacedBlock], wanted: MessagesAsked, *, before: Blocks
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The number of a block, counted from 1, and its messages of that time, some or none.
 
-    A block whose messages would be very large comes several times. `get` reads bytes of an object,
-    and `before` tells the blocks before one: pieces of its messages may lie there.
+    A block whose messages would be very large comes several times. `read` gives the entries of one,
+    and `before` tells the blocks before it: pieces of its messages may lie there.
 
     FormatError that names ledger, block and entry, for what cannot be read.
     """
     numbers = count(1)
     for _topic, some in groupby(blocks, key=lambda block: block.topic):
         content = "payload" in wanted.columns
-        earlier = EarlierPieces(before, partial(_entries, get), content=content)
+        earlier = EarlierPieces(before, read, content=content)
         chunks = JoinChunks(on_error=wanted.on_error)
         for block in some:
             number = next(numbers)
-            for found in _joined(get, block, wanted, chunks, earlier):
-                yield number, _of_time(found, wanted.span).select([*wanted.columns])
+            for found in _joined(read, block, wanted, chunks, earlier):
+                yield number, with_topic(_of_time(found, wanted.span), block.topic, wanted.columns)
 
 
 def _joined(
-    get: GetBytes,
+    read: Read,
     block: PlacedBlock,
     wanted: MessagesAsked,
     chunks: JoinChunks,
@@ -86,22 +86,22 @@ def _joined(
 ) -> Iterator[pa.RecordBatch]:
     """Its messages, unless pieces are asked for as they are stored."""
     try:
-        for found in _decoded(get, block, wanted):
+        for found in _decoded(read, block, wanted):
             if wanted.pieces:
                 yield found
             else:
                 yield chunks.joined(found, partial(earlier.before, block))
     except FormatError as error:
         raise FormatError(
-            f"{block.data_key}, part {block.part}: {error}; `tierkeeper ledger show "
+            f"{block.data_key or 'on bookies'}, part {block.part}: {error}; `tierkeeper ledger show "
             f"{block.ledger_id}` tells what is known of it, --keep-going reads on"
         ) from error
 
 
-def _decoded(get: GetBytes, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[pa.RecordBatch]:
+def _decoded(read: Read, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[pa.RecordBatch]:
     names = wanted.decoded
     try:
-        entries = _entries(get, block)
+        entries = read(block)
     except FormatError as error:
         if wanted.on_error != "row":
             raise
@@ -116,23 +116,6 @@ def _decoded(get: GetBytes, block: PlacedBlock, wanted: MessagesAsked) -> Iterat
         verify=wanted.verify,
         on_error=wanted.on_error,
     )
-
-
-def _entries(get: GetBytes, block: PlacedBlock) -> Entries:
-    return entries_of_block(
-        _whole(get, block),
-        ledger_id=block.ledger_id,
-        first_entry_id=block.first_entry_id,
-        count=block.entries,
-    )
-
-
-def _whole(get: GetBytes, block: PlacedBlock) -> bytes:
-    pieces = [
-        get(block, block.offset + at, min(PIECE_MAX, block.length - at))
-        for at in range(0, block.length, PIECE_MAX)
-    ]
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _of_time(found: pa.RecordBatch, span: Span | None) -> Any:

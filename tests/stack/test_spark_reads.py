@@ -1,0 +1,102 @@
+"""Messages that left the bookies, read on Spark's workers elsewhere, in each way there is."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.support.spark_cluster import connect_server
+from tests.support.tiered_cluster import post_all, tables_apart, tiered_cluster
+from tiering_assets.lineage.in_spark.ledger_frame import messages_frame
+from tiering_assets.lineage.in_spark.registered import register
+from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
+from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.spark.session import open_session
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+NAME = "spark-reads"
+SPEC = TopicSpec(
+    topic="public/default/read-elsewhere", messages=60, payload_bytes=200, batched=True, keys=3
+)
+COLUMNS = "topic,ledger_id,entry_id,batch_index,payload"
+
+
+@pytest.fixture(scope="module")
+def cluster(stack):
+    with tiered_cluster(stack, catalogue_root=tables_apart(stack, NAME)) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def sent(cluster):
+    """What was sent, in order. It is on no bookie any more."""
+    cluster.fill(SPEC)
+    ledger_ids = cluster.ledger_ids(SPEC)
+    cluster.offload(ledger_ids)
+    cluster.release(SPEC, ledger_ids)
+    post_all(cluster.steps)
+    return [one.payload for one in iter_messages(SPEC)]
+
+
+@pytest.fixture
+def settings(stack, monkeypatch):
+    """Ours, which the process that plans has in its environment."""
+    root = tables_apart(stack, NAME)
+    found = stack.settings()
+    found = replace(found, catalogue=replace(found.catalogue, root=root))
+    for name, value in environment_of(found).items():
+        monkeypatch.setenv(name, value)
+    return found
+
+
+def source(session):
+    register(session)
+    reader = session.read.format("pulsar_ledgers").option("topic", SPEC.topic)
+    return reader.option("columns", COLUMNS).load()
+
+
+@contextmanager
+def standalone(settings, remote_spark, _tmp_path):
+    """The driver plans, and workers have the code installed and the keys in files."""
+    python = remote_spark.installed_python
+    spark = SparkSettings(master=remote_spark.master, python=python, executor_memory="512m")
+    with open_session(replace(settings, spark=spark)) as session:
+        yield source(session)
+
+
+@contextmanager
+def planned_by_the_client(settings, _remote_spark, tmp_path):
+    """The server and its workers have the code and the keys, and know of no place."""
+    keys = {name: value for name, value in environment_of(settings).items() if "_KEY" in name}
+    assert sorted(keys) == ["TIERKEEPER_STORE_ACCESS_KEY", "TIERKEEPER_STORE_SECRET_KEY"]
+    with connect_server(tmp_path, keys) as address:
+        spark = SparkSettings(master=address)
+        with open_session(replace(settings, spark=spark)) as session:
+            yield messages_frame(session, settings, topic=SPEC.topic, columns=COLUMNS)
+
+
+@contextmanager
+def planned_by_the_server(settings, _remote_spark, tmp_path):
+    """The server has settings and keys of its own."""
+    with connect_server(tmp_path, environment_of(settings)) as address:
+        spark = SparkSettings(master=address)
+        with open_session(replace(settings, spark=spark)) as session:
+            frame = source(session)
+            frame.createOrReplaceTempView("cold")
+            yield session.sql("select * from cold where entry_id >= 0")
+
+
+WAYS = (standalone, planned_by_the_client, planned_by_the_server)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_has_the_messages_that_were_sent(
+    cluster, sent, settings, remote_spark, tmp_path, way
+):
+    with way(settings, remote_spark, tmp_path) as frame:
+        rows = sorted(
+            frame.collect(), key=lambda row: (row.ledger_id, row.entry_id, row.batch_index)
+        )
+    assert {row.topic for row in rows} == {SPEC.topic}
+    assert [bytes(row.payload) for row in rows] == sent

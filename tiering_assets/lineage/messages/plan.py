@@ -1,0 +1,201 @@
+"""Which blocks hold what is asked for, and how each is read.
+
+Owns: the catalogue says which blocks there are. Where there is none, the topic's node and its
+ledgers' records do. With `include_hot` come ledgers that are sealed and have no copy, by their
+topic's node as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Final
+
+from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, least
+from tiering_assets.cold.decode import Entries
+from tiering_assets.ground.stack import Stack
+from tiering_assets.lineage.find import OF_BLOCKS, blocks_before
+from tiering_assets.lineage.messages.arrived import copied_by_brokers, first_pages
+from tiering_assets.lineage.messages.block_entries import entries_in_object
+from tiering_assets.lineage.messages.earlier_pieces import LOOKED_MAX, Read
+from tiering_assets.lineage.messages.from_records import blocks_from_records
+from tiering_assets.lineage.messages.hot_entries import HotReads
+from tiering_assets.lineage.messages.listed_ledgers import TopicLedger, listed_ledgers
+from tiering_assets.lineage.messages.options import ColdOptions
+from tiering_assets.lineage.messages.pushed import Pushed, may_have
+from tiering_assets.lineage.placed_block import PlacedBlock, block_of_bookies
+from tiering_assets.lineage.read_entry import get_bytes
+from tiering_assets.look.ledger.plan import source_of
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.errors import CatalogueError, LedgerNotFoundError, MetadataError
+from tiering_assets.resources.tables import missing_package
+from tiering_assets.tasks.descriptors import LedgerSource
+
+_HOT_BYTES: Final = 64 * 1024 * 1024
+"""Of entries that are read at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingPlan:
+    """`blocks` in the order of topics. `tables` and `as_of` are None without a catalogue, whose
+    tables are below `root`.
+
+    `sources` are those of ledgers on bookies alone.
+    """
+
+    blocks: Sequence[PlacedBlock]
+    tables: Tables | None
+    as_of: AsOf | None
+    root: str
+    sources: Mapping[int, LedgerSource] = field(default_factory=dict)
+
+    @property
+    def said(self) -> str:
+        """How far it goes."""
+        if self.as_of is None:
+            return "without a catalogue, by the topic and its records as they are now"
+        return str(self.as_of)
+
+    def before(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
+        """Those of its topic before it, the nearest first."""
+        if self.has_earlier:
+            yield from self.earlier(block)
+        elif self.tables is not None:
+            yield from blocks_before(self.tables, block)
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether the plan tells those before a block, as the catalogue does not know them all."""
+        return self.tables is None or bool(self.sources)
+
+    def earlier(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
+        """The same of the plan alone, as far back as pieces are looked for."""
+        bytes_back = 0
+        for at in range(self._places[_in_order(block)] - 1, -1, -1):
+            one = self.blocks[at]
+            if one.topic != block.topic or bytes_back > LOOKED_MAX:
+                return
+            bytes_back += one.length
+            yield one
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, int, int], int]:
+        return {_in_order(block): at for at, block in enumerate(self.blocks)}
+
+
+def plan_messages(stack: Stack, asked: ColdOptions, filters: Sequence[Pushed] = ()) -> ReadingPlan:
+    """Blocks that may have some of the messages that pass the filters.
+
+    CatalogueError for a topic of which nothing is known.
+    """
+    catalogue = Catalogue.of(stack)
+    tables = _tables(catalogue)
+    as_of = None if tables is None else least(catalogue, tables)
+    beside = _beside(tables, asked)
+    blocks: list[PlacedBlock] = []
+    if tables is not None and as_of is not None:
+        blocks = asked.blocks(tables, as_of, filters, or_none=beside is None or bool(beside))
+    sources: dict[int, LedgerSource] = {}
+    if beside is None or beside:
+        listed = _listed(stack, asked, beside, {one.ledger_id for one in blocks})
+        if not listed and not blocks:
+            raise CatalogueError(f"{asked.topic}: no topic that is named so has a closed ledger")
+        hot = [one for one in listed if asked.include_hot and one.copy is None]
+        sources = {one.info.ledger_id: _source(stack, one) for one in hot}
+        known = {*sources, *(first_pages(tables, asked.topic) if tables is not None else ())}
+        others = [one for one in listed if one.info.ledger_id not in known]
+        blocks += [block for one in hot for block in ranges_of(one)]
+        blocks += blocks_from_records(stack, asked.topic, others)
+    wanted = (*filters, *asked.of_time)
+    blocks = sorted((one for one in blocks if may_have(one, wanted)), key=_in_order)
+    return ReadingPlan(
+        blocks=blocks, tables=tables, as_of=as_of, root=catalogue.place.root, sources=sources
+    )
+
+
+def _beside(tables: Tables | None, asked: ColdOptions) -> set[int] | None:
+    """Ledgers that are to be looked for in their topics' lists; None is all that are there.
+
+    A copy of a broker has blocks in the catalogue once a deep look has read it.
+    """
+    if tables is None or asked.include_hot:
+        return None
+    if asked.ledgers:
+        return set()
+    of_brokers = copied_by_brokers(tables, asked.topic)
+    return of_brokers.difference(first_pages(tables, asked.topic)) if of_brokers else set()
+
+
+def _listed(
+    stack: Stack, asked: ColdOptions, beside: set[int] | None, known: set[int]
+) -> list[TopicLedger]:
+    if asked.ledgers:
+        raise CatalogueError(
+            "ledgers by their ids are found by the catalogue alone: give their topic, or "
+            "`tierkeeper catalogue post` makes a catalogue"
+        )
+    return [
+        one
+        for one in listed_ledgers(stack, asked.topic)
+        if one.info.ledger_id not in known and (beside is None or one.info.ledger_id in beside)
+    ]
+
+
+def _tables(catalogue: Catalogue) -> Tables | None:
+    """None where the package is missing that reads them, or none was ever written."""
+    if missing_package() is not None:
+        return None
+    tables = catalogue.opened(OF_BLOCKS)
+    return tables if tables["blocks"].is_written else None
+
+
+def ranges_of(ledger: TopicLedger) -> Iterator[PlacedBlock]:
+    """Its entries, so many at once as have about _HOT_BYTES."""
+    entries, size = ledger.info.entries or 0, ledger.info.size or 0
+    step = max(1, min(entries, entries * _HOT_BYTES // max(1, size)))
+    for part, first in enumerate(range(0, entries, step), 1):
+        some = range(first, min(first + step, entries))
+        yield block_of_bookies(
+            ledger.ml_name,
+            ledger.info.ledger_id,
+            part,
+            some,
+            length=size * len(some) // entries,
+        )
+
+
+def _source(stack: Stack, ledger: TopicLedger) -> LedgerSource:
+    """Nothing is read of a ledger that BookKeeper has not closed: that would fence its writer."""
+    ledger_id = ledger.info.ledger_id
+    node = stack.ledgers.read(ledger_id)
+    if node is None:
+        raise LedgerNotFoundError(
+            f"ledger {ledger_id} of {ledger.ml_name} has no copy that brokers read, and BookKeeper "
+            f"does not have it: `tierkeeper ledger show {ledger_id}` tells what is known of it"
+        )
+    if node.metadata.state is not BookKeeperState.CLOSED:
+        raise MetadataError(
+            f"ledger {ledger_id} of {ledger.ml_name} is closed by its topic, and "
+            f"{node.metadata.state.name} by BookKeeper: whoever opens it first closes it, repeat then"
+        )
+    return source_of(stack, node)
+
+
+@contextmanager
+def reading(stack: Stack, plan: ReadingPlan) -> Iterator[Read]:
+    """How the entries of its blocks are read, by this process."""
+    bookies = partial(stack.open_points, stack.settings.bookies)
+    with HotReads(plan.sources, bookies, stack.spending_for) as hot:
+
+        def read(block: PlacedBlock) -> Entries:
+            if block.on_bookies:
+                return hot.entries(block)
+            return entries_in_object(partial(get_bytes, stack), block)
+
+        yield read
+
+
+def _in_order(block: PlacedBlock) -> tuple[str, int, int]:
+    return block.topic, block.ledger_id, block.part

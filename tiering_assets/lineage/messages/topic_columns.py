@@ -1,0 +1,48 @@
+"""Columns of a message, with the two that tell of which topic it is. Pure.
+
+Owns: a topic is written as people write it, with neither scheme nor partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tiering_assets.cold.columns import COLUMNS
+from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
+
+_PARTITION: Final[Any] = pa.int32()  # null where there are none
+OF_TOPIC: Final[pa.Schema] = pa.schema([("topic", pa.string()), ("partition", _PARTITION)])
+EVERY: Final[pa.Schema] = pa.schema([*OF_TOPIC, *COLUMNS])
+
+
+def schema_of(names: Collection[str]) -> pa.Schema:
+    """Columns by these names, in that order. ValueError for one that no message has."""
+    unknown = [name for name in names if name not in EVERY.names]
+    if unknown:
+        raise ValueError(
+            f"no column of a message: {', '.join(unknown)}; there are {', '.join(EVERY.names)}"
+        )
+    return pa.schema([EVERY.field(name) for name in names])
+
+
+@cache
+def topic_of(ml_name: str) -> tuple[str, int | None]:
+    """The topic of a managed ledger, and which partition it is, None where there are none."""
+    name = parse_managed_ledger_name(ml_name)
+    return str(name.unpartitioned).partition("://")[2], name.partition
+
+
+def with_topic(found: pa.RecordBatch, ml_name: str, names: Sequence[str]) -> pa.RecordBatch:
+    """Columns by these names, those of the topic among them."""
+    told: dict[str, Any] = dict(zip(OF_TOPIC.names, topic_of(ml_name), strict=True))
+    columns = [
+        pa.repeat(pa.scalar(told[name], OF_TOPIC.field(name).type), found.num_rows)
+        if name in told
+        else found.column(name)
+        for name in names
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema_of(names))
