@@ -37,7 +37,7 @@ def blocks_from_records(
     if len(some) > LEDGERS_MAX:
         raise CatalogueError(
             f"{topic} has {len(some)} ledgers that the catalogue has no blocks of, and at most "
-            f"{LEDGERS_MAX} are looked up one by one: `tierkeeper catalogue post` brings ours, "
+            f"{LEDGERS_MAX} are looked up one by one. `tierkeeper catalogue post` brings ours, "
             "`tierkeeper scrub run --deep --execute` those that brokers wrote"
         )
     return [*chain.from_iterable(stack.in_parallel(lambda one: _blocks(stack, one), some))]
