@@ -2,6 +2,7 @@
 
 import base64
 import random
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.support.cli_shell import Shell
-from tests.support.live_topic import send_payloads
+from tests.support.live_topic import client_of, send_payloads
 from tests.support.tiered_cluster import post_all, tables_apart, tiered_cluster
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.view import Catalogue
@@ -412,7 +413,9 @@ def test_a_brokers_copy_is_followed_once_a_deep_look_has_read_it(cluster, shell,
         return found["ledgers"]["by_brokers"], found["ledgers"]["covered"], found["findings"]
 
     assert coverage() == (1, 0, 0)
+    assert read_by(shell, spec) == payloads_of(messages)  # by the index that the broker wrote
     shell("scrub", "run", "--topic", spec.topic, "--execute")
+    assert read_by(shell, spec) == payloads_of(messages)
     assert coverage() == (0, 1, 0)
     place = max(messages)
     found = shell.document("lineage", "message", at(*place), "--show", "--prove")
@@ -425,3 +428,49 @@ def test_a_brokers_copy_is_followed_once_a_deep_look_has_read_it(cluster, shell,
         assert datetime.fromisoformat(block[name]).timestamp() * 1000 == pytest.approx(time)
     [only] = shell.document("lineage", "topic", spec.topic, "--at", block["publish_min"])["blocks"]
     assert only == block
+
+
+def test_ledgers_on_bookies_are_read_and_no_writer_is_fenced(
+    cluster, shell, stack, spark, received
+):
+    """One is offloaded, one is sealed, and a producer goes on writing to a third."""
+    spec = TopicSpec(topic="public/default/followed-hot", messages=20, payload_bytes=300, keys=3)
+    cluster.fill(spec)
+    cluster.offload(cluster.ledger_ids(spec))
+    cluster.fill(replace(spec, seed=1))
+    with (
+        client_of(cluster.endpoints) as client,
+        closing(client.create_producer(spec.topic)) as producer,
+    ):
+        producer.send(b"before")
+        messages = consumed(cluster.endpoints.service_url, replace(spec, messages=41))
+        last = max(place[0] for place in messages)
+        sealed = {one: told for one, told in messages.items() if one[0] != last}
+        assert (len(sealed), len({place[0] for place in sealed})) == (40, 2)
+        assert read_by(shell, spec, "--include-hot") == payloads_of(sealed)
+        source = spark.read.format("pulsar_ledgers").option("topic", spec.topic)
+        rows = source.option("include_hot", "true").load().collect()
+        assert {_place(row): bytes(row.payload) for row in rows} == payloads_of(sealed)
+        producer.send(b"behind")
+
+
+def test_without_a_catalogue_the_records_of_a_topic_are_enough(shell, received, tmp_path):
+    for spec in SPECS:
+        found = read_by(shell, spec, TIERKEEPER_CATALOGUE_ROOT=str(tmp_path / "none"))
+        assert found == payloads_of(received[spec.topic])
+
+
+def read_by(shell, spec, *options, **environment):
+    """Payloads by message id, as the command has them."""
+    words = ("topic", "read", spec.topic, "--from", "2020-01-01", "--until", "2100-01-01")
+    rows = shell.document(*words, *options, "--limit", 0, **environment)["rows"]
+    return {tuple(row[name] for name in PLACE): payload_of(row) for row in rows}
+
+
+def payload_of(row):
+    text = row.get("payload")
+    return base64.b64decode(row["payload_base64"]) if text is None else text.encode()
+
+
+def payloads_of(messages):
+    return {place: message["payload"] for place, message in messages.items()}

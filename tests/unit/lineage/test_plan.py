@@ -17,6 +17,7 @@ from tiering_assets.lineage.messages.from_records import blocks_from_records
 from tiering_assets.lineage.messages.listed_ledgers import TopicLedger, listed_ledgers
 from tiering_assets.lineage.messages.options import cold_options
 from tiering_assets.lineage.messages.plan import plan_messages, ranges_of, reading
+from tiering_assets.lineage.messages.pushed import Pushed
 from tiering_assets.lineage.messages.read_messages import read_messages
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records import keys
@@ -238,6 +239,15 @@ def test_pieces_that_lie_before_are_found_without_a_catalogue(scene, payloads, w
     assert [one.ledger_id for one in found.earlier(last)] == [
         one.ledger_id for one in reversed(found.blocks[:-1])
     ]
+
+
+def test_a_block_that_a_filter_left_out_is_looked_into_for_pieces(scene, without_catalogue):
+    first, last = fill(scene, b"one"), fill(scene, b"two")
+    asked = cold_options({"topic": NAME, "include_hot": "true"})
+    found = plan_messages(scene.stack, asked, [Pushed("ledger_id", ">", first)])
+    [block] = found.blocks
+    assert block.ledger_id == last
+    assert [one.ledger_id for one in found.before(block)] == [first]
 
 
 @pytest.mark.parametrize(

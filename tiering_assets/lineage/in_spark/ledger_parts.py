@@ -66,11 +66,11 @@ class LedgerPartition(InputPartition):
 
 def partitions_of(stack: Stack, plan: ReadingPlan) -> list[LedgerPartition]:
     """In the order of the blocks."""
-    plain, has_earlier = plain_settings(stack.settings), plan.has_earlier
+    plain = plain_settings(stack.settings)
     return [
         LedgerPartition(
             blocks=some,
-            earlier=(*plan.earlier(some[0]),) if has_earlier else None,
+            earlier=(*plan.earlier(some[0]),) if plan.known else None,
             source=plan.sources.get(some[0].ledger_id),
             tables=plan.root,
             budget=stack.budget_key,

@@ -42,7 +42,8 @@ class ReadingPlan:
     """`blocks` in the order of topics. `tables` and `as_of` are None without a catalogue, whose
     tables are below `root`.
 
-    `sources` are those of ledgers on bookies alone.
+    `sources` are those of ledgers on bookies alone. Where the catalogue does not know all that is
+    read, `known` are these blocks with those that filters left out.
     """
 
     blocks: Sequence[PlacedBlock]
@@ -50,6 +51,7 @@ class ReadingPlan:
     as_of: AsOf | None
     root: str
     sources: Mapping[int, LedgerSource] = field(default_factory=dict)
+    known: Sequence[PlacedBlock] = ()
 
     @property
     def said(self) -> str:
@@ -60,21 +62,16 @@ class ReadingPlan:
 
     def before(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
         """Those of its topic before it, the nearest first."""
-        if self.has_earlier:
+        if self.known:
             yield from self.earlier(block)
         elif self.tables is not None:
             yield from blocks_before(self.tables, block)
 
-    @property
-    def has_earlier(self) -> bool:
-        """Whether the plan tells those before a block, as the catalogue does not know them all."""
-        return self.tables is None or bool(self.sources)
-
     def earlier(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
-        """The same of the plan alone, as far back as pieces are looked for."""
+        """The same of the `known` ones, as far back as pieces are looked for."""
         bytes_back = 0
         for at in range(self._places[_in_order(block)] - 1, -1, -1):
-            one = self.blocks[at]
+            one = self.known[at]
             if one.topic != block.topic or bytes_back > LOOKED_MAX:
                 return
             bytes_back += one.length
@@ -82,7 +79,7 @@ class ReadingPlan:
 
     @cached_property
     def _places(self) -> Mapping[tuple[str, int, int], int]:
-        return {_in_order(block): at for at, block in enumerate(self.blocks)}
+        return {_in_order(block): at for at, block in enumerate(self.known)}
 
 
 def plan_messages(stack: Stack, asked: ColdOptions, filters: Sequence[Pushed] = ()) -> ReadingPlan:
@@ -93,25 +90,31 @@ def plan_messages(stack: Stack, asked: ColdOptions, filters: Sequence[Pushed] = 
     catalogue = Catalogue.of(stack)
     tables = _tables(catalogue)
     as_of = None if tables is None else least(catalogue, tables)
+    root, wanted = catalogue.place.root, (*filters, *asked.of_time)
     beside = _beside(tables, asked)
-    blocks: list[PlacedBlock] = []
+    if tables is not None and as_of is not None and beside == set():
+        blocks = [one for one in asked.blocks(tables, as_of, filters) if may_have(one, wanted)]
+        return ReadingPlan(blocks=blocks, tables=tables, as_of=as_of, root=root)
+    known: list[PlacedBlock] = []
     if tables is not None and as_of is not None:
-        blocks = asked.blocks(tables, as_of, filters, or_none=beside is None or bool(beside))
-    sources: dict[int, LedgerSource] = {}
-    if beside is None or beside:
-        listed = _listed(stack, asked, beside, {one.ledger_id for one in blocks})
-        if not listed and not blocks:
-            raise CatalogueError(f"{asked.topic}: no topic that is named so has a closed ledger")
-        hot = [one for one in listed if asked.include_hot and one.copy is None]
-        sources = {one.info.ledger_id: _source(stack, one) for one in hot}
-        known = {*sources, *(first_pages(tables, asked.topic) if tables is not None else ())}
-        others = [one for one in listed if one.info.ledger_id not in known]
-        blocks += [block for one in hot for block in ranges_of(one)]
-        blocks += blocks_from_records(stack, asked.topic, others)
-    wanted = (*filters, *asked.of_time)
-    blocks = sorted((one for one in blocks if may_have(one, wanted)), key=_in_order)
+        known += asked.blocks(tables, as_of, or_none=True)
+    listed = _listed(stack, asked, beside, {one.ledger_id for one in known})
+    if not listed and not known:
+        raise CatalogueError(f"{asked.topic}: no topic that is named so has a closed ledger")
+    hot = [one for one in listed if asked.include_hot and one.copy is None]
+    sources = {one.info.ledger_id: _source(stack, one) for one in hot}
+    posted = {*sources, *(first_pages(tables, asked.topic) if tables is not None else ())}
+    others = [one for one in listed if one.info.ledger_id not in posted]
+    known += [block for one in hot for block in ranges_of(one)]
+    known += blocks_from_records(stack, asked.topic, others)
+    known.sort(key=_in_order)
     return ReadingPlan(
-        blocks=blocks, tables=tables, as_of=as_of, root=catalogue.place.root, sources=sources
+        blocks=[one for one in known if may_have(one, wanted)],
+        tables=tables,
+        as_of=as_of,
+        root=root,
+        sources=sources,
+        known=known,
     )
 
 
