@@ -181,6 +181,24 @@ def blocks_before(tables: Tables, block: PlacedBlock) -> Iterator[PlacedBlock]:
         ledger_id = last["last"]
 
 
+def blocks_after(tables: Tables, block: PlacedBlock) -> Iterator[PlacedBlock]:
+    """The same behind it, the nearest first."""
+    of_topic = f"topic = {sql_text(block.topic)} and ledger_id"
+    ledger_id: int | None = block.ledger_id
+    while ledger_id is not None:
+        ledgers = _ledgers(tables, [ledger_id])
+        rows = rows_in(answer(tables, f"{_SELECT}{of_topic} = {ledger_id}"))
+        found = [placed_block(row, ledgers.get(ledger_id)) for row in rows]
+        for one in sorted(found, key=_in_order):
+            if one.counts and _in_order(one) > _in_order(block):
+                yield one
+        [first] = answer(
+            tables,
+            f"select min(ledger_id) as first from blocks where {of_topic} > {ledger_id}",  # noqa: S608 - quoted
+        ).to_pylist()
+        ledger_id = first["first"]
+
+
 def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:
     """CatalogueError where no ledger of the topic is in the catalogue."""
     where = _of_topic(topic.managed_ledger_name)

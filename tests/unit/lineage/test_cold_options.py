@@ -62,6 +62,7 @@ def test_columns_are_those_that_are_named_and_errors_where_they_are_rows():
         ({**TOPIC, "verify": "yes"}, "verify is 'yes': expected true or false"),
         ({**TOPIC, "on_error": "skip"}, "on_error is 'skip': expected fail or row"),
         ({**TOPIC, "filters": "no"}, "filters is 'no': expected true or false"),
+        ({**TOPIC, "transactions": "none"}, "transactions is 'none': expected all or committed"),
         ({**TOPIC, "start": "now"}, "start is 'now': expected oldest or newest"),
         ({**TOPIC, "ledgers_per_batch": "0"}, "ledgers_per_batch is '0': expected a number"),
         ({**TOPIC, "ledgers_per_batch": "all"}, "ledgers_per_batch is 'all': expected a number"),

@@ -12,6 +12,8 @@ from tiering_assets.lineage.asked import MessagePlace, Span, parse_span, parse_t
 from tiering_assets.lineage.find import (
     block_of_byte,
     block_of_message,
+    blocks_after,
+    blocks_before,
     blocks_of_ledgers,
     blocks_of_span,
     require_topic,
@@ -152,3 +154,19 @@ def test_blocks_that_overlap_in_the_catalogue_are_an_error(tables, as_of, catalo
 def test_names_with_quotes_are_names(tables, name):
     span = parse_span("2020-01-01", "2030-01-01")
     assert blocks_of_span(tables, parse_topic(name), span) == []
+
+
+def test_blocks_of_a_topic_are_told_from_one_on_and_back(desk, catalogue):
+    for ledger_id in (42, 7, 100):
+        desk.chain(ledger_id)
+    desk.chain(50, ml_name="public/default/persistent/other")
+    desk.book.close_page()
+    post(desk.stack, catalogue)
+    tables = catalogue.opened()
+    every = blocks_of_span(tables, TOPIC, None)
+    assert [(one.ledger_id, one.part) for one in every] == [
+        (ledger, part) for ledger in (7, 42, 100) for part in (1, 2)
+    ]
+    for at, block in enumerate(every):
+        assert [*blocks_before(tables, block)] == every[:at][::-1]
+        assert [*blocks_after(tables, block)] == every[at + 1 :]

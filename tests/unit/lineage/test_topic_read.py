@@ -10,8 +10,11 @@ from tests.support.cold_entries import single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC
 from tests.unit.lineage.test_commands import ENTRIES, TIME
+from tests.unit.lineage.test_decided import marker, of
+from tiering_assets.cold.transactions import ABORT, COMMIT
 from tiering_assets.lineage.messages import earlier_pieces
 from tiering_assets.offload_format.keys import data_key
+from tiering_assets.resources.errors import CatalogueError
 
 NAME = TOPIC.replace("/persistent/", "/")
 DAY = ("topic", "read", NAME, "--from", "2026-11-21")
@@ -161,3 +164,25 @@ def test_what_cannot_be_meant_is_a_usage_error(told, ledger):
         "is not in the catalogue"
         in told("topic", "read", "t/ns/nobody", "--from", "2026-11-21", code=35)[-1]
     )
+
+
+def test_aborted_messages_are_left_out_where_that_is_asked_for(told, scene, posted):
+    aborted, committed, undecided = (0, 1), (0, 2), (0, 3)
+    ledger = scene.fill(
+        TOPIC,
+        of(aborted, b"aborted"),
+        of(committed, b"committed"),
+        of(undecided, b"undecided"),
+        marker(ABORT, aborted),
+        marker(COMMIT, committed),
+    )
+    scene.publish(ledger)
+    posted()
+    every = [row["payload"] for row in rows(told(*DAY))]
+    assert every == ["aborted", "committed", "undecided"]
+    asked = (*DAY, "--transactions", "committed")
+    lines = told(*asked, code=CatalogueError.exit_code)
+    assert f"ledger {ledger}, entry 2: transaction 0:3 is neither" in lines[-1]
+    found = rows(told(*asked, "--keep-going"))
+    assert [row["payload"] for row in found] == ["committed", None]
+    assert "transaction 0:3 is neither" in found[1]["error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,13 @@ from tiering_assets.cli.shared.output import print_document, print_line
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.shared.usage import UsageError
 from tiering_assets.lineage.asked import USUAL
+
+
+class Transactions(StrEnum):
+    """Whose messages are meant."""
+
+    ALL = "all"
+    COMMITTED = "committed"
 
 
 @command(
@@ -61,6 +69,10 @@ def read_topic(
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Pieces of large messages as they are stored.")
     ] = False,
+    transactions: Annotated[
+        Transactions,
+        typer.Option("--transactions", help="committed leaves out aborted messages."),
+    ] = Transactions.ALL,
     include_hot: Annotated[
         bool,
         typer.Option("--include-hot", help="Also sealed ledgers that are on bookies alone."),
@@ -97,6 +109,7 @@ def read_topic(
         verify=verify,
         on_error=on_error,
         pieces=pieces,
+        committed=transactions is Transactions.COMMITTED,
     )
     count, of_blocks, cut = 0, 0, False
     rows: list[dict[str, Any]] = []
@@ -115,7 +128,9 @@ def read_topic(
         plan = plan_messages(stack, options)
         read, write = opened.enter_context(reading(stack, plan)), opened.enter_context(sink)
         blocks = len(plan.blocks)
-        for of_blocks, found in read_messages(read, plan.blocks, wanted, before=plan.before):
+        for of_blocks, found in read_messages(
+            read, plan.blocks, wanted, before=plan.before, after=plan.after
+        ):
             cut = bool(limit) and found.num_rows > limit - count
             found = found.slice(0, limit - count) if cut else found
             count += found.num_rows

@@ -15,10 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from tiering_assets.catalogue.view import Catalogue
+from tiering_assets.catalogue.view import Catalogue, Tables
 from tiering_assets.cold.decode import Entries
 from tiering_assets.ground.stack import Stack
-from tiering_assets.lineage.find import OF_BLOCKS, blocks_before
+from tiering_assets.lineage.find import OF_BLOCKS, blocks_after, blocks_before
 from tiering_assets.lineage.messages.block_entries import entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import Blocks, Read
 from tiering_assets.lineage.messages.hot_entries import HotReads
@@ -45,9 +45,9 @@ _MS_MAX: Final = (2**63 - 1) // 1000
 class LedgerPartition(InputPartition):
     """Blocks of one ledger, whose entries are at `source` where it has no copy.
 
-    `earlier` are those of its topic before them, the nearest first; None where the catalogue knows,
-    whose tables are at `tables`. `budget` is the key of what reading may take, and `settings` are
-    the driver's.
+    `earlier` and `later` are those of its topic before and behind them, the nearest first; None
+    where the catalogue knows, whose tables are at `tables`. `budget` is the key of what reading may
+    take, and `settings` are the driver's.
     """
 
     def __init__(
@@ -55,13 +55,14 @@ class LedgerPartition(InputPartition):
         *,
         blocks: tuple[PlacedBlock, ...],
         earlier: tuple[PlacedBlock, ...] | None,
+        later: tuple[PlacedBlock, ...] | None,
         source: LedgerSource | None,
         tables: str,
         budget: str,
         settings: PlainSettings,
     ) -> None:
-        self.blocks, self.earlier, self.source = blocks, earlier, source
-        self.tables, self.budget, self.settings = tables, budget, settings
+        self.blocks, self.earlier, self.later = blocks, earlier, later
+        self.source, self.tables, self.budget, self.settings = source, tables, budget, settings
 
 
 def partitions_of(stack: Stack, plan: ReadingPlan) -> list[LedgerPartition]:
@@ -71,6 +72,7 @@ def partitions_of(stack: Stack, plan: ReadingPlan) -> list[LedgerPartition]:
         LedgerPartition(
             blocks=some,
             earlier=(*plan.earlier(some[0]),) if plan.known else None,
+            later=(*plan.later(some[-1]),) if plan.known else None,
             source=plan.sources.get(some[0].ledger_id),
             tables=plan.root,
             budget=stack.budget_key,
@@ -84,8 +86,10 @@ def read_partition(partition: InputPartition, wanted: MessagesAsked) -> Iterator
     """In a worker: its messages. Where a plan has no partition Spark makes one of its own."""
     if not isinstance(partition, LedgerPartition):
         return
-    with _opened(partition) as (read, before):
-        for _number, found in read_messages(read, partition.blocks, wanted, before=before):
+    with _opened(partition) as (read, before, after):
+        for _number, found in read_messages(
+            read, partition.blocks, wanted, before=before, after=after
+        ):
             yield from as_spark_takes(pa.Table.from_batches([found])).to_batches()
 
 
@@ -116,8 +120,8 @@ def as_spark_takes(found: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _opened(partition: LedgerPartition) -> Iterator[tuple[Read, Blocks]]:
-    """How entries of blocks are read, and which blocks lie before one."""
+def _opened(partition: LedgerPartition) -> Iterator[tuple[Read, Blocks, Blocks]]:
+    """How entries of blocks are read, and which blocks lie before and behind one."""
     settings = worker_settings(partition.settings)
     rates = Rates(
         settings.budget,
@@ -137,8 +141,16 @@ def _opened(partition: LedgerPartition) -> Iterator[tuple[Read, Blocks]]:
         if partition.earlier is not None:
             yield from earlier_of(partition, block)
             return
-        place = place_at(partition.tables, settings.store)
-        yield from blocks_before(Catalogue(place).opened(OF_BLOCKS), block)
+        yield from blocks_before(tables(), block)
+
+    def after(block: PlacedBlock) -> Iterator[PlacedBlock]:
+        if partition.later is not None:
+            yield from later_of(partition, block)
+            return
+        yield from blocks_after(tables(), block)
+
+    def tables() -> Tables:
+        return Catalogue(place_at(partition.tables, settings.store)).opened(OF_BLOCKS)
 
     bookies = partial(stored_points, settings.bookies, meter=rates)
     with closing(store), HotReads(hot, bookies, rates.of_topic) as on_bookies:
@@ -148,7 +160,7 @@ def _opened(partition: LedgerPartition) -> Iterator[tuple[Read, Blocks]]:
                 return on_bookies.entries(block)
             return entries_in_object(get, block)
 
-        yield read, before
+        yield read, before, after
 
 
 def earlier_of(partition: LedgerPartition, block: PlacedBlock) -> Iterator[PlacedBlock]:
@@ -156,3 +168,9 @@ def earlier_of(partition: LedgerPartition, block: PlacedBlock) -> Iterator[Place
     here = [one for one in partition.blocks if one.part < block.part]
     yield from reversed(here)
     yield from partition.earlier or ()
+
+
+def later_of(partition: LedgerPartition, block: PlacedBlock) -> Iterator[PlacedBlock]:
+    """The same behind it."""
+    yield from (one for one in partition.blocks if one.part > block.part)
+    yield from partition.later or ()

@@ -29,6 +29,7 @@ def messages(
     verify: bool = False,
     on_error: str = "fail",
     include_hot: bool = False,
+    transactions: str = "all",
     settings: Settings | None = None,
 ) -> pa.RecordBatchReader:
     """Messages of a time, in the order of each topic, of partitions one after the other.
@@ -43,12 +44,14 @@ def messages(
         verify: judge the CRC32C of each entry.
         on_error: "fail", or "row" for a row whose column `error` says what is wrong.
         include_hot: also sealed ledgers that lie on bookies alone. Reads do not fence.
+        transactions: "all", or "committed" for messages of none and of those that were committed.
         settings: where everything is; else the file and the environment, as commands take them.
 
     Raises:
         ValueError: topic, time or column cannot be meant.
         CatalogueError, by the first batch: the topic is not in the catalogue.
         FormatError, by any batch: an entry or block that is named cannot be read.
+        CatalogueError, by any batch: a transaction that is named is not decided.
     """
     flags = {"markers": markers, "pieces": pieces, "verify": verify, "include_hot": include_hot}
     asked = cold_options(
@@ -58,6 +61,7 @@ def messages(
             **({"until": until} if until else {}),
             "columns": ",".join(columns),
             "on_error": on_error,
+            "transactions": transactions,
             **{name: str(value) for name, value in flags.items()},
         }
     )
@@ -69,6 +73,6 @@ def _batches(asked: ColdOptions, settings: Settings | None) -> Iterator[pa.Recor
         plan = plan_messages(stack, asked)
         with reading(stack, plan) as read:
             for _number, found in read_messages(
-                read, plan.blocks, asked.messages, before=plan.before
+                read, plan.blocks, asked.messages, before=plan.before, after=plan.after
             ):
                 yield found

@@ -42,6 +42,7 @@ _NAMES: Final = (
     "on_error",
     "filters",
     "include_hot",
+    "transactions",
     "start",
     "ledgers_per_batch",
 )
@@ -149,6 +150,7 @@ def _messages(options: Mapping[str, str]) -> MessagesAsked:
     on_error = _one_of("on_error", options, ("fail", "row"))
     names = named_columns(options.get("columns", DEFAULT), on_error)
     flags = {name: _flag(name, options) for name in ("markers", "pieces", "verify")}
+    flags["committed"] = _one_of("transactions", options, ("all", "committed")) == "committed"
     return MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, least
 from tiering_assets.cold.decode import Entries
 from tiering_assets.ground.stack import Stack
-from tiering_assets.lineage.find import OF_BLOCKS, blocks_before
+from tiering_assets.lineage.find import OF_BLOCKS, blocks_after, blocks_before
 from tiering_assets.lineage.messages.arrived import copied_by_brokers, first_pages
 from tiering_assets.lineage.messages.block_entries import entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import LOOKED_MAX, Read
@@ -67,14 +67,28 @@ class ReadingPlan:
         elif self.tables is not None:
             yield from blocks_before(self.tables, block)
 
+    def after(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
+        """Those behind it, the nearest first."""
+        if self.known:
+            yield from self.later(block)
+        elif self.tables is not None:
+            yield from blocks_after(self.tables, block)
+
     def earlier(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
-        """The same of the `known` ones, as far back as pieces are looked for."""
-        bytes_back = 0
-        for at in range(self._places[_in_order(block)] - 1, -1, -1):
+        """The `known` ones before it, as far back as pieces are looked for."""
+        return self._of_topic(block, range(self._places[_in_order(block)] - 1, -1, -1))
+
+    def later(self, block: PlacedBlock) -> Iterator[PlacedBlock]:
+        """The `known` ones behind it, as far as a transaction's end is looked for."""
+        return self._of_topic(block, range(self._places[_in_order(block)] + 1, len(self.known)))
+
+    def _of_topic(self, block: PlacedBlock, places: range) -> Iterator[PlacedBlock]:
+        looked = 0
+        for at in places:
             one = self.known[at]
-            if one.topic != block.topic or bytes_back > LOOKED_MAX:
+            if one.topic != block.topic or looked > LOOKED_MAX:
                 return
-            bytes_back += one.length
+            looked += one.length
             yield one
 
     @cached_property

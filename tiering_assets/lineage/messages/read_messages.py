@@ -21,7 +21,9 @@ from tiering_assets.cold.columns import COLUMNS, schema_of
 from tiering_assets.cold.decode import decode_lots
 from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
+from tiering_assets.cold.transactions import OF_TRANSACTIONS
 from tiering_assets.lineage.asked import Span
+from tiering_assets.lineage.messages.decided import Decided
 from tiering_assets.lineage.messages.earlier_pieces import Blocks, EarlierPieces, Read
 from tiering_assets.lineage.messages.topic_columns import with_topic
 from tiering_assets.lineage.placed_block import PlacedBlock
@@ -46,35 +48,49 @@ class MessagesAsked:
     verify: bool = False
     on_error: str = "fail"
     pieces: bool = False
+    committed: bool = False
 
     @property
     def decoded(self) -> list[str]:
         """The columns, and those that tell which messages they are."""
         names = [*(name for name in self.columns if name in COLUMNS.names), _TIME, "error"]
+        if self.committed:
+            names += OF_TRANSACTIONS
         if not self.pieces:
             names += [*OF_PIECES, *(OF_CONTENT if "payload" in names else ())]
         return [*dict.fromkeys(names)]
 
 
 def read_messages(
-    read: Read, blocks: Iterable[PlacedBlock], wanted: MessagesAsked, *, before: Blocks
+    read: Read,
+    blocks: Iterable[PlacedBlock],
+    wanted: MessagesAsked,
+    *,
+    before: Blocks,
+    after: Blocks,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The number of a block, counted from 1, and its messages of that time, some or none.
 
     A block whose messages would be very large comes several times. `read` gives the entries of one,
-    and `before` tells the blocks before it: pieces of its messages may lie there.
+    `before` tells the blocks before it, where pieces of its messages may lie, and `after` those
+    behind it, where it may be decided what becomes of transactions.
 
-    FormatError that names ledger, block and entry, for what cannot be read.
+    FormatError that names ledger, block and entry, for what cannot be read; CatalogueError for a
+    transaction that is not decided.
     """
     numbers = count(1)
     for _topic, some in groupby(blocks, key=lambda block: block.topic):
         content = "payload" in wanted.columns
         earlier = EarlierPieces(before, read, content=content)
         chunks = JoinChunks(on_error=wanted.on_error)
+        decided = Decided(after, read, on_error=wanted.on_error)
         for block in some:
             number = next(numbers)
-            for found in _joined(read, block, wanted, chunks, earlier):
-                yield number, with_topic(_of_time(found, wanted.span), block.topic, wanted.columns)
+            for found in _joined(read, block, wanted, chunks, earlier, decided):
+                asked = _of_time(found, wanted.span)
+                if wanted.committed:
+                    asked = decided.committed(block, asked)
+                yield number, with_topic(asked, block.topic, wanted.columns)
 
 
 def _joined(
@@ -83,10 +99,15 @@ def _joined(
     wanted: MessagesAsked,
     chunks: JoinChunks,
     earlier: EarlierPieces,
+    decided: Decided,
 ) -> Iterator[pa.RecordBatch]:
     """Its messages, unless pieces are asked for as they are stored."""
     try:
         for found in _decoded(read, block, wanted):
+            if wanted.committed:
+                decided.learn(found)
+                if not wanted.markers:
+                    found = found.filter(pc.is_null(found.column("marker")))
             if wanted.pieces:
                 yield found
             else:
@@ -112,7 +133,7 @@ def _decoded(read: Read, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[
     yield from decode_lots(
         entries,
         names,
-        markers=wanted.markers,
+        markers=wanted.markers or wanted.committed,
         verify=wanted.verify,
         on_error=wanted.on_error,
     )

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tiering_assets.cold.columns import COLUMNS
+from tiering_assets.resources.arrow_columns import scalar
 from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
 _PARTITION: Final[Any] = pa.int32()  # null where there are none
@@ -38,11 +39,17 @@ def topic_of(ml_name: str) -> tuple[str, int | None]:
 
 def with_topic(found: pa.RecordBatch, ml_name: str, names: Sequence[str]) -> pa.RecordBatch:
     """Columns by these names, those of the topic among them."""
-    told: dict[str, Any] = dict(zip(OF_TOPIC.names, topic_of(ml_name), strict=True))
+    topic, partition = topic_of(ml_name)
+    told: dict[str, Any] = {
+        "topic": scalar(topic),
+        "partition": None if partition is None else scalar(partition).cast(_PARTITION),
+    }
     columns = [
-        pa.repeat(pa.scalar(told[name], OF_TOPIC.field(name).type), found.num_rows)
-        if name in told
-        else found.column(name)
+        found.column(name) if name not in told else _repeated(told[name], found.num_rows)
         for name in names
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema_of(names))
+
+
+def _repeated(value: Any, count: int) -> Any:
+    return pa.nulls(count, _PARTITION) if value is None else pa.repeat(value, count)

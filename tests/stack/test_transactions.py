@@ -1,0 +1,58 @@
+"""Transactions of a real coordinator: what was aborted is never told as committed."""
+
+import pytest
+
+from tests.support.cli_shell import Shell
+from tests.support.live_topic import read_payloads
+from tests.support.tiered_cluster import post_all, tables_apart, tiered_cluster
+from tests.support.untame import send_in_transactions
+from tiering_assets.cold.transactions import ABORT, COMMIT
+from tiering_assets.resources.devstack.traffic import TopicSpec
+
+pytestmark = pytest.mark.stack
+NAME = "transactions"
+SPEC = TopicSpec(topic="public/default/in-transactions", messages=0, payload_bytes=0)
+EVERY = ("topic", "read", SPEC.topic, "--from", "2020-01-01", "--until", "2100-01-01")
+COMMITTED = ("--transactions", "committed")
+
+
+@pytest.fixture(scope="module")
+def cluster(stack_to_stop):
+    root = tables_apart(stack_to_stop, NAME)
+    with tiered_cluster(stack_to_stop, catalogue_root=root) as connected:
+        connected.restart_broker(transactionCoordinatorEnabled="true")
+        yield connected
+        connected.restart_broker()
+
+
+@pytest.fixture(scope="module")
+def shell(stack_to_stop, tmp_path_factory):
+    root = tables_apart(stack_to_stop, NAME)
+    return Shell(stack_to_stop, tmp_path_factory.mktemp(NAME), TIERKEEPER_CATALOGUE_ROOT=root)
+
+
+@pytest.fixture(scope="module")
+def sent(cluster, tmp_path_factory):
+    """What a consumer gets, of transactions that were committed and of some that were aborted."""
+    folder, topic = tmp_path_factory.mktemp("perf"), f"persistent://{SPEC.topic}"
+    for words, abort in (("committed", False), ("aborted", True), ("later", False)):
+        send_in_transactions(cluster.running, topic, words, folder, messages=20, abort=abort)
+        cluster.seal(SPEC)
+    cluster.offload(cluster.ledger_ids(SPEC))
+    post_all(cluster.steps)
+    return read_payloads(cluster.endpoints, topic)
+
+
+def test_committed_messages_are_those_that_a_consumer_gets(shell, sent):
+    rows = shell.document(*EVERY, *COMMITTED)["rows"]
+    assert [row["payload"].encode() for row in rows] == sent
+    assert {one.partition(b" ")[0] for one in sent} == {b"committed", b"later"}
+
+
+def test_all_messages_and_what_became_of_them_are_told_where_that_is_asked_for(shell, sent):
+    rows = shell.document(*EVERY, "--columns", "all", "--markers")["rows"]
+    kinds = [row["marker"] for row in rows]
+    assert min(kinds.count(COMMIT), kinds.count(ABORT)) >= 2
+    words = [row["payload"].partition(" ")[0] for row in rows if row["marker"] is None]
+    assert words.count("aborted") >= 20
+    assert len(words) - words.count("aborted") == len(sent)
