@@ -114,7 +114,7 @@ PURE = {
     "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "
     "proof_rules shown_entry",
     "tiering_assets.lineage.in_spark": "spark_filters table_spans",
-    "tiering_assets.lineage.messages": "arrivals earlier_pieces pushed read_messages topic_columns",
+    "tiering_assets.lineage.messages": "arrivals decided earlier_pieces pushed read_messages topic_columns",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",
     "tiering_assets.policy": "admission_rules policy policy_rules selection",

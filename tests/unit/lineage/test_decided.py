@@ -1,7 +1,6 @@
 """Messages of aborted transactions never appear, and an undecided one is told."""
 
 import random
-from functools import partial
 from itertools import count, pairwise
 
 import pytest
@@ -12,7 +11,7 @@ from tiering_assets.lineage.messages import decided
 from tiering_assets.lineage.messages.hot_entries import entries_of
 from tiering_assets.lineage.messages.options import cold_options
 from tiering_assets.lineage.messages.read_messages import read_messages
-from tiering_assets.lineage.placed_block import block_of_bookies
+from tiering_assets.lineage.placed_block import PlacedBlock, block_of_bookies
 from tiering_assets.resources.errors import CatalogueError
 
 ML_NAME = "public/default/persistent/orders"
@@ -32,7 +31,9 @@ class Stream:
     """Entries of a topic in blocks of some ledgers."""
 
     def __init__(self, *blocks):
-        self.blocks, self._payloads, self.read_blocks = [], {}, []
+        self.blocks: list[PlacedBlock] = []
+        self.read_blocks: list[PlacedBlock] = []
+        self._payloads = {}
         for number, payloads in enumerate(blocks):
             ledger, part = divmod(number, 2)
             first = 0 if part == 0 else self.blocks[-1].last_entry_id + 1
@@ -115,25 +116,26 @@ def test_a_marker_of_another_kind_decides_nothing():
 def test_random_streams_are_as_their_coordinator_had_them(seed):
     """Begun anywhere, cut into blocks anywhere, with transactions that overlap."""
     chance, names = random.Random(seed), count(1)
-    entries, open_, sent, became = [], {}, [], {}
+    entries: list[bytes] = []
+    sent: list[tuple[tuple[int, int] | None, bytes] | None] = []
+    became: dict[tuple[int, int], bool] = {}
+    going: list[tuple[int, int]] = []
     for number in range(chance.randrange(5, 60)):
         if chance.random() < 0.2:
-            open_[0, next(names)] = True
-        if open_ and chance.random() < 0.3:
-            txn = chance.choice([*open_])
-            del open_[txn]
-            became[txn] = chance.random() < 0.5
-            entries.append(marker(COMMIT if became[txn] else ABORT, txn))
+            going.append((0, next(names)))
+        if going and chance.random() < 0.3:
+            ended = going.pop(chance.randrange(len(going)))
+            became[ended] = chance.random() < 0.5
+            entries.append(marker(COMMIT if became[ended] else ABORT, ended))
             sent.append(None)
-        else:
-            txn = chance.choice([None, *open_])
-            payload = b"%d" % number
-            plain = partial(message, TIME, payload=payload)
-            entries.append(plain() if txn is None else of(txn, payload))
-            sent.append((txn, payload))
-    for txn in open_:
-        became[txn] = True
-        entries.append(marker(COMMIT, txn))
+            continue
+        txn = chance.choice([None, *going])
+        payload = b"%d" % number
+        entries.append(message(TIME, payload=payload) if txn is None else of(txn, payload))
+        sent.append((txn, payload))
+    for ended in going:
+        became[ended] = True
+        entries.append(marker(COMMIT, ended))
         sent.append(None)
     cuts = sorted({0, len(entries), *(chance.randrange(len(entries)) for _ in range(4))})
     blocks = [entries[a:b] for a, b in pairwise(cuts)]

@@ -54,7 +54,9 @@ def payloads(scene):
         asked = cold_options({"topic": NAME, **options})
         found = plan_messages(scene.stack, asked)
         with reading(scene.stack, found) as entries:
-            batches = read_messages(entries, found.blocks, asked.messages, before=found.before)
+            batches = read_messages(
+                entries, found.blocks, asked.messages, before=found.before, after=found.after
+            )
             return [one for _, batch in batches for one in batch.column("payload").to_pylist()]
 
     return read
