@@ -7,6 +7,7 @@ says how far they go and what to do next. Nothing else is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import gt, lt
 from typing import Any, Final
 
 from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
@@ -165,38 +166,32 @@ def blocks_of_ledgers(tables: Tables, ledger_ids: Sequence[int]) -> list[PlacedB
 
 def blocks_before(tables: Tables, block: PlacedBlock) -> Iterator[PlacedBlock]:
     """Those of its topic, or partition, before it, the nearest first; of attempts that count."""
-    of_topic = f"topic = {sql_text(block.topic)} and ledger_id"
-    ledger_id: int | None = block.ledger_id
-    while ledger_id is not None:
-        ledgers = _ledgers(tables, [ledger_id])
-        rows = rows_in(answer(tables, f"{_SELECT}{of_topic} = {ledger_id}"))
-        found = [placed_block(row, ledgers.get(ledger_id)) for row in rows]
-        for one in sorted(found, key=_in_order, reverse=True):
-            if one.counts and _in_order(one) < _in_order(block):
-                yield one
-        [last] = answer(
-            tables,
-            f"select max(ledger_id) as last from blocks where {of_topic} < {ledger_id}",  # noqa: S608 - quoted
-        ).to_pylist()
-        ledger_id = last["last"]
+    return _from_it_on(tables, block, back=True)
 
 
 def blocks_after(tables: Tables, block: PlacedBlock) -> Iterator[PlacedBlock]:
     """The same behind it, the nearest first."""
+    return _from_it_on(tables, block, back=False)
+
+
+def _from_it_on(tables: Tables, block: PlacedBlock, *, back: bool) -> Iterator[PlacedBlock]:
+    """Two questions for each ledger."""
     of_topic = f"topic = {sql_text(block.topic)} and ledger_id"
+    nearest, beyond, is_beyond = ("max", "<", lt) if back else ("min", ">", gt)
     ledger_id: int | None = block.ledger_id
     while ledger_id is not None:
         ledgers = _ledgers(tables, [ledger_id])
         rows = rows_in(answer(tables, f"{_SELECT}{of_topic} = {ledger_id}"))
         found = [placed_block(row, ledgers.get(ledger_id)) for row in rows]
-        for one in sorted(found, key=_in_order):
-            if one.counts and _in_order(one) > _in_order(block):
+        for one in sorted(found, key=_in_order, reverse=back):
+            if one.counts and is_beyond(_in_order(one), _in_order(block)):
                 yield one
-        [first] = answer(
+        [next_] = answer(
             tables,
-            f"select min(ledger_id) as first from blocks where {of_topic} > {ledger_id}",  # noqa: S608 - quoted
+            f"select {nearest}(ledger_id) as id from blocks "  # noqa: S608 - quoted
+            f"where {of_topic} {beyond} {ledger_id}",
         ).to_pylist()
-        ledger_id = first["first"]
+        ledger_id = next_["id"]
 
 
 def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:

@@ -5,15 +5,14 @@ Owns: one ledger is open at a time. Reads spend from the budgets of their topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import numpy as np
 
 from tiering_assets.cold.decode import Entries
 from tiering_assets.cold.lockstep import PADDING
+from tiering_assets.lineage.messages.earlier_pieces import Read
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.tasks.point_reads import PointReads
@@ -22,41 +21,28 @@ OpenSource = Callable[[LedgerSource], AbstractContextManager[PointReads]]
 Spending = Callable[[str], AbstractContextManager[object]]
 
 
-class HotReads:
-    """`sources` tell of each ledger where its entries are; `spending` is for a managed ledger."""
+@contextmanager
+def entries_on_bookies(
+    sources: Mapping[int, LedgerSource], open_source: OpenSource, spending: Spending
+) -> Iterator[Read]:
+    """How blocks on bookies are read. EntryUnavailableError where too few replicas have an entry.
 
-    def __init__(
-        self, sources: Mapping[int, LedgerSource], open_source: OpenSource, spending: Spending
-    ) -> None:
-        self._sources, self._open, self._spending = sources, open_source, spending
-        self._exits = ExitStack()
-        self._ledger_id: int | None = None
-        self._points: PointReads | None = None
+    `sources` tell of each ledger where its entries are; `spending` is for a managed ledger.
+    """
+    with ExitStack() as opened:
+        points: dict[int, PointReads] = {}
 
-    def __enter__(self) -> Self:
-        return self
+        def read(block: PlacedBlock) -> Entries:
+            with spending(block.topic):
+                if block.ledger_id not in points:
+                    opened.close()
+                    points.clear()
+                    source = open_source(sources[block.ledger_id])
+                    points[block.ledger_id] = opened.enter_context(source)
+                found = points[block.ledger_id].payloads(block.first_entry_id, block.last_entry_id)
+                return entries_of(block.ledger_id, block.first_entry_id, [*found])
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._exits.close()
-
-    def entries(self, block: PlacedBlock) -> Entries:
-        """Those of a block on bookies. EntryUnavailableError where too few replicas have one."""
-        with self._spending(block.topic):
-            points = self._points_of(block.ledger_id)
-            payloads = [*points.payloads(block.first_entry_id, block.last_entry_id)]
-        return entries_of(block.ledger_id, block.first_entry_id, payloads)
-
-    def _points_of(self, ledger_id: int) -> PointReads:
-        if self._points is None or self._ledger_id != ledger_id:
-            self._exits.close()
-            self._points = self._exits.enter_context(self._open(self._sources[ledger_id]))
-            self._ledger_id = ledger_id
-        return self._points
+        yield read
 
 
 def entries_of(ledger_id: int, first_entry_id: int, payloads: Sequence[bytes]) -> Entries:

@@ -21,7 +21,7 @@ from tiering_assets.lineage.messages.arrived import copied_by_brokers, first_pag
 from tiering_assets.lineage.messages.block_entries import entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import LOOKED_MAX, Read
 from tiering_assets.lineage.messages.from_records import blocks_from_records
-from tiering_assets.lineage.messages.hot_entries import HotReads
+from tiering_assets.lineage.messages.hot_entries import entries_on_bookies
 from tiering_assets.lineage.messages.listed_ledgers import TopicLedger, listed_ledgers
 from tiering_assets.lineage.messages.options import ColdOptions
 from tiering_assets.lineage.messages.pushed import Pushed, may_have
@@ -204,11 +204,11 @@ def _source(stack: Stack, ledger: TopicLedger) -> LedgerSource:
 def reading(stack: Stack, plan: ReadingPlan) -> Iterator[Read]:
     """How the entries of its blocks are read, by this process."""
     bookies = partial(stack.open_points, stack.settings.bookies)
-    with HotReads(plan.sources, bookies, stack.spending_for) as hot:
+    with entries_on_bookies(plan.sources, bookies, stack.spending_for) as hot:
 
         def read(block: PlacedBlock) -> Entries:
             if block.on_bookies:
-                return hot.entries(block)
+                return hot(block)
             return entries_in_object(partial(get_bytes, stack), block)
 
         yield read
