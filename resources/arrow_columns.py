@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -47,6 +47,14 @@ def places(values: Any) -> pa.Array[Any]:
     """Whole numbers of an array of numpy."""
     data = np.ascontiguousarray(values, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(data), [None, _buffer(data)])
+
+
+def chosen(every: pa.Schema, names: Collection[str], refused: str) -> pa.Schema:
+    """Columns by these names, in that order. ValueError, which begins so, for unknown ones."""
+    unknown = [name for name in names if name not in every.names]
+    if unknown:
+        raise ValueError(f"{refused} {', '.join(unknown)}; there are {', '.join(every.names)}")
+    return pa.schema([every.field(name) for name in names])
 
 
 def scalar(value: str | int) -> Any:

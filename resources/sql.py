@@ -14,6 +14,11 @@ def sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def sql_value(value: int | str) -> str:
+    """A number or a string."""
+    return str(value) if isinstance(value, int) else sql_text(value)
+
+
 def sql_time(when: datetime) -> str:
     """A timestamp, to the microsecond."""
     return f"timestamp '{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z'"
@@ -32,7 +37,7 @@ def rows_among(table: str, column: str, values: Collection[int] | Collection[str
     if not values:  # with `in (null)` a filter around it lets rows through
         return f"(select * from {table} where false)"  # noqa: S608
     if len(values) <= _LITERALS:
-        literals = ", ".join(map(_literal, values))
+        literals = ", ".join(map(sql_value, values))
         return f"(select * from {table} where {column} in ({literals}))"  # noqa: S608
     kind = "bigint" if isinstance(next(iter(values)), int) else "string"
     text = sql_text("\n".join(map(str, values)))
@@ -42,7 +47,3 @@ def rows_among(table: str, column: str, values: Collection[int] | Collection[str
     )
     joined = f"({given}) g right semi join {table} s on s.{column} = g.one"
     return f"(select * from {joined})"  # noqa: S608
-
-
-def _literal(value: int | str) -> str:
-    return str(value) if isinstance(value, int) else sql_text(value)

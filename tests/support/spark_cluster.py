@@ -19,7 +19,7 @@ import sysconfig
 import time
 import urllib.request
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,14 +145,9 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
         # A Connect server that starts before both are known takes all its cores from one of them.
         _wait_for_workers(web, len(WORKER_HOSTS))
         settings = {
-            "spark.connect.grpc.binding.address": HOST,
-            "spark.connect.grpc.binding.port": str(connect_port),
-            "spark.driver.host": HOST,
-            "spark.driver.bindAddress": HOST,
             "spark.driver.memory": "1g",
             "spark.executor.memory": "512m",
             "spark.cores.max": str(CORES),
-            "spark.ui.enabled": "false",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.compress": "false",
             "spark.eventLog.dir": events.as_uri(),
@@ -164,12 +159,7 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
             # Jobs are small (docs/decisions/0023): one task has no others to be slower than.
             "spark.speculation.task.duration.threshold": "6s",
         }
-        submit = [
-            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-            *("--master", cluster.master, "--name", "connect"),
-            *(word for item in settings.items() for word in ("--conf", "=".join(item))),
-            "spark-internal",
-        ]
+        submit = _connect_words(cluster.master, "connect", connect_port, settings)
         exits.enter_context(_server(home, "connect", "spark-submit", submit, environment))
         _wait_for_port(connect_port)
         yield cluster
@@ -179,19 +169,7 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
 def connect_server(home: Path, environment: dict[str, str]) -> Iterator[str]:
     """A Connect server that runs all of it in its own machine, as this Python; its address."""
     port = free_port()
-    settings = {
-        "spark.connect.grpc.binding.address": HOST,
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.host": HOST,
-        "spark.driver.bindAddress": HOST,
-        "spark.ui.enabled": "false",
-    }
-    submit = [
-        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-        *("--master", "local[2,2]", "--name", "connect-alone"),
-        *(word for item in settings.items() for word in ("--conf", "=".join(item))),
-        "spark-internal",
-    ]
+    submit = _connect_words("local[2,2]", "connect-alone", port, {})
     known = {
         "PATH": os.environ["PATH"],
         "JAVA_HOME": str(require_java().parents[1]),
@@ -203,6 +181,24 @@ def connect_server(home: Path, environment: dict[str, str]) -> Iterator[str]:
     with _server(home, "connect-alone", "spark-submit", submit, known):
         _wait_for_port(port)
         yield f"sc://{HOST}:{port}"
+
+
+def _connect_words(master: str, name: str, port: int, settings: Mapping[str, str]) -> list[str]:
+    """What spark-submit is told to start a Connect server there."""
+    every = {
+        "spark.connect.grpc.binding.address": HOST,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": HOST,
+        "spark.driver.bindAddress": HOST,
+        "spark.ui.enabled": "false",
+        **settings,
+    }
+    return [
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--master", master, "--name", name),
+        *(word for item in every.items() for word in ("--conf", "=".join(item))),
+        "spark-internal",
+    ]
 
 
 def copy_code(folder: Path) -> None:

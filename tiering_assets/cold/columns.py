@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from tiering_assets.resources.arrow_columns import chosen
+
 _MOMENT: Final[Any] = pa.timestamp("ms", "UTC")
 PROPERTIES: Final[Any] = pa.map_(pa.string(), pa.string())
 COLUMNS: Final[pa.Schema] = pa.schema(
@@ -61,11 +63,6 @@ OF_MESSAGE: Final = frozenset(
 """What the messages of one entry have each. All else is of the entry."""
 
 
-def schema_of(names: Collection[str]) -> pa.Schema:
+def schema_of(names: Collection[str], every: pa.Schema = COLUMNS) -> pa.Schema:
     """Columns by these names, in that order. ValueError for one that no message has."""
-    unknown = [name for name in names if name not in COLUMNS.names]
-    if unknown:
-        raise ValueError(
-            f"no column of a message: {', '.join(unknown)}; there are {', '.join(COLUMNS.names)}"
-        )
-    return pa.schema([COLUMNS.field(name) for name in names])
+    return chosen(every, names, "no column of a message:")

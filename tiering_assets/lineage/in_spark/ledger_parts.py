@@ -16,12 +16,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from tiering_assets.catalogue.view import Catalogue, Tables
-from tiering_assets.cold.decode import Entries
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.find import OF_BLOCKS, blocks_after, blocks_before
-from tiering_assets.lineage.messages.block_entries import entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import Blocks, Read
-from tiering_assets.lineage.messages.hot_entries import entries_on_bookies
+from tiering_assets.lineage.messages.hot_entries import reads_of_blocks
 from tiering_assets.lineage.messages.plan import ReadingPlan
 from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
 from tiering_assets.lineage.placed_block import PlacedBlock
@@ -153,13 +151,7 @@ def _opened(partition: LedgerPartition) -> Iterator[tuple[Read, Blocks, Blocks]]
         return Catalogue(place_at(partition.tables, settings.store)).opened(OF_BLOCKS)
 
     bookies = partial(stored_points, settings.bookies, meter=rates)
-    with closing(store), entries_on_bookies(hot, bookies, rates.of_topic) as on_bookies:
-
-        def read(block: PlacedBlock) -> Entries:
-            if block.on_bookies:
-                return on_bookies(block)
-            return entries_in_object(get, block)
-
+    with closing(store), reads_of_blocks(get, hot, bookies, rates.of_topic) as read:
         yield read, before, after
 
 

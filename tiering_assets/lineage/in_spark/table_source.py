@@ -25,6 +25,7 @@ from tiering_assets.ground.stack import open_stack
 from tiering_assets.lineage.in_spark.spark_filters import pushed
 from tiering_assets.lineage.in_spark.table_spans import TablePart, key_spans
 from tiering_assets.lineage.messages.pushed import Pushed, sql_filter
+from tiering_assets.resources.arrow_columns import chosen
 from tiering_assets.resources.settings_of_workers import (
     PlainSettings,
     plain_settings,
@@ -91,12 +92,7 @@ class CatalogueTable(DataSource):
 def schema_of_table(table: str, columns: list[str] | None) -> pa.Schema:
     """Those columns of it, or all. ValueError for one that it does not have."""
     every = TABLES[SETTLED[table].changes if table in SETTLED else table]
-    unknown = [name for name in columns or () if name not in every.names]
-    if unknown:
-        raise ValueError(
-            f"table {table} has no column {', '.join(unknown)}; there are {', '.join(every.names)}"
-        )
-    return every if columns is None else pa.schema([every.field(name) for name in columns])
+    return every if columns is None else chosen(every, columns, f"table {table} has no column")
 
 
 class TableReader(DataSourceReader):

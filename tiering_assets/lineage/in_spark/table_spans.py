@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tiering_assets.resources.sql import sql_text
+from tiering_assets.resources.sql import sql_value
 from tiering_assets.resources.table_files import TableFile
 
 
@@ -23,9 +23,9 @@ class TablePart(NamedTuple):
         """As a condition. Keys that are null are in the part that begins with the least."""
         said = []
         if self.first is not None:
-            said.append(f"{key} >= {_literal(self.first)}")
+            said.append(f"{key} >= {sql_value(self.first)}")
         if self.behind is not None:
-            before = f"{key} < {_literal(self.behind)}"
+            before = f"{key} < {sql_value(self.behind)}"
             said.append(before if said else f"({before} or {key} is null)")
         return " and ".join(said) or "true"
 
@@ -40,7 +40,3 @@ def key_spans(files: Iterable[TableFile], *, rows: int) -> list[TablePart]:
             count = 0
         count += file.rows
     return [TablePart(*edges) for edges in pairwise([None, *bounds, None])]
-
-
-def _literal(value: int | str) -> str:
-    return str(value) if isinstance(value, int) else sql_text(value)

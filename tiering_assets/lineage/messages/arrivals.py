@@ -40,6 +40,15 @@ class StreamPosition:
             ) from None
 
 
+def coming(
+    start: StreamPosition, first_pages: Mapping[int, int], *, until: int
+) -> list[tuple[int, int]]:
+    """Pages and ledgers behind a position, up to a page, in order; those that are owed apart."""
+    return sorted(
+        (page, ledger) for ledger, page in first_pages.items() if start.page < page <= until
+    )
+
+
 def next_position(
     start: StreamPosition,
     first_pages: Mapping[int, int],
@@ -54,18 +63,16 @@ def next_position(
     are `readable` now. Where none of these is new, there is nothing to go on for.
     """
     paid = start.owed.intersection(readable)
-    coming = sorted(
-        (page, ledger) for ledger, page in first_pages.items() if start.page < page <= until
-    )
+    on_pages = coming(start, first_pages, until=until)
     count, end = len(paid), until
-    for page, some in groupby(coming, key=itemgetter(0)):
+    for page, some in groupby(on_pages, key=itemgetter(0)):
         if most is not None and count >= most:
             end = page - 1
             break
         count += sum(ledger in readable for _page, ledger in some)
     if not count:
         return start
-    new = {ledger for page, ledger in coming if page <= end}
+    new = {ledger for page, ledger in on_pages if page <= end}
     return StreamPosition(end, start.owed.union(new).difference(readable))
 
 
@@ -73,5 +80,5 @@ def due(
     start: StreamPosition, end: StreamPosition, first_pages: Mapping[int, int]
 ) -> frozenset[int]:
     """The ledgers that come between two positions of one stream."""
-    new = {ledger for ledger, page in first_pages.items() if start.page < page <= end.page}
+    new = {ledger for _page, ledger in coming(start, first_pages, until=end.page)}
     return start.owed.union(new).difference(end.owed)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from tiering_assets.catalogue.facts.known_ledger import BY_BROKER
 from tiering_assets.catalogue.view import Tables, answer, rows_of
 from tiering_assets.lineage.find import blocks_of_ledgers, rows_of_topics
-from tiering_assets.lineage.messages.arrivals import StreamPosition
+from tiering_assets.lineage.messages.arrivals import StreamPosition, coming
 from tiering_assets.lineage.placed_block import PlacedBlock, attempt_that_counts
 from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.lots import lots_of
@@ -51,9 +52,8 @@ def readable(
     Pages are looked at until there are `most` of them.
     """
     found = _with_blocks(tables, start.owed)
-    coming = sorted((page, ledger) for ledger, page in came.items() if start.page < page <= until)
     lot: list[int] = []
-    for _page, some in groupby(coming, key=lambda one: one[0]):
+    for _page, some in groupby(coming(start, came, until=until), key=itemgetter(0)):
         if most is not None and len(found) >= most:
             return found
         lot += [ledger for _, ledger in some]

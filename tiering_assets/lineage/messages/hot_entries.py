@@ -1,4 +1,4 @@
-"""Entries of sealed ledgers that lie on bookies alone.
+"""Entries of blocks, of sealed ledgers as well that lie on bookies alone.
 
 Owns: one ledger is open at a time. Reads spend from the budgets of their topic.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 from tiering_assets.cold.decode import Entries
 from tiering_assets.cold.lockstep import PADDING
+from tiering_assets.lineage.messages.block_entries import GetBytes, entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import Read
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.tasks.descriptors import LedgerSource
@@ -22,17 +23,24 @@ Spending = Callable[[str], AbstractContextManager[object]]
 
 
 @contextmanager
-def entries_on_bookies(
-    sources: Mapping[int, LedgerSource], open_source: OpenSource, spending: Spending
+def reads_of_blocks(
+    get: GetBytes,
+    sources: Mapping[int, LedgerSource],
+    open_source: OpenSource,
+    spending: Spending,
 ) -> Iterator[Read]:
-    """How blocks on bookies are read. EntryUnavailableError where too few replicas have an entry.
+    """How blocks are read, each from where it lies.
 
-    `sources` tell of each ledger where its entries are; `spending` is for a managed ledger.
+    `get` reads bytes of objects, within budgets. Of ledgers on bookies `sources` tell where their
+    entries are; `spending` is for a managed ledger. EntryUnavailableError where too few replicas
+    have an entry.
     """
     with ExitStack() as opened:
         points: dict[int, PointReads] = {}
 
         def read(block: PlacedBlock) -> Entries:
+            if not block.on_bookies:
+                return entries_in_object(get, block)
             with spending(block.topic):
                 if block.ledger_id not in points:
                     opened.close()

@@ -8,20 +8,18 @@ topic's node as it is now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final
 
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, least
-from tiering_assets.cold.decode import Entries
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.find import OF_BLOCKS, blocks_after, blocks_before
 from tiering_assets.lineage.messages.arrived import copied_by_brokers, first_pages
-from tiering_assets.lineage.messages.block_entries import entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import LOOKED_MAX, Read
 from tiering_assets.lineage.messages.from_records import blocks_from_records
-from tiering_assets.lineage.messages.hot_entries import entries_on_bookies
+from tiering_assets.lineage.messages.hot_entries import reads_of_blocks
 from tiering_assets.lineage.messages.listed_ledgers import TopicLedger, listed_ledgers
 from tiering_assets.lineage.messages.options import ColdOptions
 from tiering_assets.lineage.messages.pushed import Pushed, may_have
@@ -117,8 +115,10 @@ def plan_messages(stack: Stack, asked: ColdOptions, filters: Sequence[Pushed] = 
         raise CatalogueError(f"{asked.topic}: no topic that is named so has a closed ledger")
     hot = [one for one in listed if asked.include_hot and one.copy is None]
     sources = {one.info.ledger_id: _source(stack, one) for one in hot}
-    posted = {*sources, *(first_pages(tables, asked.topic) if tables is not None else ())}
-    others = [one for one in listed if one.info.ledger_id not in posted]
+    # Of those beside the catalogue none is in it.
+    posted = first_pages(tables, asked.topic) if tables is not None and beside is None else {}
+    placed = posted.keys() | sources.keys()
+    others = [one for one in listed if one.info.ledger_id not in placed]
     known += [block for one in hot for block in ranges_of(one)]
     known += blocks_from_records(stack, asked.topic, others)
     known.sort(key=_in_order)
@@ -200,18 +200,10 @@ def _source(stack: Stack, ledger: TopicLedger) -> LedgerSource:
     return source_of(stack, node)
 
 
-@contextmanager
-def reading(stack: Stack, plan: ReadingPlan) -> Iterator[Read]:
+def reading(stack: Stack, plan: ReadingPlan) -> AbstractContextManager[Read]:
     """How the entries of its blocks are read, by this process."""
     bookies = partial(stack.open_points, stack.settings.bookies)
-    with entries_on_bookies(plan.sources, bookies, stack.spending_for) as hot:
-
-        def read(block: PlacedBlock) -> Entries:
-            if block.on_bookies:
-                return hot(block)
-            return entries_in_object(partial(get_bytes, stack), block)
-
-        yield read
+    return reads_of_blocks(partial(get_bytes, stack), plan.sources, bookies, stack.spending_for)
 
 
 def _in_order(block: PlacedBlock) -> tuple[str, int, int]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from tiering_assets.cold import columns
 from tiering_assets.cold.columns import COLUMNS
 from tiering_assets.resources.arrow_columns import scalar
 from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
@@ -21,13 +22,8 @@ EVERY: Final[pa.Schema] = pa.schema([*OF_TOPIC, *COLUMNS])
 
 
 def schema_of(names: Collection[str]) -> pa.Schema:
-    """Columns by these names, in that order. ValueError for one that no message has."""
-    unknown = [name for name in names if name not in EVERY.names]
-    if unknown:
-        raise ValueError(
-            f"no column of a message: {', '.join(unknown)}; there are {', '.join(EVERY.names)}"
-        )
-    return pa.schema([EVERY.field(name) for name in names])
+    """The same as of a message alone. ValueError for one that is of neither."""
+    return columns.schema_of(names, EVERY)
 
 
 @cache
@@ -44,11 +40,11 @@ def with_topic(found: pa.RecordBatch, ml_name: str, names: Sequence[str]) -> pa.
         "topic": scalar(topic),
         "partition": None if partition is None else scalar(partition).cast(_PARTITION),
     }
-    columns = [
+    found_columns = [
         found.column(name) if name not in told else _repeated(told[name], found.num_rows)
         for name in names
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema_of(names))
+    return pa.RecordBatch.from_arrays(found_columns, schema=schema_of(names))
 
 
 def _repeated(value: Any, count: int) -> Any:
