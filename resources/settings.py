@@ -20,6 +20,8 @@ from tiering_assets.resources.settings_protocol import DisturbSettings as Distur
 from tiering_assets.resources.settings_protocol import EvidenceSettings as EvidenceSettings
 from tiering_assets.resources.settings_protocol import PublishSettings as PublishSettings
 from tiering_assets.resources.settings_protocol import ReleaseSettings as ReleaseSettings
+from tiering_assets.resources.settings_reading import CacheSettings as CacheSettings
+from tiering_assets.resources.settings_reading import CatalogueSettings as CatalogueSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
@@ -184,20 +186,6 @@ class ScrubSettings:
     )
     deep_every_s: float = setting(
         30 * 24 * 3600.0, "time between two readings of every byte of such a ledger", kinds.AGE
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
-class CatalogueSettings:
-    enabled: bool = setting(
-        True,
-        "whether a sensor keeps the catalogue's tables, and sensors, lists and counts ask them once "
-        "they are proven",
-    )
-    root: str = setting(
-        "",
-        "where the catalogue's tables lie: a folder, or s3://bucket/prefix at the same store; empty "
-        "means below the instance's records",
     )
 
 
@@ -374,6 +362,7 @@ class Settings:
     quality: QualitySettings = field(default_factory=QualitySettings)
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
     catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
+    cache: CacheSettings = field(default_factory=CacheSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     auto: AutoSettings = field(default_factory=AutoSettings)
     objectives: ObjectiveSettings = field(default_factory=ObjectiveSettings)

@@ -18,6 +18,7 @@ import pytest
 from tests.support.secrets_written import PASSWORD
 from tests.support.spark_cluster import FIRST_COMPILER, spark_cluster
 from tiering_assets.cli.grammar import known_names
+from tiering_assets.resources import kept_files
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark.runner import open_spark_runner
@@ -36,9 +37,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
-def names_of_no_cluster(monkeypatch, tmp_path):
-    """What simulated clusters list is no name for a person's completion."""
+def cache_of_no_person(monkeypatch, tmp_path):
+    """What simulated clusters list is no name for a person's completion, nor are their blocks."""
     monkeypatch.setattr(known_names, "names_file", lambda: tmp_path / "names" / "names.json")
+    monkeypatch.setattr(kept_files, "user_cache", lambda: tmp_path / "user-cache")
 
 
 _SHARED: list[DevStack] = []  # that more modules than one use

@@ -142,6 +142,17 @@ def test_one_message_of_a_batch_is_shown_by_its_index(shell, received):
     assert lines[-1].startswith("as of page ")
 
 
+def test_a_message_that_is_read_again_is_read_by_the_index_cache(shell, received, tmp_path):
+    place, cache = min(received[BATCHED.topic]), {"TIERKEEPER_CACHE_ROOT": str(tmp_path / "cache")}
+    cold, warm = (
+        shell.document("lineage", "message", at(*place), "--show", **cache)["entry"]
+        for _ in range(2)
+    )
+    assert (cold["index_cache"], warm["index_cache"]) == ("filled", "used")
+    assert warm["messages"] == cold["messages"]
+    assert (warm["requests"], warm["bytes_read"] <= cold["bytes_read"]) == (1, True)
+
+
 @per_topic
 def test_the_bytes_are_those_of_the_object_and_are_proven(cluster, shell, received, spec):
     ledger_id, entry_id, _index = min(received[spec.topic])

@@ -35,7 +35,12 @@ from tiering_assets.resources.metastore.store import MetadataStore
 from tiering_assets.resources.metastore.topics import TopicDirectory
 from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.pulsar.admin import BrokerAdmin, TopicLoad
-from tiering_assets.resources.settings import BookieSettings, CatalogueSettings, Settings
+from tiering_assets.resources.settings import (
+    BookieSettings,
+    CacheSettings,
+    CatalogueSettings,
+    Settings,
+)
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, LedgerSource
 from tiering_assets.tasks.point_reads import PointReads
 from tiering_assets.tasks.rates import Rates
@@ -351,4 +356,5 @@ def settings_of_simulation(**release: Any) -> Settings:
         disturb=replace(plain.disturb, per_topic_hour_max=500),
         release=replace(plain.release, deletion_lag_s=600.0, guard_age_s=1800.0, **release),
         catalogue=CatalogueSettings(root="catalogue"),  # in the folder where a command runs
+        cache=CacheSettings(bytes_max=0),
     )

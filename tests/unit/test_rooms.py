@@ -82,7 +82,7 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 PURE_ROOMS = ("tiering_assets.cold", "tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     RESOURCES: "arrow_columns errors lots plain_text proto_text quantity settings settings_engines settings_kinds "
-    "settings_protocol sql table_files",
+    "settings_protocol settings_reading sql table_files",
     "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
     "ledger_metadata placement runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
@@ -111,7 +111,7 @@ PURE = {
     "tiering_assets.explain.figures": "lag_figures objectives",
     "tiering_assets.fleet": "questions",
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
-    "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block "
+    "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block places "
     "proof_rules shown_entry",
     "tiering_assets.lineage.in_spark": "spark_filters table_spans",
     "tiering_assets.lineage.messages": "arrivals decided earlier_pieces pushed read_messages topic_columns",

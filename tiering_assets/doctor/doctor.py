@@ -47,6 +47,7 @@ def examine(
     from tiering_assets.doctor import stores as doctor_stores
 
     yield from doctor_machine.check_machine()
+    yield from doctor_machine.check_cache(settings.cache)
     yield from asked("keys", lambda: doctor_signing.check_keys(settings))
     with ExitStack() as exits:
         metadata = None

@@ -1,4 +1,4 @@
-"""Doctor's questions about this machine: Python, Java, its name, packages."""
+"""Doctor's questions about this machine: Python, Java, its name, packages, its index cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tiering_assets.resources.devstack.prerequisites import (
     require_python,
 )
 from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.kept_files import BYTES_LEAST, kept_files
 from tiering_assets.resources.native.loader import this_loop
+from tiering_assets.resources.quantity import size_text
+from tiering_assets.resources.settings import CacheSettings
 
 _PACKAGES = ("tierkeeper", "boto3", "kazoo", "protobuf", "pyarrow", "pyspark", "dagster")
 
@@ -46,3 +49,25 @@ def check_machine() -> Iterator[Finding]:
         yield fail("packages", f"not installed: {', '.join(missing)}", "make setup")
     else:
         yield ok("packages", ", ".join(found))
+
+
+def check_cache(settings: CacheSettings) -> Iterator[Finding]:
+    """Where it lies and how full it is. Looks at each of its files, and writes none."""
+    check, price = "index cache", "until then a single message costs its block up to it each time"
+    if settings.bytes_max < BYTES_LEAST:
+        yield ok(check, f"none: cache.bytes_max is {size_text(settings.bytes_max)}")
+        return
+    files = kept_files(settings.root, settings.bytes_max)
+    if files is None:
+        yield warn(check, "nowhere: no home folder is known, set cache.root", price)
+        return
+    try:
+        held = files.held()
+    except OSError as error:
+        yield warn(check, f"{files.root}: {error.strerror}", price)
+        return
+    said = f"{files.root}: {held.files} blocks, {size_text(held.bytes)} of {size_text(files.bytes_max)}"
+    if files.can_keep():
+        yield ok(check, said)
+    else:
+        yield warn(check, f"{said}; it cannot be written, or its disk is full", price)

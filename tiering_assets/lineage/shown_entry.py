@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tiering_assets.lineage.asked import MessagePlace
 from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage, decode_entry
 from tiering_assets.resources.errors import FormatError
 
 
+@dataclass(frozen=True, slots=True)
+class ReadCost:
+    """What was asked of the store, and what the index cache was good for.
+
+    Where it was used, the block was not walked from its beginning; where it was filled, that was
+    the last time.
+    """
+
+    requests: int = 0
+    bytes_read: int = 0
+    index_cache: Literal["used", "filled", "not used"] = "not used"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryInObject:
-    """`offset` is that of its frame in the object; `requests` and `bytes_read` are the cost."""
+    """`offset` is that of its frame in the object."""
 
     entry_id: int
     offset: int
     payload: bytes = field(repr=False)
-    requests: int
-    bytes_read: int
+    cost: ReadCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoEntry:
+    """A byte that no entry has is of the block's `header` or `padding`."""
+
+    what: Literal["header", "padding"]
+    cost: ReadCost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

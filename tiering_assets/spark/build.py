@@ -60,6 +60,7 @@ ONLY = {
         "settings_of_workers",
         "settings_places",
         "settings_protocol",
+        "settings_reading",
         "spark_master",
         "sql",
         "table_files",

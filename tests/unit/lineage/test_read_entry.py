@@ -9,6 +9,7 @@ from tests.unit.catalogue.desk import Desk
 from tiering_assets.lineage import read_entry as reading
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.lineage.read_entry import read_at, read_entry
+from tiering_assets.lineage.shown_entry import NoEntry, ReadCost
 from tiering_assets.resources.errors import FormatError, ObjectNotFoundError
 
 
@@ -89,7 +90,7 @@ def test_each_entry_is_read_from_its_place(bucket):
         found = read_entry(bucket.stack, bucket.block_of(entry_id), entry_id)
         assert (found.entry_id, found.payload) == (entry_id, payload)
         assert data[found.offset + 12 : found.offset + 12 + len(payload)] == payload
-        assert found.requests == 1
+        assert found.cost.requests == 1
     assert set(bucket.spent) == {bucket.made.certificate.ml_name}
 
 
@@ -98,8 +99,8 @@ def test_each_byte_belongs_to_an_entry_a_header_or_padding(bucket):
     for block in bucket.blocks():
         for offset in range(block.offset, block.end):
             found = read_at(bucket.stack, block, offset)
-            if isinstance(found, str):
-                seen[found] += 1
+            if isinstance(found, NoEntry):
+                seen[found.what] += 1
                 continue
             seen["entry"] += 1
             assert found.offset <= offset < found.offset + 12 + len(found.payload)
@@ -116,7 +117,7 @@ def test_no_more_is_read_than_lies_before_an_entry_and_a_little(bucket, monkeypa
     assert bucket.ranges[0][0] == block.offset
     assert bucket.ranges[0][1] < 400 <= block.length + 30
     bucket.ranges.clear()
-    assert read_at(bucket.stack, block, block.offset) == "header"
+    assert read_at(bucket.stack, block, block.offset) == NoEntry(what="header", cost=ReadCost())
     assert bucket.ranges == []
 
 
@@ -131,8 +132,8 @@ def test_where_the_guess_falls_short_more_is_read_piece_by_piece(bucket, monkeyp
     block = bucket.block_of(0)
     bucket.ranges.clear()
     found = read_entry(bucket.stack, block, block.last_entry_id)
-    assert found.requests == len(bucket.ranges) > 3
-    assert found.bytes_read == sum(length for _start, length in bucket.ranges)
+    assert found.cost.requests == len(bucket.ranges) > 3
+    assert found.cost.bytes_read == sum(length for _start, length in bucket.ranges)
     starts = [start for start, _length in bucket.ranges]
     assert starts[0] == block.offset
     assert starts == sorted(starts)

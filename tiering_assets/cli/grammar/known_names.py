@@ -8,8 +8,6 @@ topics, so it can be read by its owner alone.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +15,8 @@ from heapq import nlargest
 from itertools import islice
 from pathlib import Path
 from typing import Final
+
+from tiering_assets.resources.user_cache import replace_file, user_cache
 
 TOPICS_MAX: Final = 100_000
 LEDGERS_MAX: Final = 10_000  # the newest; older ones are seldom typed
@@ -32,9 +32,8 @@ class KnownNames:
 
 
 def names_file() -> Path:
-    """Where they lie: XDG_CACHE_HOME, or ~/.cache."""
-    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "tierkeeper" / "names.json"
+    """Where they lie."""
+    return user_cache() / "names.json"
 
 
 def read_names() -> KnownNames:
@@ -60,16 +59,5 @@ def remember_names(topics: Iterable[str] = (), ledger_ids: Iterable[int] = ()) -
     )
     if now != known:
         with suppress(OSError):
-            _replace(names_file(), json.dumps({"topics": now.topics, "ledger_ids": now.ledger_ids}))
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".names.")  # 0600, as mkstemp has it
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+            text = json.dumps({"topics": now.topics, "ledger_ids": now.ledger_ids})
+            replace_file(names_file(), text.encode())

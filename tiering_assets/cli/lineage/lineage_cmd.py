@@ -205,7 +205,8 @@ def show_object(
 ) -> None:
     """Show which block, entry and messages a byte belongs to.
 
-    Reads the entry from the object. With --prove it ends with 1 if anything does not agree.
+    Reads the entry from the object, and tells what it took. With --prove it ends with 1 if anything
+    does not agree.
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.cli.lineage import lineage_output as output
@@ -213,17 +214,17 @@ def show_object(
     from tiering_assets.lineage.find import block_of_byte
     from tiering_assets.lineage.proof import prove_blocks
     from tiering_assets.lineage.read_entry import read_at
-    from tiering_assets.lineage.shown_entry import show_entry
+    from tiering_assets.lineage.shown_entry import NoEntry, show_entry
 
     entry = None
     with asked(session) as (stack, tables, as_of):
         with understood():
             block = block_of_byte(tables, key, offset, as_of)
         stored = read_at(stack, block, offset)
-        if not isinstance(stored, str):
+        if not isinstance(stored, NoEntry):
             entry = show_entry(stored, MessagePlace(block.ledger_id, stored.entry_id))
         proof = prove_blocks(stack, [block]) if prove else []
-    belongs = stored if isinstance(stored, str) else "entry"
+    belongs = stored.what if isinstance(stored, NoEntry) else "entry"
     if session.as_json:
         print_document(
             "lineage-object",
@@ -231,6 +232,7 @@ def show_object(
                 "key": key,
                 "offset": offset,
                 "belongs_to": belongs,
+                "read": stored.cost,
                 "block": output.block_document(block),
                 "entry": None if entry is None else output.entry_document(entry),
                 "proof": proof,
@@ -241,6 +243,7 @@ def show_object(
         output.print_block(block)
         if entry is None:
             print_line(f"byte {offset} is of the block's {belongs}, and of no entry")
+            print_line(output.cost_text(stored.cost))
         else:
             output.print_entry(entry)
         output.print_proof(proof)

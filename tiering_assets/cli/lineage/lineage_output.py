@@ -23,7 +23,7 @@ from tiering_assets.cli.terminal.columns import Column, ValueKind
 if TYPE_CHECKING:
     from tiering_assets.lineage.placed_block import PlacedBlock
     from tiering_assets.lineage.proof_rules import TruthCompared
-    from tiering_assets.lineage.shown_entry import ShownEntry
+    from tiering_assets.lineage.shown_entry import ReadCost, ShownEntry
     from tiering_assets.offload_format.message_decoder import DecodedEntry, EntryMessage
 
 PAYLOAD_SHOWN_MAX: Final = 1000  # characters of text, or bytes as hex; --json has all
@@ -105,7 +105,7 @@ def print_entry(entry: ShownEntry) -> None:
     stored, decoded, messages = entry.stored, entry.decoded, entry.messages
     place = (
         f"{stored.entry_id}, {len(stored.payload)} bytes in a frame at byte {stored.offset}; "
-        f"{stored.requests} requests for {stored.bytes_read} bytes"
+        f"{cost_text(stored.cost)}"
     )
     if decoded is None:
         print_facts({"entry": place})
@@ -145,6 +145,11 @@ def print_entry(entry: ShownEntry) -> None:
             for one in messages
         ],
     )
+
+
+def cost_text(cost: ReadCost) -> str:
+    """What a read took."""
+    return f"{cost.requests} requests for {cost.bytes_read} bytes, index cache {cost.index_cache}"
 
 
 def _facts_of(message: EntryMessage) -> Mapping[str, object]:
@@ -199,8 +204,7 @@ def entry_document(entry: ShownEntry) -> dict[str, Any]:
         "entry_id": stored.entry_id,
         "offset": stored.offset,
         "bytes": len(stored.payload),
-        "requests": stored.requests,
-        "bytes_read": stored.bytes_read,
+        **asdict(stored.cost),
         "problem": entry.problem,
     }
     if decoded is None:

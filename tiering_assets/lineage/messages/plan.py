@@ -8,14 +8,16 @@ topic's node as it is now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final
 
 from tiering_assets.catalogue.view import AsOf, Catalogue, Tables, least
+from tiering_assets.cold.decode import Entries
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.find import OF_BLOCKS, blocks_after, blocks_before
+from tiering_assets.lineage.known_places import known_places
 from tiering_assets.lineage.messages.arrived import copied_by_brokers, first_pages
 from tiering_assets.lineage.messages.earlier_pieces import LOOKED_MAX, Read
 from tiering_assets.lineage.messages.from_records import blocks_from_records
@@ -200,10 +202,20 @@ def _source(stack: Stack, ledger: TopicLedger) -> LedgerSource:
     return source_of(stack, node)
 
 
-def reading(stack: Stack, plan: ReadingPlan) -> AbstractContextManager[Read]:
-    """How the entries of its blocks are read, by this process."""
-    bookies = partial(stack.open_points, stack.settings.bookies)
-    return reads_of_blocks(partial(get_bytes, stack), plan.sources, bookies, stack.spending_for)
+@contextmanager
+def reading(stack: Stack, plan: ReadingPlan) -> Iterator[Read]:
+    """How the entries of its blocks are read, by this process, which remembers where they lie."""
+    get, bookies = partial(get_bytes, stack), partial(stack.open_points, stack.settings.bookies)
+    places = known_places(stack.settings.cache)
+    with reads_of_blocks(get, plan.sources, bookies, stack.spending_for) as read:
+
+        def remembered(block: PlacedBlock) -> Entries:
+            entries = read(block)
+            if not block.on_bookies:
+                places.learn(block, entries)
+            return entries
+
+        yield remembered
 
 
 def _in_order(block: PlacedBlock) -> tuple[str, int, int]:
