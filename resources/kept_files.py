@@ -72,10 +72,15 @@ class KeptFiles:
         self.root, self.bytes_max = root, bytes_max
 
     def read(self, name: str) -> bytes | None:
-        """What was kept under that name; more than FILE_BYTES_MAX + 1 bytes are cut."""
+        """What was kept under that name; more than FILE_BYTES_MAX + 1 bytes are cut.
+
+        What another user put there is not read.
+        """
         path = self._path(name)
         try:
             with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_uid != os.geteuid():
+                    return None
                 data = file.read(FILE_BYTES_MAX + 1)
         except FileNotFoundError:
             return None

@@ -342,7 +342,7 @@ def stepped(moment: datetime, seconds: float) -> datetime:
 
 
 def settings_of_simulation(**release: Any) -> Settings:
-    """Small blocks and short lags; everything else as users have it."""
+    """Small blocks, short lags and no cache on a disk; everything else as users have it."""
     plain = Settings()
     return replace(
         plain,

@@ -65,6 +65,15 @@ def test_folders_and_files_are_their_owners_alone(files, tmp_path):
     assert {one.stat().st_mode & 0o777 for one in folders} == {0o700}
 
 
+def test_what_another_user_put_there_is_not_read(files, monkeypatch):
+    files.keep(name_of(1), b"one")
+    us = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    assert files.read(name_of(1)) is None
+    monkeypatch.setattr(os, "geteuid", lambda: us)
+    assert files.read(name_of(1)) == b"one"
+
+
 def used_at(files, name, seconds):
     os.utime(files._path(name), (seconds, seconds))
 

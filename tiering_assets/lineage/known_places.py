@@ -39,6 +39,10 @@ class KnownPlaces:
             self.drop(block)
             return None
 
+    def knows(self, block: PlacedBlock) -> bool:
+        """Whether there is a file, whatever it says."""
+        return self._files is not None and self._files.has(block_name(block))
+
     def can_keep(self, block: PlacedBlock) -> bool:
         """Whether it is of use to read on for places."""
         return (
@@ -59,7 +63,7 @@ class KnownPlaces:
 
     def learn(self, block: PlacedBlock, entries: Entries) -> None:
         """Of a block that was read whole for another reason."""
-        if self._files is not None and not self._files.has(block_name(block)):
+        if self.can_keep(block) and not self.knows(block):
             self.keep(block, places_of_frames(entries.ends, block.length))
 
 

@@ -260,6 +260,24 @@ def test_places_that_are_wrong_in_a_sound_file_give_no_other_answer(small, steps
         assert asked(act, bucket.stack, block, where) == asked(act, bucket.uncached, block, where)
 
 
+@pytest.mark.parametrize(("entries", "more"), [(0, 3), (0, -3), (1, 0), (-1, 0), (1, 40)])
+def test_frames_that_do_not_end_at_the_next_place_are_read_from_the_beginning(small, entries, more):
+    """Though the wanted one lies before, and looks sound."""
+    bucket, blocks, payloads = small
+    block = blocks[0]
+    read_entry(bucket.stack, block, 0)
+    file = bucket.file_of(block)
+    sound = file.read_bytes()
+    known = decode_places(sound, block)
+    second = known.places[1]
+    assert second.entry > 1
+    wrong = FramePlace(second.entry + entries, second.byte + more)
+    file.write_bytes(encode_places(Places((BEGINNING, wrong, known.end)), block))
+    found = read_entry(bucket.stack, block, 0)
+    assert (found.payload, found.cost.requests) == (payloads[0], 2)
+    assert file.read_bytes() == sound
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(data=st.data())
 def test_any_damage_of_the_folder_gives_no_other_answer(small, data):
@@ -275,7 +293,7 @@ def test_any_damage_of_the_folder_gives_no_other_answer(small, data):
             shutil.rmtree(bucket.folder, ignore_errors=True)
         elif act == "bytes":
             body = bytearray(file.read_bytes())
-            for _ in range(data.draw(st.integers(1, 5))):
+            for _ in range(data.draw(st.integers(1, 5)) if body else 0):
                 body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
             file.write_bytes(body)
         elif act == "cut":
@@ -390,6 +408,16 @@ def test_a_block_that_was_read_whole_is_known(small):
         bucket.file_of(block).unlink()
         read_entry(bucket.stack, block, block.first_entry_id)
         assert bucket.file_of(block).read_bytes() == learnt  # as a walk has them
+
+
+def test_a_damaged_file_is_gone_once_it_was_read(small):
+    """Else who reads the block whole would take it for known."""
+    bucket, blocks, _payloads = small
+    read_entry(bucket.stack, blocks[0], 0)
+    file = bucket.file_of(blocks[0])
+    file.write_bytes(file.read_bytes()[:-1])
+    assert known_places(bucket.stack.settings.cache).of(blocks[0]) is None
+    assert not file.exists()
 
 
 def test_what_is_known_is_not_written_again(small, monkeypatch):
