@@ -30,6 +30,7 @@ from typing import Any, Final
 from tests.support.cached_blocks import MIB, CachedBucket, encoded, placed_plans
 from tests.support.cold_entries import TIME
 from tests.support.pulsar_entries import message
+from tiering_assets.cold.decode import Entries
 from tiering_assets.cold.frames import entries_of_block
 from tiering_assets.lineage.known_places import KnownPlaces
 from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
@@ -42,6 +43,7 @@ BLOCK_BYTES: Final = 64 * MIB
 _FILE_BYTES: Final = 40 + 257 * 8 + 32  # of a block of 64 MiB with small entries
 _READS: Final = 30
 _MANY: Final = 300
+Learn = Callable[[PlacedBlock, Entries], None]
 
 
 def block_of(size: int) -> tuple[bytes, PlacedBlock]:
@@ -97,16 +99,8 @@ def learning(size: int, columns: Sequence[str], folder: Path, times: int) -> dic
     for _ in range(times):
         for name, learn in ways.items():
             shutil.rmtree(folder, ignore_errors=True)
-            how: dict[str, Any] = {} if learn is None else {"learn": learn}
             began = time.process_time()
-            for _found in read_messages(
-                lambda one, start, length: data[start : start + length],
-                [block],
-                asked,
-                before=lambda _block: iter(()),
-                **how,
-            ):
-                pass
+            _whole(data, block, asked, learn)
             took[name].append(time.process_time() - began)
     alone = []
     for _ in range(times):
@@ -125,7 +119,20 @@ def learning(size: int, columns: Sequence[str], folder: Path, times: int) -> dic
     }
 
 
-def _entries(data: bytes, block: PlacedBlock) -> Any:
+def _whole(data: bytes, block: PlacedBlock, asked: MessagesAsked, learn: Learn | None) -> None:
+    def read(one: PlacedBlock) -> Entries:
+        entries = _entries(data, one)
+        if learn is not None:
+            learn(one, entries)
+        return entries
+
+    for _found in read_messages(
+        read, [block], asked, before=lambda _: iter(()), after=lambda _: iter(())
+    ):
+        pass
+
+
+def _entries(data: bytes, block: PlacedBlock) -> Entries:
     return entries_of_block(
         data, ledger_id=42, first_entry_id=block.first_entry_id, count=block.entries
     )

@@ -9,11 +9,11 @@ import pytest
 from tests.support.pulsar_entries import message
 from tests.support.sim_scene import TOPIC
 from tests.unit.lineage.test_commands import TIME
-from tiering_assets.lineage.find import blocks_of_ledgers
-from tiering_assets.lineage.messages import as_arrow, ledger_source
-from tiering_assets.lineage.messages.ledger_source import LedgerPartition, LedgersReader
+from tiering_assets.lineage.in_spark import ledger_parts
+from tiering_assets.lineage.in_spark.ledger_parts import partitions_of, read_partition
+from tiering_assets.lineage.messages import as_arrow
 from tiering_assets.lineage.messages.options import cold_options
-from tiering_assets.lineage.read_entry import get_bytes
+from tiering_assets.lineage.messages.plan import plan_messages
 from tiering_assets.resources.settings import CacheSettings
 
 NAME = TOPIC.replace("/persistent/", "/")
@@ -94,20 +94,22 @@ def test_what_a_program_read_is_known(told, ledger, folder, scene, monkeypatch):
     assert found["index_cache"] == "used"
 
 
-def test_a_task_of_spark_writes_on_no_disk(told, ledger, folder, scene, posted, monkeypatch):
+class OfWorkers:
+    """The store as a worker opens it."""
+
+    def __init__(self, objects):
+        self.get_range, self.close = objects.get_range, lambda: None
+
+
+def test_a_task_of_spark_writes_on_no_disk(told, ledger, folder, scene, monkeypatch):
     """Whoever reads single messages later is on another machine."""
-    tables, _as_of = posted()
-    blocks = tuple(blocks_of_ledgers(tables, [ledger]))
-    assert len(blocks) > 1
-
-    @contextmanager
-    def opened(_partition):
-        yield lambda *where: get_bytes(scene.stack, *where), lambda _block: iter(())
-
-    monkeypatch.setattr(ledger_source, "_opened", opened)
-    monkeypatch.setenv("TIERKEEPER_CACHE_ROOT", str(folder))
+    store = OfWorkers(scene.stack.objects)
+    monkeypatch.setattr(ledger_parts, "S3ObjectStore", lambda *_given, **_named: store)
+    monkeypatch.setattr(ledger_parts, "worker_settings", lambda _plain: scene.stack.settings)
+    asked = cold_options({"topic": NAME})
+    parts = partitions_of(scene.stack, plan_messages(scene.stack, asked))
+    assert [part.settings.get("cache") for part in parts] == [None]
     monkeypatch.setattr("tempfile.mkstemp", None)
-    reader = LedgersReader(cold_options({"topic": NAME}))
-    part = LedgerPartition(blocks, "nowhere", "budget")
-    assert sum(one.num_rows for one in reader.read(part)) == 8
+    found = [one for part in parts for one in read_partition(part, asked.messages)]
+    assert sum(one.num_rows for one in found) == 8
     assert not folder.exists()
