@@ -154,7 +154,7 @@ def no_folder(tmp_path):
 
 
 def test_a_disk_that_does_not_serve_is_told_once(no_folder, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger=module.__name__)
     for _ in range(3):
         assert no_folder.keep(name_of(1), b"one") is False
         assert no_folder.read(name_of(1)) is None
