@@ -33,7 +33,7 @@ unit: ## tests that need no server
 check: setup lint types unit ## what needs no server: lint, types, unit tests
 
 test: setup ## every test, against the real servers; WORKERS=3 processes, each with servers of its own
-	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -m "not untame and not matrix" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
+	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
 
 compatibility: setup ## every pinned Pulsar release and an untame cluster; then docs/compatibility.md
 	$(BIN)/python -m pytest -p tests.support.compatibility_record -m "untame or matrix" $(ONLY)

@@ -59,6 +59,7 @@ _BROKER_FIXED = {
     "bookkeeperClientNumIoThreads": "2",
     "managedLedgerNumSchedulerThreads": "2",
     "managedLedgerCacheSizeMB": "64",
+    "managedLedgerCacheEvictionIntervalMs": "1000",  # a hundred looks a second at idle topics
     "managedLedgerMinLedgerRolloverTimeMinutes": "0",
     "defaultRetentionTimeInMinutes": "-1",
     "defaultRetentionSizeInMB": "-1",

@@ -2,7 +2,8 @@
 one.
 
 A process of its own shows that the installed command starts, keeps its two outputs apart, ends and
-has the right exit code. Once per command shows it; starting costs two seconds of processor time.
+has the right exit code. Once per command shows it, in each process that runs tests; starting costs
+two seconds of processor time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Container, Iterator, Mapping
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 from tiering_assets.cli.main import run
@@ -29,14 +30,16 @@ COMMAND = [Path(sysconfig.get_path("scripts")) / "tierkeeper"]
 class Shell:
     """Runs `tierkeeper` with this stack's settings; `document` is what --json printed.
 
-    The first call of each command is a process; the others are made in this one, with the
-    environment and the folder that the process would have. `environment` adds to the stack's.
+    The first call of each command, whichever shell makes it, is a process. The others are made in
+    this one, with the environment and the folder that the process would have. `environment` adds to
+    the stack's.
     """
+
+    _started: ClassVar[set[tuple[str, ...]]] = set()
 
     def __init__(self, stack: DevStack, directory: Path, **environment: str) -> None:
         self._environment = stack.environment() | environment
         self._directory = directory
-        self._started: set[tuple[str, ...]] = set()
 
     def __call__(
         self,

@@ -34,12 +34,16 @@ TOGETHER = {
 }
 
 
+def piece_of(path: str) -> str:
+    """The piece of work that a file is of: what it needs, or itself."""
+    return TOGETHER.get(PurePosixPath(path).name, path)
+
+
 class Together(LoadFileScheduling):  # type: ignore[misc]
     """As xdist does it, with several files in one piece of work."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path: str = super()._split_scope(nodeid)
-        return TOGETHER.get(PurePosixPath(path).name, path)
+        return piece_of(super()._split_scope(nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
