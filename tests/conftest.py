@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 
 from tests.support.secrets_written import PASSWORD
-from tests.support.spark_cluster import FIRST_COMPILER, spark_cluster
+from tests.support.spark_cluster import SHORT_LIVED, spark_cluster
 from tiering_assets.cli.grammar import known_names
 from tiering_assets.resources import kept_files
 from tiering_assets.resources.devstack.stack import DevStack
@@ -29,7 +29,8 @@ hypothesis.settings.load_profile("untimed")
 
 # Servers and Sparks of tests live for minutes. Java's second compiler, which pays off later, takes
 # more than half of what a start costs: 92 s of processor time for a whole stack, 44 s without it.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", FIRST_COMPILER)
+# Checking each class that is loaded is a fifth of the rest.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", SHORT_LIVED)
 
 # A background job of a script starts with Ctrl-C ignored, and so would every process that tests
 # start; tests about Ctrl-C mean the one of a person at a terminal.

@@ -33,7 +33,11 @@ from tiering_assets.resources.devstack.prerequisites import require_java
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"
 WORKER_HOSTS = ("localhost", HOST)
-FIRST_COMPILER = "-XX:TieredStopAtLevel=1"  # of Java's two: what starts soon and ends soon
+# What starts soon and ends soon: the first of Java's two compilers, and no second look at classes of
+# jars whose digests were checked.
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 CORES = 2  # what each application takes, one of each worker
 _START_S = 180.0
 _QUIET = """rootLogger.level = warn
@@ -118,7 +122,7 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
     environment = {
         "PATH": f"{Path(bare).parent}:/usr/local/bin:/usr/bin:/bin",
         "JAVA_HOME": str(require_java().parents[1]),
-        "JAVA_TOOL_OPTIONS": FIRST_COMPILER,
+        "JAVA_TOOL_OPTIONS": SHORT_LIVED,
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": HOST,
@@ -173,7 +177,7 @@ def connect_server(home: Path, environment: dict[str, str]) -> Iterator[str]:
     known = {
         "PATH": os.environ["PATH"],
         "JAVA_HOME": str(require_java().parents[1]),
-        "JAVA_TOOL_OPTIONS": FIRST_COMPILER,
+        "JAVA_TOOL_OPTIONS": SHORT_LIVED,
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "PYSPARK_PYTHON": sys.executable,
         **environment,

@@ -5,7 +5,7 @@ hash.
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.content import (
@@ -77,14 +77,15 @@ def numbered(payload, number):
 @given(
     st.integers(0, 127), st.integers(0, 260), st.integers(1, 9), st.integers(0, 3), st.booleans()
 )
+@example(1, 120, 9, 0, True)  # the last number is a byte longer, and its payload one shorter
 def test_an_even_batch_is_taken_whole_and_no_other(size, first, count, cut, one_differs):
     payloads = [bytes([n]) * size for n in range(count)]
     if one_differs:
         payloads[-1] = payloads[-1][1:]
     entry = HEAD + b"".join(numbered(p, first + n) for n, p in enumerate(payloads))
     even = even_batch(memoryview(entry[: len(entry) - cut]))
-    strides = {len(numbered(p, first + n)) for n, p in enumerate(payloads)}
-    if cut == 0 and len(strides) == 1:
+    lengths = {(len(numbered(p, first + n)), len(p)) for n, p in enumerate(payloads)}
+    if cut == 0 and len(lengths) == 1:
         assert even == (count, len(payloads[0]), b"".join(payloads))
     elif even is not None:
         assert cut
