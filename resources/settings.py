@@ -16,6 +16,7 @@ from tiering_assets.resources import settings_kinds as kinds
 from tiering_assets.resources.settings_engines import DagsterSettings as DagsterSettings
 from tiering_assets.resources.settings_engines import SparkSettings as SparkSettings
 from tiering_assets.resources.settings_kinds import CONFIG, DAY, GIB, MIB, setting
+from tiering_assets.resources.settings_lineage import OpenLineageSettings as OpenLineageSettings
 from tiering_assets.resources.settings_protocol import DisturbSettings as DisturbSettings
 from tiering_assets.resources.settings_protocol import EvidenceSettings as EvidenceSettings
 from tiering_assets.resources.settings_protocol import PublishSettings as PublishSettings
@@ -363,6 +364,7 @@ class Settings:
     scrub: ScrubSettings = field(default_factory=ScrubSettings)
     catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
+    openlineage: OpenLineageSettings = field(default_factory=OpenLineageSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     auto: AutoSettings = field(default_factory=AutoSettings)
     objectives: ObjectiveSettings = field(default_factory=ObjectiveSettings)

@@ -126,6 +126,7 @@ def _no_zookeeper(value: str) -> str | None:
 
 
 TEXT: Final = SettingKind()
+NAME: Final = SettingKind(rule=lambda value: None if value else "must not be empty")
 URL: Final = SettingKind(rule=_no_url)
 URL_OR_NONE: Final = SettingKind(rule=lambda value: _no_url(value) if value else None)
 ZOOKEEPER: Final = SettingKind(rule=_no_zookeeper)

@@ -82,6 +82,30 @@ def test_tables_tell_their_columns_their_rows_and_how_far_they_go(proven, launch
     assert [one.asset_key for one in deps["sha256"]] == [CLUSTER.certificates]
 
 
+@pytest.mark.parametrize("asset", [CLUSTER.catalogue, CLUSTER.lineage])
+def test_tables_tell_what_their_columns_are_made_of(proven, launch, asset):
+    """Of columns that are there, and of assets that the graph shows above them."""
+    assert launch().success
+    found = told(proven.instance, asset)
+    columns = {one.name for one in found["dagster/column_schema"].value.columns}
+    deps = found["dagster/column_lineage"].value.deps_by_column
+    assert {*deps} <= columns
+    assert {"topic", "ledger_id", "uid", "certificate_sha256"} <= {*deps}
+    above = defs.resolve_asset_graph().get(asset).parent_keys
+    assert {one.asset_key for some in deps.values() for one in some} == above
+
+
+def test_a_ledgers_row_says_which_asset_each_fact_comes_from(proven, launch):
+    assert launch().success
+    deps = told(proven.instance, CLUSTER.catalogue)["dagster/column_lineage"].value.deps_by_column
+    by_column = {name: one.asset_key for name, [one] in deps.items()}
+    assert by_column["closed_at"] == CLUSTER.sealed_ledgers
+    assert by_column["certified_at"] == CLUSTER.certificates
+    assert by_column["published_at"] == CLUSTER.offload_contexts
+    assert by_column["released_at"] == CLUSTER.deleted_bookie_ledgers
+    assert by_column["deep_at"] == CLUSTER.scrubbed_ledgers
+
+
 def test_what_topics_list_is_covered_until_a_block_is_missing(proven, launch):
     assert launch().success
     found = verdict(proven)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.dagster.test_sensors import TOPIC, Site, add_topic
 from tests.support.default_cluster import CLUSTER
+from tests.support.lineage_server import lineage_server
+from tests.support.lineage_spec import problems
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
@@ -16,6 +18,7 @@ from tiering_assets.catalogue.upkeep import keep as keeping
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.defs.automation.catalogue import MISSING, OFF
 from tiering_assets.resources.settings import AutoSettings, CatalogueSettings
+from tiering_assets.resources.settings_lineage import OpenLineageSettings
 
 
 @pytest.fixture
@@ -101,3 +104,47 @@ def test_tables_that_cannot_be_read_fail_who_asks_them_and_no_other(site, tmp_pa
     assert "cannot be opened" in told.metadata["what"].value
     for name in ("verify_due", "backlog_due"):
         assert len(site.tick(name).run_requests) == 1
+
+
+def offload(site):
+    run = Process(site.world, "run", site.site).stack()
+    offload_batch(run, [0])
+    run.book.close_page()
+
+
+def send_to(site, url):
+    settings = replace(site.stack.settings, openlineage=OpenLineageSettings(url=url))
+    site.stack = replace(site.stack, settings=settings)
+
+
+def test_events_of_what_is_posted_are_sent(site):
+    with lineage_server() as server:
+        send_to(site, server.url)
+        assert "they begin behind page 0" in site.tick("catalogue").skip_message
+        offload(site)
+        said = site.tick("catalogue").skip_message
+        assert "posted 2 pages up to 2" in said
+        assert said.endswith("4 OpenLineage events sent: told up to page 2")
+        assert server.told[:2] == ["offload START 0", "offload COMPLETE 1"]
+        assert [why for event in server.events for why in problems(event)] == []
+        assert site.tick("catalogue").skip_message.endswith("told up to page 2")
+        assert len(server.events) == 4
+
+
+def test_a_dead_address_and_a_missing_client_fail_no_tick(site, monkeypatch):
+    send_to(site, "http://127.0.0.1:9")  # nobody listens there
+    site.tick("catalogue")
+    offload(site)
+    said = site.tick("catalogue").skip_message
+    assert "posted 2 pages up to 2; of 1 topics" in said
+    assert "no answer from 127.0.0.1" in said
+    monkeypatch.setitem(sys.modules, "openlineage", None)
+    said = site.tick("catalogue").skip_message
+    assert "no OpenLineage events: openlineage.url is set, and package" in said
+    assert states(site)[0] == "published"
+
+
+def test_switched_off_a_tick_says_and_writes_nothing_of_events(site):
+    offload(site)
+    assert "OpenLineage" not in site.tick("catalogue").skip_message
+    assert not any("openlineage" in one.key for one in site.stack.objects.list_objects())

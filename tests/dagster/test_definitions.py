@@ -47,7 +47,16 @@ GRAPH = {
     "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
     "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
     "swept_leavings": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
-    "catalogue": ("integrity", {"deltalake"}, {"sealed_ledgers", "certificates"}, False, set()),
+    "catalogue": (
+        "integrity",
+        {"deltalake"},
+        {
+            *("sealed_ledgers", "offloaded_objects", "certificates", "offload_contexts"),
+            *("deleted_bookie_ledgers", "scrubbed_ledgers"),
+        },
+        False,
+        set(),
+    ),
     "lineage": (
         "integrity",
         {"deltalake"},

@@ -94,7 +94,7 @@ def newest_page(stack: Stack) -> int:
 def _pages(stack: Stack, after: int) -> Iterator[ReadPage]:
     number, ahead = after + 1, 1
     while True:
-        some = stack.in_parallel(lambda n: _read(stack, n), range(number, number + ahead))
+        some = stack.in_parallel(lambda n: read_page(stack, n), range(number, number + ahead))
         for page in some:
             if page is not None:
                 yield page
@@ -103,14 +103,15 @@ def _pages(stack: Stack, after: int) -> Iterator[ReadPage]:
             newest = newest_page(stack)
             if newest < number:
                 return
-            again = _read(stack, number)  # written since, or gone
+            again = read_page(stack, number)  # written since, or gone
             yield again or ReadPage(number=number, stored=None, why="it is gone")
             number += 1
             break
         ahead = _AHEAD
 
 
-def _read(stack: Stack, number: int) -> ReadPage | None:
+def read_page(stack: Stack, number: int) -> ReadPage | None:
+    """One request. None where nothing lies there."""
     try:
         stored = stack.book.read(DayBookPage, keys.page(number))
     except FormatError as error:

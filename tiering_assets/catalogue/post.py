@@ -22,6 +22,7 @@ from tiering_assets.catalogue.named import named_in, read_record, to_read
 from tiering_assets.catalogue.pages import newest_page, read_pages
 from tiering_assets.catalogue.view import OF_LEDGERS, AsOf, Catalogue, Tables, rows_of
 from tiering_assets.ground.stack import Stack
+from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.resources.tables import Table
 
 _TRIES = 20
@@ -84,10 +85,14 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
 def read_named(stack: Stack, pages: Sequence[ReadPage]) -> Mapping[str, FoundRecord]:
     """The records by key."""
     named = named_in(pages)
-    wanted = to_read(named)
-    book = in_bulk(stack).book if len(wanted) > BULK_FROM else stack.book
-    found = stack.in_parallel(lambda key: read_record(book, named[key]), wanted)
-    return dict(zip(wanted, found, strict=True))
+    return read_records(stack, [named[key] for key in to_read(named)])
+
+
+def read_records(stack: Stack, named: Sequence[NamedRecord]) -> Mapping[str, FoundRecord]:
+    """What lies where these names say, by key: a request for each."""
+    book = in_bulk(stack).book if len(named) > BULK_FROM else stack.book
+    found = stack.in_parallel(lambda one: read_record(book, one), named)
+    return dict(zip((one.key for one in named), found, strict=True))
 
 
 def _told(

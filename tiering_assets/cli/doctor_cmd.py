@@ -75,6 +75,7 @@ def doctor(
             raise UsageError("--prove and --workers: ask for one of them")
         _ask_workers(session)
         return
+    from tiering_assets.catalogue.openlineage.telling_state import check as check_events
     from tiering_assets.doctor.doctor import examine
     from tiering_assets.fleet.size import check as check_size
     from tiering_assets.ground.finding import Level
@@ -84,7 +85,8 @@ def doctor(
     if topic:
         names = [parse_topic_name(with_scheme(name)).managed_ledger_name for name in topic]
     findings = []
-    asked = examine(session.settings, topics=names, more={"fleet size": check_size})
+    more = {"fleet size": check_size, "openlineage": check_events}
+    asked = examine(session.settings, topics=names, more=more)
     for finding in chain(asked, _proofs(session)) if prove else asked:
         findings.append(finding)
         if not session.as_json:

@@ -6,7 +6,11 @@ import dagster as dg
 
 from tiering_assets.defs.batch.offload_assets import define_offload_ledgers
 from tiering_assets.defs.batch.release_assets import define_release_ledgers
-from tiering_assets.defs.explain.catalogue_assets import define_catalogue
+from tiering_assets.defs.explain.catalogue_assets import (
+    columns_of_blocks,
+    columns_of_ledgers,
+    define_catalogue,
+)
 from tiering_assets.defs.explain.discover_assets import define_discovered
 from tiering_assets.defs.scrub_assets import define_scrubbed_ledgers
 from tiering_assets.defs.shared.dressing import Dressing
@@ -29,8 +33,8 @@ def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
         cluster.released_ledgers: [cluster.deleted_bookie_ledgers],
         cluster.scrubbed_ledgers: [cluster.offload_contexts],
         cluster.swept_leavings: [cluster.offload_contexts],
-        cluster.catalogue: [cluster.sealed_ledgers, cluster.certificates],
-        cluster.lineage: [cluster.offloaded_objects, cluster.certificates],
+        cluster.catalogue: [*columns_of_ledgers(cluster)],
+        cluster.lineage: [*columns_of_blocks(cluster)],
     }
 
 

@@ -2,11 +2,12 @@
 there.
 """
 
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from tests.support.audited_bucket import put_chain
 from tests.support.object_store_sim import SimulatedObjectStore
@@ -90,7 +91,11 @@ class Desk:
             book=self.book_of(run),
             objects=self.objects,
             settings=settings,
+            instance="inst",
             run_id=run,
+            now=lambda: self.objects.now,
+            monotonic=time.monotonic,
+            new_uid=uuid4,
             in_parallel=lambda act, items: [act(one) for one in items],
             tell=lambda *_said: None,
         )

@@ -64,3 +64,15 @@ def test_their_objects_are_deleted_and_no_others(desk):
         "current.json",
     ]
     assert len(before - {*desk.objects.peek_keys()}) == 1
+
+
+def test_what_lies_beside_the_folders_stays(desk):
+    """Which tables are asked, and how far events came; neither is a folder of tables."""
+    assert move_to(desk.stack, "2-b", before=read_generation(desk.stack), made={})
+    for key in ("2-b/blocks/a", "openlineage.json", "1/blocks/a"):
+        desk.objects.put(desk.key_of(f"catalogue/{key}"), b"x")
+    desk.objects.advance(WEEK.total_seconds() + 60)
+    desk.objects.calls.clear()
+    assert drop_old_tables(desk.stack, now=desk.objects.now) == 1
+    assert keys_below(desk) == ["2-b/blocks/a", "current.json", "openlineage.json"]
+    assert [name for name, _key in desk.objects.calls].count("list_objects") == 2

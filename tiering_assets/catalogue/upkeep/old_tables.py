@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from tiering_assets.catalogue.generation import KEY, Generation, read_generation
+from tiering_assets.catalogue.generation import Generation, read_generation
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records.key_kinds import TABLES
 
@@ -33,9 +33,9 @@ def drop_old_tables(stack: Stack, *, now: datetime) -> int:
     prefix = stack.book.prefix + TABLES
     newest: dict[str, datetime] = {}
     for one in stack.objects.list_objects(prefix):
-        if one.key == stack.book.prefix + KEY:
+        name, lies_in_folder, _ = one.key.removeprefix(prefix).partition("/")
+        if not lies_in_folder:  # which tables are asked, and how far events came
             continue
-        name = one.key.removeprefix(prefix).partition("/")[0]
         newest[name] = max(newest.get(name, one.last_modified), one.last_modified)
     gone = 0
     for name in folders_to_drop(newest, read_generation(stack), now=now):

@@ -22,6 +22,7 @@ from tiering_assets.cli.shared.output import (
 )
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
+from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
     from tiering_assets.catalogue.view import AsOf, Catalogue
@@ -52,8 +53,10 @@ def post_pages(session: Session) -> None:
     """Put what is new of runs and topics into the tables.
 
     May be repeated, killed and run by several at once: each page of the day book is in the tables
-    once. Of topics those are read that were written since. Nothing else waits for it.
+    once. Of topics those are read that were written since. Where openlineage.url is set, events
+    of what is posted are sent, for 3 seconds at most. Nothing else waits for it.
     """
+    from tiering_assets.catalogue.openlineage.tell import is_on, tell
     from tiering_assets.catalogue.post import post
     from tiering_assets.catalogue.scan.scan import scan
     from tiering_assets.catalogue.view import least
@@ -66,6 +69,12 @@ def post_pages(session: Session) -> None:
             session.progress(f"posted up to page {done.mark}: {records} records")
         seen = scan(stack, catalogue)
         as_of = least(catalogue, catalogue.opened())
+        events, failed = None, None
+        if is_on(session.settings):
+            try:
+                events = tell(stack, catalogue, posted=done.mark)
+            except TierkeeperError as error:  # told behind what was posted
+                failed = error
     if session.as_json:
         told = {
             "pages": pages,
@@ -74,16 +83,21 @@ def post_pages(session: Session) -> None:
             "topics": seen.topics,
             "topics_moved": seen.moved,
             "ledgers_seen": seen.ledgers,
+            "openlineage": None if events is None else asdict(events),
             "as_of": document_of(as_of),
         }
         print_document("catalogue-post", told)
-        return
-    print_line(
-        f"{pages} pages with {records} records posted, {seen.moved} of {seen.topics} topics read; "
-        f"{as_of}"
-    )
-    if doubts:
-        print_line(f"{doubts} records are not what their page says: `tierkeeper audit verify`")
+    else:
+        print_line(
+            f"{pages} pages with {records} records posted, {seen.moved} of {seen.topics} topics "
+            f"read; {as_of}"
+        )
+        if doubts:
+            print_line(f"{doubts} records are not what their page says: `tierkeeper audit verify`")
+        if events is not None:
+            print_line(str(events))
+    if failed is not None:
+        raise failed
 
 
 @command(
@@ -97,12 +111,19 @@ def show_status(session: Session) -> None:
 
     Ends with 1 if a page named a record that was not there or had other bytes.
     """
+    from tiering_assets.catalogue.openlineage.telling_state import telling_state
     from tiering_assets.catalogue.status import catalogue_status
 
     with opened(session) as (stack, catalogue):
         status = catalogue_status(stack, catalogue)
+        events = telling_state(stack, posted=status.as_of.page)
     if session.as_json:
-        print_document("catalogue-status", {**_fields(status), "as_of": document_of(status.as_of)})
+        told = {
+            **_fields(status),
+            "openlineage": None if events is None else asdict(events),
+            "as_of": document_of(status.as_of),
+        }
+        print_document("catalogue-status", told)
     else:
         proven, scanned = status.as_of.proven_at, status.scanned_at
         print_facts(
@@ -116,6 +137,7 @@ def show_status(session: Session) -> None:
                 "wrong nominations": status.wrong_nominations,
                 "proven": "never" if proven is None else human_time(proven),
                 "doubts": ", ".join(f"{what} {n}" for what, n in status.doubts.items()) or "none",
+                **({} if events is None else {"OpenLineage events": str(events)}),
             }
         )
         print_line(str(status.as_of))

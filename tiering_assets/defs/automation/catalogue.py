@@ -1,19 +1,23 @@
 """`catalogue`: keeps the catalogue's tables behind the runs and the topics.
 
-Owns: pages of the day book first, then runs that died, the fleet's figures, and as many topics as
-the tick's time allows, from where the last tick stopped. Small files of many ticks are joined.
-Nothing waits for it: when it fails, views are late and the tick is red.
+Owns: pages of the day book first, then runs that died, the fleet's figures, events for others, and
+as many topics as the tick's time allows, from where the last tick stopped. Small files of many
+ticks are joined. Nothing waits for it: when it fails, views are late and the tick is red.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import dagster as dg
 
 from tiering_assets.defs.automation.tick import Result, Tick
 from tiering_assets.defs.explain.posted_figures import FigureEvent, figure_events
+from tiering_assets.resources.errors import TierkeeperError
+
+if TYPE_CHECKING:
+    from tiering_assets.catalogue.view import Catalogue
 
 _FIGURES_EVERY_S: Final = 60.0
 _FIGURES_SHARE: Final = 20  # what they took, of the time until they are told again
@@ -52,6 +56,7 @@ def catalogue(tick: Tick) -> Result:
             )
         join_files(tables, opened)
     events, figures = _figures(tick, posted=pages > 0)
+    events_told = _tell(tick, tables, posted=done.mark)
     unmoved = tick.memory.unmoved
     try:
         seen = scan(
@@ -73,6 +78,7 @@ def catalogue(tick: Tick) -> Result:
             f"posted {pages} pages up to {done.mark}; of {seen.topics} topics {seen.asked} were asked, "
             f"{seen.moved} had moved, {seen.ledgers} ledgers are new or others"
             + ("" if whole else f"; goes on behind {seen.resume}")
+            + events_told
         ),
         cursor=tick.write_cursor(
             after=seen.resume,
@@ -80,6 +86,19 @@ def catalogue(tick: Tick) -> Result:
             **figures,
         ),
     )
+
+
+def _tell(tick: Tick, tables: Catalogue, *, posted: int) -> str:
+    """Send events of what is posted. Nothing waits for them, and no tick fails by them."""
+    from tiering_assets.catalogue.openlineage.tell import is_on, tell
+
+    if not is_on(tick.settings):
+        return ""
+    try:
+        return f"; {tell(tick.stack, tables, posted=posted)}"
+    except TierkeeperError as error:
+        tick.context.log.warning("tierkeeper: catalogue: no OpenLineage events: %s", error)
+        return f"; no OpenLineage events: {error}"
 
 
 def _figures(tick: Tick, *, posted: bool) -> tuple[list[FigureEvent], dict[str, int | None]]:

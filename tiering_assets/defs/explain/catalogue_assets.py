@@ -4,7 +4,7 @@ Owns: the check `covered` compares what topics list now with the catalogue's blo
 has proven is not judged: unknown is not covered.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,10 @@ _SHOWN = 50
 _TELL_EVERY = 2000  # topics
 _BLOCKS = "blocks"
 _FROM_OBJECTS = ("offset", "length", "payload_bytes", "data_key", "version_id", "bucket", "part")
-_FROM_CERTIFICATES = ("sha256", "uid", "certificate_sha256", "run_id", "messages", "publish_min")
+_FROM_CERTIFICATES = (
+    *("topic", "ledger_id", "sha256", "uid", "certificate_sha256", "run_id"),
+    *("messages", "publish_min", "publish_max", "first_entry_id", "last_entry_id"),
+)
 
 
 def define_catalogue(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefinition:
@@ -93,7 +96,9 @@ def _cover(
                 allow_retries=False,
             )
         if cluster.catalogue in chosen:
-            yield dg.MaterializeResult(asset_key=cluster.catalogue, metadata=_of_tables(status))
+            yield dg.MaterializeResult(
+                asset_key=cluster.catalogue, metadata=_of_tables(cluster, status)
+            )
         if cluster.covered in context.selected_asset_check_keys:
             yield _covered(context, cluster, stack)
         if cluster.lineage in chosen:
@@ -160,12 +165,42 @@ def _table(findings: "list[tuple[str, CoverageFinding]]") -> dg.MetadataValue:
     return dg.MetadataValue.table(rows, schema=dg.TableSchema(columns=columns))
 
 
-def _of_tables(status: "Status") -> Metadata:
+def columns_of_ledgers(cluster: ClusterNames) -> dict[dg.AssetKey, tuple[str, ...]]:
+    """By asset, the columns of a ledger's row that come from it, under the same names there."""
+    return {
+        cluster.sealed_ledgers: ("ledger_id", "topic", "entries", "bytes", "closed_at"),
+        cluster.offloaded_objects: ("object_bytes", "attempted_at"),
+        cluster.certificates: ("uid", "certified_at", "certificate_sha256"),
+        cluster.offload_contexts: ("listed_as", "context_uid", "published_at", "withdrawn_at"),
+        cluster.deleted_bookie_ledgers: ("intended_at", "released_at", "bookie_copy"),
+        cluster.scrubbed_ledgers: ("verified_at", "verified_depth", "deep_at", "damaged_at"),
+    }
+
+
+def columns_of_blocks(cluster: ClusterNames) -> dict[dg.AssetKey, tuple[str, ...]]:
+    """The same of a block's row."""
+    return {
+        cluster.offloaded_objects: _FROM_OBJECTS,
+        cluster.certificates: _FROM_CERTIFICATES,
+    }
+
+
+def _column_lineage(made_of: Mapping[dg.AssetKey, tuple[str, ...]]) -> dg.MetadataValue:
+    deps = {
+        name: [dg.TableColumnDep(asset_key=key, column_name=name)]
+        for key, names in made_of.items()
+        for name in names
+    }
+    return dg.MetadataValue.column_lineage(dg.TableColumnLineage(deps_by_column=deps))
+
+
+def _of_tables(cluster: ClusterNames, status: "Status") -> Metadata:
     from tiering_assets.catalogue.columns import TABLES
 
     rows = [dg.TableRecord({"table": name, "rows": n}) for name, n in sorted(status.rows.items())]
     return {
         "dagster/column_schema": _columns(TABLES["ledger_changes"]),
+        "dagster/column_lineage": _column_lineage(columns_of_ledgers(cluster)),
         "dagster/row_count": dg.MetadataValue.int(sum(status.ledgers.values())),
         "tables": dg.MetadataValue.table(rows),
         "states": dg.MetadataValue.table(
@@ -187,18 +222,9 @@ def _times(**moments: datetime | None) -> Metadata:
 def _of_blocks(cluster: ClusterNames, status: "Status") -> Metadata:
     from tiering_assets.catalogue.columns import BLOCKS
 
-    def made_of(key: dg.AssetKey, names: tuple[str, ...]) -> dict[str, list[dg.TableColumnDep]]:
-        return {name: [dg.TableColumnDep(asset_key=key, column_name=name)] for name in names}
-
-    deps = {
-        **made_of(cluster.offloaded_objects, _FROM_OBJECTS),
-        **made_of(cluster.certificates, _FROM_CERTIFICATES),
-    }
     return {
         "dagster/column_schema": _columns(BLOCKS),
-        "dagster/column_lineage": dg.MetadataValue.column_lineage(
-            dg.TableColumnLineage(deps_by_column=deps)
-        ),
+        "dagster/column_lineage": _column_lineage(columns_of_blocks(cluster)),
         "dagster/row_count": dg.MetadataValue.int(status.rows[_BLOCKS]),
         "follow": dg.MetadataValue.md(
             "`tierkeeper lineage message 4711:250`, `lineage topic NAME --at TIME`, "
