@@ -33,7 +33,7 @@ _REFUSALS: Final = frozenset({400, 413, 422})
 _ONCE: Final = {"total": 0, "connect": 0, "read": 0, "redirect": 0, "status": 0}
 
 
-class Taken(StrEnum):
+class Reception(StrEnum):
     """What became of an event. REFUSED is the event's own fault, UNTAKEN may be otherwise later."""
 
     TAKEN = "taken"
@@ -44,7 +44,7 @@ class Taken(StrEnum):
 class Answer(NamedTuple):
     """`why` is for people, empty where it was taken. `is_silence`: the time was over."""
 
-    taken: Taken
+    taken: Reception
     why: str = ""
     is_silence: bool = False
 
@@ -104,7 +104,7 @@ class OpenLineageEndpoint:
 
     def _silence(self, seconds: float) -> Answer:
         why = f"{self._host} did not answer within {seconds:.1f} s"
-        return Answer(Taken.UNTAKEN, why, is_silence=True)
+        return Answer(Reception.UNTAKEN, why, is_silence=True)
 
     def close(self) -> None:
         self._transport.close()
@@ -114,18 +114,18 @@ class OpenLineageEndpoint:
             status = found.status_code
             fine = 200 <= status < 300
             return (
-                Answer(Taken.TAKEN)
+                Answer(Reception.TAKEN)
                 if fine
-                else Answer(Taken.UNTAKEN, f"{self._host} answered {status}")
+                else Answer(Reception.UNTAKEN, f"{self._host} answered {status}")
             )
         if isinstance(found, requests.TooManyRedirects):
             return Answer(
-                Taken.UNTAKEN, f"{self._host} sends elsewhere: set openlineage.url to there"
+                Reception.UNTAKEN, f"{self._host} sends elsewhere: set openlineage.url to there"
             )
         if not isinstance(found, requests.HTTPError) or found.response is None:
-            return Answer(Taken.UNTAKEN, f"no answer from {self._host}: {type(found).__name__}")
+            return Answer(Reception.UNTAKEN, f"no answer from {self._host}: {type(found).__name__}")
         status = found.response.status_code
-        taken = Taken.REFUSED if status in _REFUSALS else Taken.UNTAKEN
+        taken = Reception.REFUSED if status in _REFUSALS else Reception.UNTAKEN
         return Answer(taken, f"{self._host} answered {status}")
 
 

@@ -13,7 +13,7 @@ from tiering_assets.catalogue.openlineage.event_json import run_event
 from tiering_assets.resources.errors import PrerequisiteError
 from tiering_assets.resources.openlineage import (
     OpenLineageEndpoint,
-    Taken,
+    Reception,
     missing_package,
     require_package,
 )
@@ -46,7 +46,7 @@ def free_port():
 @pytest.mark.parametrize("below", ["", "/openapi/openlineage"])
 def test_an_event_arrives_below_the_address_with_the_key(below, slash):
     with lineage_server() as server:
-        assert sent(server.url + below + slash, api_key=KEY) == (Taken.TAKEN, "", False)
+        assert sent(server.url + below + slash, api_key=KEY) == (Reception.TAKEN, "", False)
     assert server.asked == [(f"{below}/api/v1/lineage", f"Bearer {KEY}")]
     assert [one["eventType"] for one in server.events] == ["START"]
 
@@ -55,24 +55,24 @@ def test_without_a_key_none_is_sent_whatever_a_netrc_says(tmp_path, monkeypatch)
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password mine\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     with lineage_server() as server:
-        assert sent(server.url).taken is Taken.TAKEN
+        assert sent(server.url).taken is Reception.TAKEN
     assert server.asked == [("/api/v1/lineage", None)]
 
 
 @pytest.mark.parametrize(
     ("status", "taken"),
     [
-        (201, Taken.TAKEN),
-        (302, Taken.UNTAKEN),
-        (304, Taken.UNTAKEN),
-        (400, Taken.REFUSED),
-        (401, Taken.UNTAKEN),
-        (404, Taken.UNTAKEN),
-        (413, Taken.REFUSED),
-        (422, Taken.REFUSED),
-        (429, Taken.UNTAKEN),
-        (500, Taken.UNTAKEN),
-        (503, Taken.UNTAKEN),
+        (201, Reception.TAKEN),
+        (302, Reception.UNTAKEN),
+        (304, Reception.UNTAKEN),
+        (400, Reception.REFUSED),
+        (401, Reception.UNTAKEN),
+        (404, Reception.UNTAKEN),
+        (413, Reception.REFUSED),
+        (422, Reception.REFUSED),
+        (429, Reception.UNTAKEN),
+        (500, Reception.UNTAKEN),
+        (503, Reception.UNTAKEN),
     ],
 )
 def test_each_event_is_asked_once_and_its_answer_tells_what_became_of_it(status, taken):
@@ -80,8 +80,8 @@ def test_each_event_is_asked_once_and_its_answer_tells_what_became_of_it(status,
         answer = sent(server.url, api_key=KEY)
     assert answer.taken is taken
     assert len(server.asked) == 1
-    assert (answer.why == "") == (taken is Taken.TAKEN)
-    if taken is not Taken.TAKEN and status != 302:
+    assert (answer.why == "") == (taken is Reception.TAKEN)
+    if taken is not Reception.TAKEN and status != 302:
         assert answer.why == f"127.0.0.1 answered {status}"
 
 
@@ -99,14 +99,14 @@ def test_nobody_waits_longer_than_is_said(answer):
         began = time.monotonic()
         found = sent(server.url, seconds=0.3)
         assert time.monotonic() - began < 2.0
-    assert (found.taken, found.is_silence) == (Taken.UNTAKEN, True)
+    assert (found.taken, found.is_silence) == (Reception.UNTAKEN, True)
     assert found.why == "127.0.0.1 did not answer within 0.3 s"
 
 
 def test_a_connection_that_ends_without_an_answer_is_told_by_the_host():
     with lineage_server(DROP) as server:
         found = sent(server.url)
-    assert (found.taken, found.is_silence) == (Taken.UNTAKEN, False)
+    assert (found.taken, found.is_silence) == (Reception.UNTAKEN, False)
     assert found.why.startswith("no answer from 127.0.0.1: ")
 
 

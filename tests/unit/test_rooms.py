@@ -43,6 +43,10 @@ FRAMEWORKS = {
         "tiering_assets.resources.table_log",
         "tiering_assets.resources.table_place",
     ),
+    "openlineage": (
+        "tiering_assets.catalogue.openlineage.event_json",
+        "tiering_assets.resources.openlineage",
+    ),
     "boto3": (
         "tiering_assets.resources.object_store.s3",
         "tiering_assets.resources.devstack.bucket",
@@ -82,7 +86,7 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 PURE_ROOMS = ("tiering_assets.cold", "tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     RESOURCES: "arrow_columns errors lots plain_text proto_text quantity settings settings_engines settings_kinds "
-    "settings_protocol settings_reading sql table_files",
+    "settings_lineage settings_protocol settings_reading sql table_files",
     "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
     "ledger_metadata placement runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
@@ -100,6 +104,7 @@ PURE = {
     "offload_status_rules request_count",
     "tiering_assets.catalogue": "columns settled",
     "tiering_assets.catalogue.facts": "changes known_ledger read_pages record_facts rows seen_ledger",
+    "tiering_assets.catalogue.openlineage": "datasets page_events runs_told telling_mark",
     "tiering_assets.catalogue.scan": "plain_rows topic_rows",
     "tiering_assets.catalogue.upkeep": "settlements spans",
     "tiering_assets.change": "disturbance topic_edit",
@@ -172,6 +177,8 @@ LAZY = {
     "tiering_assets.spark": "workers and drivers import pyspark and pyarrow where they use them",
     "tiering_assets.tasks.worker": "the actions import the worker that they run in",
     "tiering_assets.doctor.doctor": "each probe is imported when it runs",
+    "tiering_assets.catalogue.openlineage.event_json": "it may be missing; then no event is sent",
+    "tiering_assets.resources.openlineage": "the same",
     "tiering_assets.resources.tables": "a process that forks later must not have imported delta-rs",
     "tiering_assets.resources.table_upkeep": "the same",
     "tiering_assets.resources.table_sessions": "the same",
@@ -319,6 +326,7 @@ def test_nothing_is_decided_by_the_catalogue():
     assert {name for name in asking if not inside(name, *rooms)} == {
         "tiering_assets.cli.catalogue.catalogue_cmd",
         "tiering_assets.cli.catalogue.upkeep_cmd",
+        "tiering_assets.cli.doctor_cmd",
         "tiering_assets.cli.explain.fresh",
         "tiering_assets.cli.lineage.lineage_cmd",
         "tiering_assets.cli.lineage.lineage_coverage_cmd",

@@ -186,7 +186,7 @@ def test_of_two_posters_that_see_the_same_mark_one_gets_the_lease(outbox):
     with lineage_server() as server:
         outbox.set(url=server.url)
         objects = outbox.desk.objects
-        really, told = objects.put, []
+        really, told = objects.put, list[str]()
 
         def put(key, body, **how):
             if key == outbox.mark_key and not told:
@@ -307,7 +307,7 @@ def test_pages_that_nobody_can_read_are_counted_and_passed_over(outbox):
 def test_a_mark_that_cannot_be_read_stops_events_alone(outbox):
     outbox.offload([1, 2])
     outbox.desk.objects.overwrite(outbox.mark_key, b'{"schema": "other"}')
-    with pytest.raises(CatalogueError, match="delete it, and events begin anew"):
+    with pytest.raises(CatalogueError, match="delete it, and they begin anew"):
         outbox.tell()
     assert judged(state(outbox)).level == "fail"
     assert post(outbox.stack, outbox.catalogue).pages == 2

@@ -174,11 +174,11 @@ class _Told:
             page=page,
             ml_name=None if first is None else first.record.ml_name,
             missing=tuple(records + key for key in named if key not in stored),
-            certificate=certificate and certificate.record,
-            certificate_sha256=certificate and certificate.sha256,
-            publication=publication and publication.record,
+            certificate=None if certificate is None else certificate.record,
+            certificate_sha256=None if certificate is None else certificate.sha256,
+            publication=None if publication is None else publication.record,
             published=published.get(line.publication or "", {}).get((line.ledger_id, line.uid)),
-            release=release and release.record,
+            release=None if release is None else release.record,
         )
 
     @property

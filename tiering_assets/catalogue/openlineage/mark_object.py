@@ -52,8 +52,8 @@ def read_mark(stack: Stack) -> FoundMark | None:
     except FormatError as error:
         why = str(error)
     raise CatalogueError(
-        f"{key} cannot be read: {why}; no OpenLineage event is sent, and nothing else waits: "
-        f"delete it, and events begin anew with what is posted from then on"
+        f"{key} cannot be read: {why}; OpenLineage events wait for it, and nothing else does: "
+        f"delete it, and they begin anew"
     )
 
 

@@ -43,7 +43,7 @@ from tiering_assets.catalogue.post import read_records
 from tiering_assets.catalogue.view import Catalogue, least
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records.bucket_models import DayBookPage
-from tiering_assets.resources.openlineage import OpenLineageEndpoint, Taken, require_package
+from tiering_assets.resources.openlineage import OpenLineageEndpoint, Reception, require_package
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.settings_lineage import TICK_S
 
@@ -52,7 +52,7 @@ _TWICE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class Deliveries:
     """What one call did. `why` says why there is more to tell, or that there is not."""
 
     sent: int = 0
@@ -70,7 +70,7 @@ def is_on(settings: Settings) -> bool:
     return bool(settings.openlineage.url)
 
 
-def tell(stack: Stack, catalogue: Catalogue, *, posted: int, seconds: float = TICK_S) -> Telling:
+def tell(stack: Stack, catalogue: Catalogue, *, posted: int, seconds: float = TICK_S) -> Deliveries:
     """Send what is due of the pages up to `posted`, for so long at most; an answer is not waited
     for beyond that.
 
@@ -84,10 +84,10 @@ def tell(stack: Stack, catalogue: Catalogue, *, posted: int, seconds: float = TI
     mark, now = found.mark, stack.now()
     why = why_not_now(mark, posted=posted, now=now, leased_for=_leased_for(stack, found, posted))
     if why is not None:
-        return Telling(page=mark.page, why=why)
+        return Deliveries(page=mark.page, why=why)
     teller = _Teller(stack, catalogue, mark, until, etag=found.etag)
     why = teller.tell(posted)
-    return Telling(
+    return Deliveries(
         sent=teller.mark.sent - mark.sent,
         dropped=teller.mark.dropped - mark.dropped,
         page=teller.mark.page,
@@ -95,13 +95,13 @@ def tell(stack: Stack, catalogue: Catalogue, *, posted: int, seconds: float = TI
     )
 
 
-def _begin(stack: Stack, catalogue: Catalogue) -> Telling:
+def _begin(stack: Stack, catalogue: Catalogue) -> Deliveries:
     as_of = least(catalogue, catalogue.opened())
     runs = RunsTold.of_work(
         (name, run.since, run.ledgers) for name, run in as_of.in_work.runs.items()
     )
     write_mark(stack, begun(as_of.page, runs, at=stack.now()), before=None)
-    return Telling(page=as_of.page, why=f"they begin behind page {as_of.page}")
+    return Deliveries(page=as_of.page, why=f"they begin behind page {as_of.page}")
 
 
 def _leased_for(stack: Stack, found: FoundMark, posted: int) -> timedelta | None:
@@ -249,7 +249,7 @@ class _Teller:
         left, timeout = self.until - began, settings.openlineage.timeout_s
         answer = self.endpoint.send(event, seconds=min(left, timeout))
         self.slowest = max(self.slowest or 0.0, self.stack.monotonic() - began)
-        if answer.taken is Taken.TAKEN:
+        if answer.taken is Reception.TAKEN:
             self.mark = self.mark.was_sent(self.stack.now())
             return True
         if left < timeout and answer.is_silence:  # it had less time than it may take
@@ -257,7 +257,7 @@ class _Teller:
             return False
         passed = self.mark.refused
         self.mark = self.mark.was_untaken(
-            answer.why, now=self.stack.now(), refused=answer.taken is Taken.REFUSED
+            answer.why, now=self.stack.now(), refused=answer.taken is Reception.REFUSED
         )
         self.stopped = answer.why
         return self.mark.refused > passed

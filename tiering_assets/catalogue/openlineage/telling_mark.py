@@ -116,12 +116,10 @@ class TellingMark:
         if found.get("schema") != KIND:
             raise FormatError(f"schema {found.get('schema')!r:.100}, expected {KIND!r}")
         try:
-            return cls(
-                runs=RunsTold.from_json(found["runs"]),
-                **{name: int(found[name]) for name in _NUMBERS},
-                **{name: found[name] for name in _TEXTS},
-                **{name: _time(found[name]) for name in _TIMES},
-            )
+            fields: dict[str, Any] = {name: int(found[name]) for name in _NUMBERS}
+            fields |= {name: found[name] for name in _TEXTS}
+            fields |= {name: _time(found[name]) for name in _TIMES}
+            return cls(runs=RunsTold.from_json(found["runs"]), **fields)
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"{type(error).__name__}: {error}") from error
 
@@ -140,8 +138,8 @@ def _time(text: str | None) -> Any:
 
 def distance(tries: int) -> timedelta:
     """From the last of so many failures to the next try."""
-    doubled = FIRST_DISTANCE * 2 ** min(tries - 1, 10)
-    return min(doubled, MOST_DISTANCE)
+    doubled: int = 2 ** min(tries - 1, 10)
+    return min(FIRST_DISTANCE * doubled, MOST_DISTANCE)
 
 
 def why_not_now(

@@ -84,6 +84,7 @@ def test_an_event_that_is_refused_again_and_again_is_passed_over():
     mark, waited = TOLD, timedelta()
     for _ in range(REFUSALS_MAX - 1):
         mark = mark.was_untaken("h answered 422", now=AT, refused=True)
+        assert mark.next_at is not None
         waited += mark.next_at - AT
         assert (mark.refused, mark.part) == (0, TOLD.part)
     mark = mark.was_untaken("h answered 422", now=AT, refused=True)
@@ -108,7 +109,12 @@ def test_what_is_written_is_read():
         why="h answered 500",
         next_at=AT,
         sent_at=AT,
-        **dict.fromkeys(("tries", "refusals", "sent", "dropped", "refused", "unread"), 4),
+        tries=1,
+        refusals=2,
+        sent=3,
+        dropped=4,
+        refused=5,
+        unread=6,
     )
     assert TellingMark.from_json(mark.as_json()) == mark
 

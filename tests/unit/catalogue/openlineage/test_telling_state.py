@@ -18,6 +18,7 @@ from tiering_assets.catalogue.openlineage.telling_state import (
     telling_state,
 )
 from tiering_assets.catalogue.pages import newest_page
+from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.cli import main as cli
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.ground.finding import asked
@@ -92,7 +93,7 @@ def doctor(outbox, monkeypatch):
 
     def findings(**settings):
         monkeypatch.setattr(states, "open_stack", lambda _settings: Opened(outbox.stack))
-        monkeypatch.setattr(states.Catalogue, "of", lambda _stack: outbox.catalogue)
+        monkeypatch.setattr(Catalogue, "of", lambda _stack: outbox.catalogue)
         found = replace(outbox.stack.settings, **settings)
         return [*asked("openlineage", lambda: check(found))]
 
