@@ -17,7 +17,9 @@ from tiering_assets.catalogue.facts.read_pages import FoundRecord
 from tiering_assets.catalogue.openlineage.page_events import EventType, LedgerLine, PageEvent
 from tiering_assets.catalogue.openlineage.runs_told import ToldJob, told_run_id
 from tiering_assets.offload_format.keys import data_key
+from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.records.models import Certificate, Publication, PublishedLedger, Release
+from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.metastore.topic_names import parse_managed_ledger_name
 
@@ -26,7 +28,7 @@ PUBLICATION_FACET: Final = "tierkeeper_publication"
 RELEASE_FACET: Final = "tierkeeper_release"
 _OBJECTS: Final = ("s3", "pulsar-offload")
 _TABLES: Final = ("delta", "parquet")
-_Pair = tuple[int, UUID]
+_Published = tuple[str, int, UUID]  # key of the publication, ledger, attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,30 +80,26 @@ class SaidEvent:
 
 
 def said_event(event: PageEvent, found: Mapping[str, FoundRecord], place: EventPlace) -> SaidEvent:
-    """`found` has the records that its lines name, by key."""
-    named = _published(found)
-    told = [_Told.of(line, found, named, event.page, place.records) for line in event.lines]
-    known = [one for one in told if one.ml_name is not None]
-    missing = sorted({key for one in told for key in one.missing})
-    run: dict[str, Any] = {
-        "instance": place.instance,
-        "run": event.run,
-        "page": event.page,
-        "ledgersInWork": event.in_work,
-        "ledgers": len(known),
-    }
-    if event.command:
-        run["command"] = event.command
-    if missing:
-        run["missingRecords"] = missing
+    """`found` has all records that its lines name, by key."""
+    published = _published(found)
+    told = [one for line in event.lines if (one := _told(line, found, event.page)) is not None]
+    missing = {one.key for line in event.lines for one in line.named if _is_missing(one, found)}
     return SaidEvent(
         type=event.type,
         at=event.at,
         run_id=told_run_id(place.instance, event.run, event.since, event.job),
         job=event.job,
-        run=run,
-        inputs=[*_topics(known, place)],
-        outputs=[one.written(event.job, place) for one in known],
+        run={
+            "instance": place.instance,
+            "run": event.run,
+            "command": event.command,
+            "page": event.page,
+            "ledgersInWork": event.in_work,
+            "ledgers": len(told),
+            "missingRecords": sorted(place.records + key for key in missing),
+        },
+        inputs=[*_topics(told, place)],
+        outputs=[one.written(published, place.bucket) for one in told],
         why=event.why,
     )
 
@@ -142,111 +140,107 @@ def _tables(place: EventPlace) -> Iterator[WrittenDataset]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What is known of a ledger's line. `ml_name` is None where no record of it is left."""
+    """What is known of a ledger's line: one of the three at least."""
 
     line: LedgerLine
     page: int
-    ml_name: str | None
-    missing: tuple[str, ...]
-    certificate: Certificate | None
-    certificate_sha256: str | None
-    publication: Publication | None
-    published: PublishedLedger | None
-    release: Release | None
+    ml_name: str
+    certificate: Stored[Certificate] | None
+    publication: Stored[Publication] | None
+    release: Stored[Release] | None
 
-    @classmethod
-    def of(
-        cls,
-        line: LedgerLine,
-        found: Mapping[str, FoundRecord],
-        published: Mapping[str, Mapping[_Pair, PublishedLedger]],
-        page: int,
-        records: str,
-    ) -> _Told:
-        named = [one.key for one in line.named] + ([line.publication] if line.publication else [])
-        stored = {key: one.stored for key in named if (one := found.get(key)) and one.stored}
-        certificate = stored.get(line.certificate.key) if line.certificate else None
-        publication = stored.get(line.publication) if line.publication else None
-        release = stored.get(line.release.key) if line.release else None
-        first = certificate or publication or release
-        return cls(
-            line=line,
-            page=page,
-            ml_name=None if first is None else first.record.ml_name,
-            missing=tuple(records + key for key in named if key not in stored),
-            certificate=None if certificate is None else certificate.record,
-            certificate_sha256=None if certificate is None else certificate.sha256,
-            publication=None if publication is None else publication.record,
-            published=published.get(line.publication or "", {}).get((line.ledger_id, line.uid)),
-            release=None if release is None else release.record,
-        )
+    @property
+    def payload_bytes(self) -> int | None:
+        return None if self.certificate is None else self.certificate.record.payload_bytes
 
     @property
     def messages(self) -> int | None:
         """None where a block's entries are none of Pulsar's, or an older version wrote it."""
         if self.certificate is None:
             return None
-        found = [block.messages for block in self.certificate.blocks]
-        return None if None in found else sum(one or 0 for one in found)
+        return _sum(block.messages for block in self.certificate.record.blocks)
 
-    def written(self, job: ToldJob, place: EventPlace) -> WrittenDataset:
-        proven = self.certificate
-        bucket, key = place.bucket, data_key(self.line.uid, self.line.ledger_id)
-        if proven is not None:
-            bucket, key = proven.bucket, proven.data.key
+    def written(
+        self, published: Mapping[_Published, PublishedLedger], bucket: str
+    ) -> WrittenDataset:
+        """An object that this run did not write is named by what its key is made of."""
+        own = dict(self._own(published))
+        if self.certificate is None:
+            key = data_key(self.line.uid, self.line.ledger_id)
+            return WrittenDataset(namespace=f"s3://{bucket}", name=key, storage=_OBJECTS, own=own)
+        proven = self.certificate.record
         return WrittenDataset(
-            namespace=f"s3://{bucket}",
-            name=key,
+            namespace=f"s3://{proven.bucket}",
+            name=proven.data.key,
             storage=_OBJECTS,
-            bytes=None if proven is None else proven.data.size,
+            bytes=proven.data.size,
             messages=self.messages,
-            version=None if proven is None else proven.data.version_id,
-            own=dict(self._own(job)),
+            version=proven.data.version_id,
+            own=own,
         )
 
-    def _own(self, job: ToldJob) -> Iterator[tuple[str, dict[str, Any]]]:
-        which = {"ledgerId": self.line.ledger_id, "uid": str(self.line.uid), "page": self.page}
-        which["topic"] = _topic(self.ml_name or "")
-        if (proven := self.certificate) is not None:
-            yield (
-                LEDGER_FACET,
-                {
-                    **which,
-                    "certificateSha256": self.certificate_sha256,
-                    "certifiedAt": proven.verified_at.isoformat(),
-                    "entries": proven.entries,
-                    "payloadBytes": proven.payload_bytes,
-                },
-            )
-        if self.publication is not None and (named := self.published) is not None:
-            yield (
-                PUBLICATION_FACET,
-                {
-                    **which,
-                    "certificateSha256": named.certificate_sha256,
-                    "confirmedAt": self.publication.confirmed_at.isoformat(),
-                },
-            )
-        if self.release is not None and job is ToldJob.RELEASE:
-            yield (
-                RELEASE_FACET,
-                {
-                    **which,
-                    "releasedAt": self.release.released_at.isoformat(),
-                    "bytesReleased": self.release.bytes_released,
-                },
-            )
+    def _own(
+        self, published: Mapping[_Published, PublishedLedger]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        ledger_id, uid = self.line.ledger_id, self.line.uid
+        which: dict[str, Any] = {"ledgerId": ledger_id, "uid": str(uid), "page": self.page}
+        which["topic"] = _topic(self.ml_name)
+        if self.certificate is not None:
+            proven = self.certificate.record
+            facts = {
+                "certificateSha256": self.certificate.sha256,
+                "certifiedAt": proven.verified_at.isoformat(),
+                "entries": proven.entries,
+                "payloadBytes": proven.payload_bytes,
+            }
+            yield LEDGER_FACET, which | facts
+        if self.publication is not None:
+            named = published[self.publication.key, ledger_id, uid]
+            facts = {
+                "certificateSha256": named.certificate_sha256,
+                "confirmedAt": self.publication.record.confirmed_at.isoformat(),
+            }
+            yield PUBLICATION_FACET, which | facts
+        if self.release is not None:
+            facts = {
+                "releasedAt": self.release.record.released_at.isoformat(),
+                "bytesReleased": self.release.record.bytes_released,
+            }
+            yield RELEASE_FACET, which | facts
 
 
-def _published(
-    found: Mapping[str, FoundRecord],
-) -> dict[str, dict[_Pair, PublishedLedger]]:
-    """What each publication among these records names, by ledger and attempt."""
-    records = {key: one.stored.record for key, one in found.items() if one.stored is not None}
+def _told(line: LedgerLine, found: Mapping[str, FoundRecord], page: int) -> _Told | None:
+    """None where no record of it is left."""
+
+    def stored(named: NamedRecord | None) -> Stored[Any] | None:
+        return None if named is None else found[named.key].stored
+
+    records = stored(line.certificate), stored(line.publication), stored(line.release)
+    first = next(filter(None, records), None)
+    if first is None:
+        return None
+    certificate, publication, release = records
+    return _Told(
+        line=line,
+        page=page,
+        ml_name=first.record.ml_name,
+        certificate=certificate,
+        publication=publication,
+        release=release,
+    )
+
+
+def _is_missing(named: NamedRecord, found: Mapping[str, FoundRecord]) -> bool:
+    return found[named.key].stored is None
+
+
+def _published(found: Mapping[str, FoundRecord]) -> dict[_Published, PublishedLedger]:
+    """What the publications among these records say of each ledger and attempt."""
     return {
-        key: {(one.ledger_id, one.uid): one for one in record.ledgers}
-        for key, record in records.items()
-        if isinstance(record, Publication)
+        (key, ledger.ledger_id, ledger.uid): ledger
+        for key, one in found.items()
+        if one.stored is not None and isinstance(one.stored.record, Publication)
+        for ledger in one.stored.record.ledgers
     }
 
 
@@ -254,13 +248,12 @@ def _topics(told: Iterable[_Told], place: EventPlace) -> Iterator[ReadDataset]:
     """Each topic once, whatever its partitions; what was read of it where each ledger tells."""
     by_topic: dict[str, list[_Told]] = {}
     for one in told:
-        by_topic.setdefault(_whole_topic(one.ml_name or ""), []).append(one)
+        by_topic.setdefault(_whole_topic(one.ml_name), []).append(one)
     for name, some in by_topic.items():
-        read = [one.certificate for one in some]
         yield ReadDataset(
             namespace=place.topics,
             name=name,
-            bytes=_sum(None if one is None else one.payload_bytes for one in read),
+            bytes=_sum(one.payload_bytes for one in some),
             messages=_sum(one.messages for one in some),
         )
 

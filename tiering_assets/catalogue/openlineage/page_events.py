@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, written_on
@@ -34,6 +34,7 @@ JOB_OF: Final[Mapping[str, ToldJob]] = {
     "tierkeeper ledger release": ToldJob.RELEASE,
 }
 """By what the day book says that was run: Dagster's jobs and commands."""
+_SHOWN: Final = 20  # ledgers that a failure names
 _OF_RUNS: Final = (ToldJob.OFFLOAD, ToldJob.RELEASE)
 
 
@@ -53,18 +54,26 @@ class LedgerLine:
     ledger_id: int
     uid: UUID
     certificate: NamedRecord | None = None
-    publication: str | None = None
+    publication: NamedRecord | None = None
     release: NamedRecord | None = None
 
     @property
-    def named(self) -> tuple[NamedRecord, ...]:
+    def own(self) -> list[NamedRecord]:
         """What is read for it, but for its publication, which many have in common."""
-        return tuple(one for one in (self.certificate, self.release) if one is not None)
+        return [one for one in (self.certificate, self.release) if one is not None]
+
+    @property
+    def named(self) -> list[NamedRecord]:
+        """All of them."""
+        return [*self.own, *filter(None, [self.publication])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageEvent:
-    """An event before its records are read. `why` is what a run failed by."""
+    """An event before its records are read. `why` is what a run failed by.
+
+    `in_work` counts the ledgers of its run, behind an open page and before a close page.
+    """
 
     job: ToldJob
     type: EventType
@@ -96,7 +105,8 @@ def events_of(
 
 def _opened(page: DayBookPage, runs: RunsTold) -> tuple[list[PageEvent], RunsTold]:
     name = page.writer.run_id
-    run = runs.get(name) or RunTold(since=page.written_at, command=page.command)
+    known = runs.get(name)
+    run = _new(page) if known is None else known
     run = replace(run, ledgers=run.ledgers | {*page.ledgers})
     job = JOB_OF.get(page.command)
     events = []
@@ -109,46 +119,41 @@ def _opened(page: DayBookPage, runs: RunsTold) -> tuple[list[PageEvent], RunsTol
 def _closed(
     page: DayBookPage, runs: RunsTold, published: Mapping[str, FoundRecord]
 ) -> tuple[list[PageEvent], RunsTold]:
-    name = page.for_run or page.writer.run_id
+    name = page.writer.run_id if page.for_run is None else page.for_run
     known = runs.get(name)
-    run = known or RunTold(since=page.written_at, command=page.command)
-    in_work = len(run.ledgers)
-    run = replace(
-        _further(run, page), command=run.command or ("" if page.for_run else page.command)
-    )
+    before = _new(page) if known is None else known
+    run = _further(before, page)
     is_over = known is None or not run.ledgers
+    in_work = len(before.ledgers)
     events: list[PageEvent] = []
     for job in _OF_RUNS:
-        lines = [*_lines(page, published, job)]
-        if not lines and job not in run.told:
-            continue
-        if job not in run.told:
-            events.append(_event(page, name, run, job, EventType.START, in_work=in_work))
-        lots: list[Sequence[LedgerLine]] = lots_of(lines, LEDGERS_MAX) or [()]
-        for last, lot in [(lot is lots[-1], lot) for lot in lots]:
-            why = _why_failed(page, name, run, job, in_work) if is_over and last else None
-            type_ = EventType.RUNNING
-            if is_over and last:
-                type_ = EventType.COMPLETE if why is None else EventType.FAIL
-            if lot or type_ is not EventType.RUNNING:
-                events.append(
-                    _event(page, name, run, job, type_, in_work=in_work, lines=lot, why=why)
-                )
-        run = replace(run, told=run.told | {job})
+        lots: list[Sequence[LedgerLine]] = lots_of([*_lines(page, published, job)], LEDGERS_MAX)
+        if job not in before.told:
+            if not lots:
+                continue
+            events.append(_event(page, name, before, job, EventType.START))
+            run = replace(run, told=run.told | {job})
+        last: Sequence[LedgerLine] = ()
+        if is_over:
+            *lots, last = lots or [()]
+        events += [
+            replace(_event(page, name, before, job, EventType.RUNNING), lines=lot) for lot in lots
+        ]
+        if is_over:
+            why = _why_failed(page, name, run, job, in_work)
+            ended = EventType.COMPLETE if why is None else EventType.FAIL
+            end = _event(page, name, before, job, ended)
+            events.append(replace(end, lines=last, why=why))
     return events, runs.with_run(name, None if is_over else run)
 
 
-def _event(
-    page: DayBookPage,
-    name: str,
-    run: RunTold,
-    job: ToldJob,
-    type_: EventType,
-    *,
-    in_work: int | None = None,
-    lines: Sequence[LedgerLine] = (),
-    why: str | None = None,
-) -> PageEvent:
+def _new(page: DayBookPage) -> RunTold:
+    """A run that nobody has heard of; who closes for another does not know its command."""
+    command = page.command if page.for_run is None else ""
+    return RunTold(since=page.written_at, command=command)
+
+
+def _event(page: DayBookPage, name: str, run: RunTold, job: ToldJob, type_: EventType) -> PageEvent:
     return PageEvent(
         job=job,
         type=type_,
@@ -157,9 +162,7 @@ def _event(
         command=run.command,
         at=run.since if type_ is EventType.START else page.written_at,
         page=page.number,
-        in_work=len(run.ledgers) if in_work is None else in_work,
-        lines=lines,
-        why=why,
+        in_work=len(run.ledgers),
     )
 
 
@@ -168,24 +171,22 @@ def _further(run: RunTold, page: DayBookPage) -> RunTold:
     left = {job: {*run.left(job)} for job in _OF_RUNS}
     quarantined = run.quarantined
     for named in _written(page):
-        ledger_id, _uid = ledger_and_attempt(named.key)
-        folder = folder_of(named.key)
-        if ledger_id is None:
+        folder, pair = folder_of(named.key), _pair(named.key)
+        if pair is None:
             continue
-        if folder == "attempts":
-            left[ToldJob.OFFLOAD].add(ledger_id)
-        elif folder == "certificates":
-            left[ToldJob.OFFLOAD].discard(ledger_id)
-        elif folder == "quarantines":
+        if folder == "quarantines":
             quarantined += 1
-        elif folder == "releases" and keys.is_release(named.key):
-            left[ToldJob.RELEASE].discard(ledger_id)
+        elif folder == "attempts":
+            left[ToldJob.OFFLOAD].add(pair[0])
+        elif folder == "certificates":
+            left[ToldJob.OFFLOAD].discard(pair[0])
         elif folder == "releases":
-            left[ToldJob.RELEASE].add(ledger_id)
+            move = left[ToldJob.RELEASE]
+            (move.discard if keys.is_release(named.key) else move.add)(pair[0])
     return replace(
         run,
         ledgers=run.ledgers - {*page.ledgers},
-        unfinished={job: frozenset(some) for job, some in left.items() if some},
+        unfinished={job: frozenset(some) for job, some in left.items()},
         quarantined=quarantined,
     )
 
@@ -196,15 +197,12 @@ def _why_failed(
     if page.for_run is not None:
         return f"run {name} died with {in_work} ledgers in work; run {page.writer.run_id} closed it"
     if left := sorted(run.left(job)):
-        shown = ", ".join(map(str, left[:_SHOWN])) + (" and others" if left[_SHOWN:] else "")
+        shown = ", ".join(map(str, left[:_SHOWN])) + (", …" if left[_SHOWN:] else "")
         end = "certificate" if job is ToldJob.OFFLOAD else "release"
         return f"{len(left)} ledgers were begun and have no {end}: {shown}"
     if job is ToldJob.OFFLOAD and run.quarantined:
         return f"{run.quarantined} copies failed a check and are in quarantine"
     return None
-
-
-_SHOWN: Final = 20
 
 
 def _lines(
@@ -213,26 +211,29 @@ def _lines(
     """Ledgers that a job of this page's run brought further, in the order of their records."""
     found: dict[tuple[int, UUID], LedgerLine] = {}
     for named in _written(page):
-        folder = folder_of(named.key)
-        if folder == "publications" and job is ToldJob.OFFLOAD:
-            for pair in _pairs(published.get(named.key)):
-                found[pair] = replace(_line(found, pair), publication=named.key)
-            continue
-        pair_of_key = _pair(named.key)
-        if pair_of_key is None:
-            continue
-        if folder == "certificates" and job is ToldJob.OFFLOAD:
-            found[pair_of_key] = replace(_line(found, pair_of_key), certificate=named)
-        elif folder == "releases" and job is ToldJob.RELEASE and keys.is_release(named.key):
-            found[pair_of_key] = replace(_line(found, pair_of_key), release=named)
+        for pair, field in _said_by(named, published, job):
+            line = found.get(pair, LedgerLine(ledger_id=pair[0], uid=pair[1]))
+            says: dict[str, Any] = {field: named}
+            found[pair] = replace(line, **says)
     yield from found.values()
 
 
-def _line(found: Mapping[tuple[int, UUID], LedgerLine], pair: tuple[int, UUID]) -> LedgerLine:
-    return found.get(pair) or LedgerLine(ledger_id=pair[0], uid=pair[1])
+def _said_by(
+    named: NamedRecord, published: Mapping[str, FoundRecord], job: ToldJob
+) -> Iterator[tuple[tuple[int, UUID], str]]:
+    """Each ledger and attempt that a record of this job is about, and what it is for it."""
+    folder, pair = folder_of(named.key), _pair(named.key)
+    if job is ToldJob.RELEASE:
+        if pair is not None and folder == "releases" and keys.is_release(named.key):
+            yield pair, "release"
+    elif folder == "publications":
+        yield from ((one, "publication") for one in _pairs(published.get(named.key)))
+    elif pair is not None and folder == "certificates":
+        yield pair, "certificate"
 
 
 def _pair(key: str) -> tuple[int, UUID] | None:
+    """None of a key that names no attempt."""
     ledger_id, uid = ledger_and_attempt(key)
     return None if ledger_id is None or uid is None else (ledger_id, UUID(uid))
 

@@ -101,7 +101,7 @@ def _json_of(run: RunTold) -> dict[str, Any]:
         "command": run.command,
         "ledgers": sorted(run.ledgers),
         "told": sorted(run.told),
-        "unfinished": {job: sorted(left) for job, left in sorted(run.unfinished.items()) if left},
+        "unfinished": {job: sorted(left) for job, left in sorted(run.unfinished.items())},
         "quarantined": run.quarantined,
     }
 

@@ -226,8 +226,8 @@ class _Teller:
     def _records(
         self, event: PageEvent, published: Mapping[str, FoundRecord]
     ) -> Mapping[str, FoundRecord]:
-        named = [one for line in event.lines for one in line.named]
-        return {**published, **read_records(self.stack, named)} if named else published
+        named = [one for line in event.lines for one in line.own]
+        return {**published, **read_records(self.stack, named)}
 
     def _has_time(self) -> bool:
         """Whether an answer as slow as the slowest so far would be waited for."""

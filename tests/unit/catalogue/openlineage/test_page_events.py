@@ -187,14 +187,18 @@ def test_an_intent_without_a_release_is_a_failure():
     ]
 
 
+def test_names_that_are_no_attempts_bring_nothing():
+    names = ["certificates/7.json", "releases/strange.json", "attempts/x/y.json", "quarantines/1"]
+    said, _runs = told(read(1, "open", ledgers=[1]), read(2, ledgers=[1], names=names))
+    assert said == ["offload START 0", "offload COMPLETE 0"]
+
+
 def test_many_ledgers_are_counted_and_some_are_named():
     events, _runs = events_of(
         read(1, ledgers=range(30), names=[*attempts(*range(30)), *certificates(29)]), RunsTold(), {}
     )
     assert events[-1].why == (
-        "29 ledgers were begun and have no certificate: "
-        + ", ".join(map(str, range(20)))
-        + " and others"
+        "29 ledgers were begun and have no certificate: " + ", ".join(map(str, range(20))) + ", …"
     )
 
 
@@ -257,7 +261,7 @@ def test_a_publication_and_a_certificate_of_a_ledger_are_one_line():
     events, _runs = events_of(closing, RunsTold(), found)
     lines = events[-1].lines
     assert [(one.ledger_id, one.certificate is None) for one in lines] == [(1, False), (2, True)]
-    assert {one.publication for one in lines} == {*found}
+    assert {one.publication for one in lines} == {*publications_on(closing)}
 
 
 def test_a_publication_that_is_gone_brings_no_ledger():
