@@ -28,7 +28,13 @@ from tiering_assets.catalogue.post import post
 from tiering_assets.catalogue.status import catalogue_status
 from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.records import keys
-from tiering_assets.resources.errors import CatalogueError, ObjectStoreError, PrerequisiteError
+from tiering_assets.records.bucket_models import NamedRecord
+from tiering_assets.resources.errors import (
+    CatalogueError,
+    ObjectConflictError,
+    ObjectStoreError,
+    PrerequisiteError,
+)
 from tiering_assets.resources.table_place import TablePlace
 
 RUN = ["offload START 0", "offload COMPLETE 2"]
@@ -155,6 +161,30 @@ def test_a_poster_killed_before_it_wrote_how_far_it_came_sends_the_same_again(ou
         assert server.told[8:] == ["offload START 0", "offload COMPLETE 1", *POSTING]
 
 
+def test_a_lease_that_was_sent_twice_by_itself_is_ours(outbox):
+    """Applied, its answer lost, and refused when the client sent it again."""
+    outbox.offload([1, 2])
+    with lineage_server() as server:
+        outbox.set(url=server.url)
+        lost = ObjectConflictError("precondition failed")
+        outbox.desk.objects.fail("put", nth=1, error=lost, after=True)
+        outbox.tell_all()
+        assert server.told == RUN + POSTING
+
+
+def test_a_mark_that_goes_meanwhile_ends_the_tick(outbox):
+    outbox.offload([1, 2])
+    objects = outbox.desk.objects
+    really = objects.put
+
+    def put(key, body, **how):
+        objects.delete(key)
+        return really(key, body, **how)
+
+    objects.put = put
+    assert outbox.tell().why == "another poster was faster"
+
+
 def test_a_mark_whose_answer_was_lost_stands_and_nothing_is_sent_twice(outbox):
     outbox.offload([1, 2])
     with lineage_server() as server:
@@ -216,6 +246,14 @@ def test_a_tick_ends_in_time_and_the_next_goes_on(outbox):
         assert outbox.mark.tries == 0
 
 
+def test_a_failure_counts_however_little_time_was_left(outbox):
+    outbox.offload([1, 2])
+    with lineage_server(500) as server:
+        outbox.set(url=server.url, timeout_s=3.0)
+        assert outbox.tell(seconds=2.0).why == "127.0.0.1 answered 500"
+        assert outbox.mark.tries == 1
+
+
 def test_an_answer_that_had_no_time_is_no_failure(outbox):
     outbox.offload([1, 2])
     with lineage_server(HOLD) as server:
@@ -244,14 +282,28 @@ def test_what_is_too_old_is_dropped_and_counted(outbox):
     assert "never sent: 2 too old" in finding.text
 
 
+def test_what_a_run_in_work_said_too_long_ago_is_dropped_and_its_end_is_not(outbox):
+    book = outbox.book("long")
+    book.take_up([1, 2])
+    named = [NamedRecord(key=outbox.certify(book, 1).key)]
+    book._day_book._append("close", records=named)  # as of a run with thousands of records
+    outbox.pass_by(8 * 24 * 3600)
+    outbox.certify(book, 2)
+    book.close_page()
+    with lineage_server() as server:
+        outbox.set(url=server.url)
+        assert outbox.tell().dropped == 1
+        assert server.told == ["offload START 0", "offload COMPLETE 2", *POSTING]
+
+
 def test_an_event_that_is_refused_for_a_quarter_of_an_hour_is_passed_over(outbox):
     outbox.offload([1, 2])
     with lineage_server(200, *[422] * REFUSALS_MAX) as server:
         outbox.set(url=server.url)
-        for _ in range(REFUSALS_MAX):
-            outbox.tell()
+        for _ in range(REFUSALS_MAX - 1):
+            assert outbox.tell().why == "127.0.0.1 answered 422"
             after_a_failure(outbox)
-        outbox.tell_all()
+        assert outbox.tell().sent == 2  # those behind it
         assert server.told == [RUN[0], *POSTING]
     assert (outbox.mark.refused, outbox.mark.sent) == (1, 3)
     assert "never sent: 1 refused" in judged(state(outbox)).text

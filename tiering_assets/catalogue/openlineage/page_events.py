@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, written_on
@@ -123,7 +123,7 @@ def _closed(
     known = runs.get(name)
     before = _new(page) if known is None else known
     run = _further(before, page)
-    is_over = known is None or not run.ledgers
+    is_over = not run.ledgers
     in_work = len(before.ledgers)
     events: list[PageEvent] = []
     for job in _OF_RUNS:
@@ -134,8 +134,8 @@ def _closed(
             events.append(_event(page, name, before, job, EventType.START))
             run = replace(run, told=run.told | {job})
         last: Sequence[LedgerLine] = ()
-        if is_over:
-            *lots, last = lots or [()]
+        if is_over and lots:
+            last = lots.pop()
         events += [
             replace(_event(page, name, before, job, EventType.RUNNING), lines=lot) for lot in lots
         ]
@@ -200,7 +200,7 @@ def _why_failed(
         shown = ", ".join(map(str, left[:_SHOWN])) + (", …" if left[_SHOWN:] else "")
         end = "certificate" if job is ToldJob.OFFLOAD else "release"
         return f"{len(left)} ledgers were begun and have no {end}: {shown}"
-    if job is ToldJob.OFFLOAD and run.quarantined:
+    if run.quarantined:
         return f"{run.quarantined} copies failed a check and are in quarantine"
     return None
 
@@ -235,7 +235,7 @@ def _said_by(
 def _pair(key: str) -> tuple[int, UUID] | None:
     """None of a key that names no attempt."""
     ledger_id, uid = ledger_and_attempt(key)
-    return None if ledger_id is None or uid is None else (ledger_id, UUID(uid))
+    return None if uid is None else (cast("int", ledger_id), UUID(uid))
 
 
 def _pairs(found: FoundRecord | None) -> Iterator[tuple[int, UUID]]:

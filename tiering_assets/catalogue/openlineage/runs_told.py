@@ -70,8 +70,8 @@ class RunsTold:
 
     def untold(self, run_id: str, job: ToldJob) -> RunsTold:
         """The same where the START of a job was dropped: it is sent with the next event."""
-        run = self.get(run_id)
-        return self if run is None else self.with_run(run_id, replace(run, told=run.told - {job}))
+        run = self.runs[run_id]
+        return self.with_run(run_id, replace(run, told=run.told - {job}))
 
     @classmethod
     def of_work(cls, runs: Iterable[tuple[str, datetime, Iterable[int]]]) -> RunsTold:

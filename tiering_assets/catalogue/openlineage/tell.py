@@ -134,7 +134,7 @@ class _Teller:
     etag: str  # of the mark as it lies there
     place: EventPlace = field(init=False)
     endpoint: OpenLineageEndpoint = field(init=False)
-    slowest: float | None = None  # answer so far
+    slowest: float = 0.0  # answer so far
     stopped: str = ""
 
     def __post_init__(self) -> None:
@@ -193,7 +193,7 @@ class _Teller:
             self.mark = self.mark.behind_page(self.mark.runs, unread=True)
             return True
         record = page.stored.record
-        if not self._has_time():  # what a page names may be many records
+        if self._time_left() is None:  # what a page names may be many records
             return False
         is_old = self._is_old(record)
         named = [] if is_old else publications_on(record)
@@ -229,26 +229,26 @@ class _Teller:
         named = [one for line in event.lines for one in line.own]
         return {**published, **read_records(self.stack, named)}
 
-    def _has_time(self) -> bool:
-        """Whether an answer as slow as the slowest so far would be waited for."""
+    def _time_left(self) -> float | None:
+        """Seconds; None where an answer as slow as the slowest so far would come too late."""
         left = self.until - self.stack.monotonic()
-        if left > _TWICE * (self.slowest or 0.0):
-            return True
+        if left > _TWICE * self.slowest:
+            return left
         self.stopped = f"no time is left; goes on behind page {self.mark.page}"
-        return False
+        return None
 
     def _send(self, said: SaidEvent) -> bool:
         """False where it was not taken, or there is no time for it."""
-        if not self._has_time():
+        left = self._time_left()
+        if left is None:
             return False
         settings = self.stack.settings
         event = run_event(
             said, namespace=settings.openlineage.namespace, cluster=settings.dagster.cluster
         )
-        began = self.stack.monotonic()
-        left, timeout = self.until - began, settings.openlineage.timeout_s
+        timeout = settings.openlineage.timeout_s
         answer = self.endpoint.send(event, seconds=min(left, timeout))
-        self.slowest = max(self.slowest or 0.0, self.stack.monotonic() - began)
+        self.slowest = max(self.slowest, left - (self.until - self.stack.monotonic()))
         if answer.taken is Reception.TAKEN:
             self.mark = self.mark.was_sent(self.stack.now())
             return True

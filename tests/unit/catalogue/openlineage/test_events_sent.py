@@ -117,7 +117,7 @@ def test_a_release_says_what_it_freed(outbox, server):
     facet = output["facets"]["tierkeeper_release"]
     assert facet["bytesReleased"] == example(Release).bytes_released
     assert "tierkeeper_ledger" not in output["facets"]
-    assert output["outputFacets"] == {}
+    assert output["outputFacets"] == end["inputs"][0]["inputFacets"] == {}
 
 
 def test_messages_are_counted_where_every_block_tells(outbox, server):

@@ -187,6 +187,22 @@ def test_an_intent_without_a_release_is_a_failure():
     ]
 
 
+@pytest.mark.parametrize("key", [keys.outcome(1, UID), keys.scrub(1, UID, "deep")])
+def test_another_record_of_a_ledger_ends_no_release(key):
+    names = [keys.release_intent(1, UID), key]
+    pages = [
+        read(1, "open", command="release", ledgers=[1]),
+        read(2, command="release", ledgers=[1], names=names),
+    ]
+    assert told(*pages)[0] == ["release START 0", "release FAIL 0"]
+
+
+def test_publications_of_a_proof_are_not_read():
+    key = "publications/aa/0000000001.json"
+    assert publications_on(read(1, "proof", names=[key])) == []
+    assert [one.key for one in publications_on(read(1, names=[key]))] == [key]
+
+
 def test_names_that_are_no_attempts_bring_nothing():
     names = ["certificates/7.json", "releases/strange.json", "attempts/x/y.json", "quarantines/1"]
     said, _runs = told(read(1, "open", ledgers=[1]), read(2, ledgers=[1], names=names))
