@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 MARKER = "no-secret-marker-7f3a"
 TOKEN = "planted-admin-token-0b77"
 WEBHOOK_TOKEN = "planted-webhook-token-93ee"
+LINEAGE_KEY = "planted-lineage-key-51c4"
 SPEC = TopicSpec(topic=f"public/default/{MARKER}", messages=1500, payload_bytes=256)
 
 
@@ -51,6 +52,7 @@ def test_planted_secrets_are_in_nothing_that_a_run_writes(cluster, stack, tasks,
         "TIERKEEPER_BOOKIES_PASSWORD": PASSWORD,
         "TIERKEEPER_BROKER_TOKEN": TOKEN,
         "TIERKEEPER_AUTO_WEBHOOK_URL": f"http://127.0.0.1:9/hook?token={WEBHOOK_TOKEN}",
+        "TIERKEEPER_OPENLINEAGE_API_KEY": LINEAGE_KEY,
     }
     # What Dagster's log store or a worker's default chain uses; Spark's JVM copies it from there.
     inherited = {
@@ -74,6 +76,7 @@ def test_planted_secrets_are_in_nothing_that_a_run_writes(cluster, stack, tasks,
     environment |= inherited | {
         "TIERKEEPER_SPARK_APP_NAME": MARKER,
         "TIERKEEPER_DAGSTER_RUNNER": "spark",
+        "TIERKEEPER_OPENLINEAGE_URL": "http://127.0.0.1:9",
         "DAGSTER_HOME": str(folders["dagster"]),
         "SPARK_CONF_DIR": str(tmp_path / "conf"),
         "SPARK_LOCAL_DIRS": str(folders["scratch"]),
@@ -98,6 +101,7 @@ def test_planted_secrets_are_in_nothing_that_a_run_writes(cluster, stack, tasks,
         )
     told = logs["stdout"].read_text()
     assert done.returncode == 0, logs["stderr"].read_text()[-3000:]
+    assert "lineage: Answer(" in told
     assert "run: (True," in told
     assert "run: (False," in told
     assert "credentials from tierkeeper's settings" in told  # the workers found the mounted files

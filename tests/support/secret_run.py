@@ -10,13 +10,18 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import dagster as dg
 
+from tiering_assets.catalogue.openlineage.datasets import EventPlace, posting_events
+from tiering_assets.catalogue.openlineage.event_json import run_event
 from tiering_assets.definitions import defs
 from tiering_assets.doctor.workers import examine_workers
 from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.openlineage import OpenLineageEndpoint
 from tiering_assets.resources.settings_sources import describe, load_settings
 from tiering_assets.resources.webhook import post_webhook
 from tiering_assets.spark.runner import open_spark_runner
@@ -32,6 +37,12 @@ def _say(what: str, value: object) -> None:
     sys.stdout.flush()
 
 
+def _event() -> Any:
+    place = EventPlace(instance="i", bucket="b", topics="pulsar://c", root="/t", records="r/")
+    [start, _end] = posting_events(1, 2, datetime.now(UTC), place)
+    return run_event(start, namespace="n", cluster="c")
+
+
 def _main() -> None:
     logging.basicConfig(level=logging.INFO)
     logging.getLogger("tiering_assets").setLevel(logging.DEBUG)
@@ -43,6 +54,7 @@ def _main() -> None:
         post_webhook(settings.auto.webhook_url, {"event": "test"})
     except PrerequisiteError as error:
         _say("webhook", error)
+    _say("lineage", OpenLineageEndpoint(settings.openlineage).send(_event(), seconds=2.0))
     with open_session(settings) as session:
         session.sparkContext.setLogLevel("INFO")
         with open_spark_runner(settings) as runner:

@@ -6,7 +6,7 @@ run waits for this or fails by it; only what is posted is told, and posting goes
 
 Grows with what is told: a request for each page, publication, certificate and release, and one for
 each event. An idle posting asks one request. In memory lie sixteen pages, and the records of one
-event.
+event. The bucket's own answers take as long as they take.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Teller:
 
     def tell(self, posted: int) -> str:
         """Why it stopped. The batch that broke off comes first, then what was posted since."""
-        sender = str(self.stack.new_uid())
+        sender = f"run {self.stack.run_id} ({self.stack.new_uid()})"
         whole = True
         while whole and self.mark.waits(posted):
             now = self.stack.now()
