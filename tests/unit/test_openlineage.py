@@ -128,10 +128,12 @@ def test_the_key_is_in_no_text(capsys, caplog):
     assert KEY not in caplog.text + shown.out + shown.err
 
 
-def test_without_the_client_its_package_is_named(monkeypatch):
+@pytest.mark.parametrize("module", ["openlineage", "openlineage.client"])
+def test_without_the_client_its_package_is_named(module, monkeypatch):
+    """Other packages bring `openlineage` without its client."""
     require_package()
     assert missing_package() is None
-    monkeypatch.setitem(sys.modules, "openlineage", None)
+    monkeypatch.setitem(sys.modules, module, None)
     assert missing_package() == "openlineage-python"
     with pytest.raises(PrerequisiteError, match=r"pip install 'tierkeeper\[openlineage\]'"):
         require_package()

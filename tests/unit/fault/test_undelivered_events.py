@@ -246,6 +246,18 @@ def test_a_tick_ends_in_time_and_the_next_goes_on(outbox):
         assert outbox.mark.tries == 0
 
 
+def test_pages_that_nobody_is_told_of_take_no_more_time_either(outbox):
+    """As of a night of scrubs, after a day on which nobody posted."""
+    for number in range(40):
+        book = outbox.book(f"hold-{number}", "tierkeeper hold set")
+        book.take_up([number])
+        book.close_page()
+    ticks = count()
+    outbox.stack.monotonic = lambda: next(ticks) / 2
+    assert outbox.tell().why.startswith("no time is left; goes on behind page")
+    assert 0 < outbox.mark.page < 20
+
+
 def test_a_failure_counts_however_little_time_was_left(outbox):
     outbox.offload([1, 2])
     with lineage_server(500) as server:

@@ -6,14 +6,15 @@ run waits for this or fails by it; only what is posted is told, and posting goes
 
 Grows with what is told: a request for each page, publication, certificate and release, and one for
 each event. An idle posting asks one request. In memory lie sixteen pages, and the records of one
-event. The bucket's own answers take as long as they take.
+event. Its time is looked at between requests: those to the bucket take as long as they take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage
@@ -48,7 +49,6 @@ from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.settings_lineage import TICK_S
 
 _AHEAD: Final = 16
-_TWICE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def tell(stack: Stack, catalogue: Catalogue, *, posted: int, seconds: float = TI
     if found is None:
         return _begin(stack, catalogue)
     mark, now = found.mark, stack.now()
-    why = why_not_now(mark, posted=posted, now=now, leased_for=_leased_for(stack, found, posted))
+    why = why_not_now(mark, posted=posted, now=now, leased_for=_leased_for(stack, found))
     if why is not None:
         return Deliveries(page=mark.page, why=why)
     teller = _Teller(stack, catalogue, mark, until, etag=found.etag)
@@ -104,9 +104,9 @@ def _begin(stack: Stack, catalogue: Catalogue) -> Deliveries:
     return Deliveries(page=as_of.page, why=f"they begin behind page {as_of.page}")
 
 
-def _leased_for(stack: Stack, found: FoundMark, posted: int) -> timedelta | None:
+def _leased_for(stack: Stack, found: FoundMark) -> timedelta | None:
     """How long another has had the lease. Nobody's time is asked where there is none."""
-    if found.mark.sender is None or not found.mark.waits(posted):
+    if found.mark.sender is None:
         return None
     return stack.objects.server_time() - found.written_at
 
@@ -134,7 +134,7 @@ class _Teller:
     etag: str  # of the mark as it lies there
     place: EventPlace = field(init=False)
     endpoint: OpenLineageEndpoint = field(init=False)
-    slowest: float = 0.0  # answer so far
+    slowest: float = 0.0  # seconds of an event so far, from its records to its answer
     stopped: str = ""
 
     def __post_init__(self) -> None:
@@ -166,9 +166,10 @@ class _Teller:
     def _write(self, mark: TellingMark) -> bool:
         """False where another was faster."""
         etag = write_mark(self.stack, mark, before=self.etag)
-        if etag is not None:
-            self.mark, self.etag = mark, etag
-        return etag is not None
+        if etag is None:
+            return False
+        self.mark, self.etag = mark, etag
+        return True
 
     def _tell_batch(self) -> bool:
         """Whether all of it is sent."""
@@ -177,7 +178,7 @@ class _Teller:
                 return False
         mark = self.mark
         said = posting_events(mark.after, mark.upto, mark.at, self.place)
-        return all(self._send(one) for one in said[mark.part :])
+        return all(self._send(partial(replace, one)) for one in said[mark.part :])
 
     def _pages(self) -> Iterator[ReadPage]:
         """Those of the batch that are not told, some read ahead."""
@@ -193,7 +194,7 @@ class _Teller:
             self.mark = self.mark.behind_page(self.mark.runs, unread=True)
             return True
         record = page.stored.record
-        if self._time_left() is None:  # what a page names may be many records
+        if self._time_left(0.0) is None:
             return False
         is_old = self._is_old(record)
         named = [] if is_old else publications_on(record)
@@ -203,7 +204,7 @@ class _Teller:
             runs = self._drop(events, runs)
         else:
             for event in events[self.mark.part :]:
-                if not self._send(said_event(event, self._records(event, published), self.place)):
+                if not self._send(partial(self._said, event, published)):
                     return False
         self.mark = self.mark.behind_page(runs)
         return True
@@ -223,32 +224,33 @@ class _Teller:
             runs = runs.untold(event.run, event.job)
         return runs
 
-    def _records(
-        self, event: PageEvent, published: Mapping[str, FoundRecord]
-    ) -> Mapping[str, FoundRecord]:
+    def _said(self, event: PageEvent, published: Mapping[str, FoundRecord]) -> SaidEvent:
         named = [one for line in event.lines for one in line.own]
-        return {**published, **read_records(self.stack, named)}
+        return said_event(event, {**published, **read_records(self.stack, named)}, self.place)
 
-    def _time_left(self) -> float | None:
-        """Seconds; None where an answer as slow as the slowest so far would come too late."""
+    def _time_left(self, needed: float) -> float | None:
+        """Seconds, if there are more than are needed."""
         left = self.until - self.stack.monotonic()
-        if left > _TWICE * self.slowest:
+        if left > needed:
             return left
         self.stopped = f"no time is left; goes on behind page {self.mark.page}"
         return None
 
-    def _send(self, said: SaidEvent) -> bool:
-        """False where it was not taken, or there is no time for it."""
-        left = self._time_left()
-        if left is None:
+    def _send(self, make: Callable[[], SaidEvent]) -> bool:
+        """False where it was not taken, or there is less time than the slowest one so far took."""
+        began = self._time_left(self.slowest)
+        if began is None:
             return False
         settings = self.stack.settings
         event = run_event(
-            said, namespace=settings.openlineage.namespace, cluster=settings.dagster.cluster
+            make(), namespace=settings.openlineage.namespace, cluster=settings.dagster.cluster
         )
+        left = self._time_left(0.0)
+        if left is None:
+            return False
         timeout = settings.openlineage.timeout_s
         answer = self.endpoint.send(event, seconds=min(left, timeout))
-        self.slowest = max(self.slowest, left - (self.until - self.stack.monotonic()))
+        self.slowest = max(self.slowest, began - (self.until - self.stack.monotonic()))
         if answer.taken is Reception.TAKEN:
             self.mark = self.mark.was_sent(self.stack.now())
             return True
