@@ -34,7 +34,7 @@ class Outbox:
     def __init__(self, desk, catalogue, url):
         self.desk, self.catalogue = desk, catalogue
         self.stack = desk.stack
-        self.set(url=url, timeout_s=0.5)
+        self.set(url=url, timeout_s=3.0)
 
     def set(self, **changes):
         settings = self.stack.settings

@@ -281,7 +281,7 @@ def test_ten_thousand_ledgers_of_a_run(outbox, server):
     for first in range(0, 10_000, 1000):
         outbox.publish(book, certified[first : first + 1000])
     book.close_page()
-    outbox.tell_all()
+    assert outbox.tell(seconds=600).why == "told up to page 30"
     events = of_job(server, "offload")
     assert [one["eventType"] for one in events].count("START") == 1
     assert [events[0]["eventType"], events[-1]["eventType"]] == ["START", "COMPLETE"]
