@@ -33,8 +33,8 @@ from tiering_assets.resources.devstack.prerequisites import require_java
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"
 WORKER_HOSTS = ("localhost", HOST)
-# What starts soon and ends soon: the first of Java's two compilers, and no second look at classes of
-# jars whose digests were checked.
+# What starts soon and ends soon: the first of Java's two compilers, and no look at each class. They
+# are of jars whose digests were checked.
 SHORT_LIVED = (
     "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
