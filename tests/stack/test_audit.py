@@ -77,7 +77,7 @@ class Ledger:
 
 @pytest.fixture(scope="module")
 def cluster(stack):
-    with tiered_cluster(stack) as connected:
+    with tiered_cluster(stack, bucket="audited") as connected:
         yield connected
 
 

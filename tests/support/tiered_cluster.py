@@ -47,6 +47,7 @@ from tiering_assets.resources.devstack.traffic import (
 )
 from tiering_assets.resources.errors import BookieError, LedgerNotOnBookieError
 from tiering_assets.resources.metastore.ledger_info import ManagedLedger
+from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.tasks.runner import LocalRunner
 
 LAG_S = 1.0  # the shortest that still makes a release wait
@@ -237,9 +238,17 @@ class TieredCluster:
 
 
 @contextmanager
-def tiered_cluster(running: DevStack, *, catalogue_root: str = "") -> Iterator[TieredCluster]:
-    """Connect the steps to a running stack, with a runner in this process, the bucket proven."""
+def tiered_cluster(
+    running: DevStack, *, catalogue_root: str = "", bucket: str = ""
+) -> Iterator[TieredCluster]:
+    """Connect the steps to a running stack, with a runner in this process, the bucket proven.
+
+    With `bucket` that is a new one, for tests that read all records again and again.
+    """
     settings = running.settings()
+    if bucket:
+        settings = replace(settings, store=replace(settings.store, bucket=bucket))
+        S3ObjectStore(settings.store).create_bucket()
     settings = replace(
         settings,
         catalogue=replace(settings.catalogue, root=catalogue_root),

@@ -15,12 +15,16 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from tests.support.cli_shell import Shell
 from tests.support.reading_commands import reading_commands, tour_of
@@ -96,17 +100,33 @@ def check_tour(cluster: TieredCluster, shell: Shell, home: Path) -> Report:
     found = _prepare(cluster, namespace)
     cluster.restart_broker()  # nobody owns a bundle any more, of other namespaces either
     wait_until(lambda: cluster.steps.broker.list_brokers(), "the broker is back")
+    zookeeper = KazooClient(cluster.endpoints.zookeeper)
+    zookeeper.start()
+    try:
+        report = _of_each(tour_of(found), shell, home, partial(_state, cluster, zookeeper))
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+    report.commands.append(
+        {"words": ["(topics loaded)"], "exit": 0, "changed": sorted(_loaded(cluster, namespace))}
+    )
+    return report
+
+
+def _of_each(
+    tour: Iterable[Sequence[str]], shell: Shell, home: Path, state: Callable[[], State]
+) -> Report:
     report = Report()
-    before = _settled(cluster)
+    before = _settled(state)
     time.sleep(CONTROL_S)
-    after = _state(cluster)
+    after = state()
     report.control = sorted(_not_own(before.difference(after)))
-    for words in tour_of(found):
+    for words in tour:
         before = after
         began = time.monotonic()
         done = shell(*words, code=range(100), DAGSTER_HOME=str(home))
         took = time.monotonic() - began
-        after = _state(cluster)
+        after = state()
         changed = _not_own(before.difference(after)) - {*report.control}
         report.commands.append(
             {
@@ -118,9 +138,6 @@ def check_tour(cluster: TieredCluster, shell: Shell, home: Path) -> Report:
                 "error": done.stderr[-500:] if done.returncode not in ALLOWED else "",
             }
         )
-    report.commands.append(
-        {"words": ["(topics loaded)"], "exit": 0, "changed": sorted(_loaded(cluster, namespace))}
-    )
     return report
 
 
@@ -151,37 +168,43 @@ def _prepare(cluster: TieredCluster, namespace: str) -> dict[str, str]:
     }
 
 
-def _settled(cluster: TieredCluster) -> State:
+def _settled(state: Callable[[], State]) -> State:
     """Once the broker that has just started leaves things alone by itself."""
-    before = _state(cluster)
+    before = state()
     for _ in range(20):
         time.sleep(5)
-        now = _state(cluster)
+        now = state()
         if not _not_own(before.difference(now)):
             break
         before = now
     return before
 
 
-def _state(cluster: TieredCluster) -> State:
+def _state(cluster: TieredCluster, zookeeper: KazooClient) -> State:
     objects = cluster.steps.objects
     return State(
-        dict(_nodes(cluster)),
+        dict(_nodes(zookeeper)),
         frozenset((one.key, one.etag, one.last_modified) for one in objects.list_objects()),
         frozenset(one.upload_id for one in objects.list_uploads()),
     )
 
 
-def _nodes(cluster: TieredCluster) -> Iterator[tuple[str, tuple[int, int]]]:
-    store, waiting = cluster.steps.metadata, [""]
-    while waiting:
-        path = waiting.pop()
-        if path:
-            node = store.get(path)
-            if node is None:
+def _nodes(zookeeper: KazooClient) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Each node by a request that tells its children, too; those of a level are sent at once."""
+    level = [""]
+    while level:
+        asked = [
+            (path, zookeeper.get_children_async(path or "/", include_data=True)) for path in level
+        ]
+        level = []
+        for path, answer in asked:
+            try:
+                names, stat = answer.get()
+            except NoNodeError:
                 continue
-            yield path, (node.stat.version, node.stat.mzxid)
-        waiting += [f"{path}/{name}" for name in store.children(path or "/")]
+            if path:
+                yield path, (stat.version, stat.mzxid)
+            level += [f"{path}/{name}" for name in names]
 
 
 def _not_own(paths: set[str]) -> set[str]:
