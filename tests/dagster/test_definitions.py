@@ -64,6 +64,7 @@ GRAPH = {
         False,
         {"covered"},
     ),
+    "topic_audit": ("integrity", {"jupyter"}, {"catalogue", "lineage"}, False, set()),
 }
 POOLS = {
     "discovered": set(),
@@ -73,6 +74,7 @@ POOLS = {
     "pulsar__scrubbed_ledgers": {"bookie_read"},
     "pulsar__swept_leavings": set(),
     "compared_blocks": set(),
+    "pulsar__topic_audit": set(),
 }
 JOBS = {
     "discover": {"sealed_ledgers", "tiering_backlog", "objectives_met"},
@@ -82,6 +84,7 @@ JOBS = {
     "scrub": {"scrubbed_ledgers"},
     "sweep": {"swept_leavings"},
     "coverage": {"catalogue", "lineage", "covered"},
+    "audit": {"topic_audit"},
 }
 
 

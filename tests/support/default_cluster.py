@@ -18,6 +18,7 @@ TIERING_BACKLOG = CLUSTER.tiering_backlog
 RELEASED_LEDGERS = CLUSTER.released_ledgers
 SCRUBBED_LEDGERS = CLUSTER.scrubbed_ledgers
 SWEPT_LEAVINGS = CLUSTER.swept_leavings
+TOPIC_AUDIT = CLUSTER.topic_audit
 
 READ_BACK_EQUAL = CLUSTER.read_back_equal
 INDEX_SUITE = CLUSTER.index_suite

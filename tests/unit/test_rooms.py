@@ -70,7 +70,14 @@ FRAMEWORKS = {
     "cryptography": ("tiering_assets.records.signature",),
     "prometheus_client": ("tiering_assets.metrics",),
     "kazoo": ("tiering_assets.resources.metastore.zookeeper",),
-    "pulsar": ("tiering_assets.resources.devstack.traffic", "tiering_assets.demo"),
+    "pulsar": (
+        "tiering_assets.resources.devstack.traffic",
+        "tiering_assets.demo",
+        "tiering_assets.notebook.consumer_now",
+    ),
+    **dict.fromkeys(
+        ("duckdb", "matplotlib", "nbconvert", "papermill"), ("tiering_assets.notebook",)
+    ),
     "typer": ("tiering_assets.cli",),
     "tiering_assets.resources.dagster_resources": ("tiering_assets.defs",),
     "tiering_assets.resources.devstack": (
@@ -153,6 +160,7 @@ EDGES = (
     "tiering_assets.defs",
     "tiering_assets.definitions",
     "tiering_assets.demo",
+    "tiering_assets.notebook",
 )
 OF_TIERING = tuple(  # all that is not the outside world
     name for name in MODULES if name.count(".") == 1 and name != RESOURCES
@@ -167,12 +175,14 @@ NEVER = {
     **dict.fromkeys(FEATURES, (*EDGES, "tiering_assets.spark", "tiering_assets.metrics")),
     "tiering_assets.metrics": (*EDGES, "tiering_assets.spark"),
     "tiering_assets.defs": ("tiering_assets.cli", "tiering_assets.demo"),
+    "tiering_assets.notebook": (*EDGES[:-1], "tiering_assets.spark"),
 }
 
 # Where imports inside functions, and those for types alone, are allowed, and why.
 LAZY = {
     "tiering_assets.cli": "a command line that lists its commands must start at once",
     "tiering_assets.defs": "Dagster loads the definitions in every process it starts",
+    "tiering_assets.notebook.executed": "papermill and nbconvert are an extra, and take a second",
     "tiering_assets.quality": "importing Great Expectations takes seconds",
     "tiering_assets.spark": "workers and drivers import pyspark and pyarrow where they use them",
     "tiering_assets.tasks.worker": "the actions import the worker that they run in",
@@ -346,6 +356,11 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.fleet.source",
         "tiering_assets.fleet.topic_figures",
         "tiering_assets.fleet.topics",
+        "tiering_assets.notebook.frames",
+        "tiering_assets.notebook.ledger_trail",
+        "tiering_assets.notebook.look",
+        "tiering_assets.notebook.topic_audit",
+        "tiering_assets.notebook.topic_story",
     }
 
 

@@ -1,6 +1,6 @@
-"""The seven jobs over assets; pause_job.py is the eighth.
+"""The eight jobs over assets; pause_job.py is the ninth.
 
-Each may run again at any time; `verify`, `discover` and `coverage` change no ledger.
+Each may run again at any time; `verify`, `discover`, `coverage` and `audit` change no ledger.
 Runs get their ledgers in run config and no partition tags; see batches.py.
 """
 
@@ -79,5 +79,11 @@ def define_jobs(cluster: ClusterNames) -> list[AssetJob]:
             dg.AssetSelection.assets(cluster.catalogue, cluster.lineage).without_checks()
             | dg.AssetSelection.checks(cluster.covered),
             "Compare the catalogue's blocks with what topics list: no gap, no overlap. Changes nothing.",
+        ),
+        _job(
+            cluster,
+            "audit",
+            dg.AssetSelection.assets(cluster.topic_audit).without_checks(),
+            "Audit a topic for a period: run the notebook, keep it with its report. Changes nothing.",
         ),
     ]

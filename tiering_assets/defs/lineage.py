@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
+from tiering_assets.defs.audit_asset import define_topic_audit
 from tiering_assets.defs.batch.offload_assets import define_offload_ledgers
 from tiering_assets.defs.batch.release_assets import define_release_ledgers
 from tiering_assets.defs.explain.catalogue_assets import (
@@ -35,6 +36,7 @@ def upstream(cluster: ClusterNames) -> dict[dg.AssetKey, list[dg.AssetKey]]:
         cluster.swept_leavings: [cluster.offload_contexts],
         cluster.catalogue: [*columns_of_ledgers(cluster)],
         cluster.lineage: [*columns_of_blocks(cluster)],
+        cluster.topic_audit: [cluster.catalogue, cluster.lineage],
     }
 
 
@@ -56,5 +58,6 @@ def define_assets(dressing: Dressing, *, fresh_s: float) -> list[dg.AssetsDefini
             define_scrubbed_ledgers(dressing),
             define_swept_leavings(dressing),
             define_catalogue(dressing, fresh_s=COVERAGE_FRESH_S),
+            define_topic_audit(dressing),
         )
     ]

@@ -92,6 +92,7 @@ def _roll_ups(cluster: ClusterNames) -> tuple[dg.AssetKey, ...]:
         cluster.released_ledgers,
         cluster.scrubbed_ledgers,
         cluster.swept_leavings,
+        cluster.topic_audit,
     )
 
 

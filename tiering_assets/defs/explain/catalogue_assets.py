@@ -41,21 +41,26 @@ def define_catalogue(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefiniti
             dressing.asset_spec(
                 cluster.catalogue,
                 "Tables of every ledger, topic, block and record, for questions of any size. The "
-                "sensor `catalogue` posts to them; `tierkeeper catalogue sql` asks them.",
+                "sensor `catalogue` posts to them; `tierkeeper catalogue sql` and notebooks ask them.",
                 group="integrity",
                 kinds={"deltalake"},
                 page="catalogue.md",
                 of_ledgers=False,
+                metadata=dressing.notebook_links(
+                    "audit_a_topic", "query_cold_messages", "where_the_bytes_went"
+                ),
                 freshness_policy=fresh,
             ),
             dressing.asset_spec(
                 cluster.lineage,
                 "Where each byte went: blocks of objects, by ledger, entry and publish time. "
-                "`tierkeeper lineage` follows one message, one time or one byte.",
+                "`tierkeeper lineage` follows one message, one time or one byte, and a notebook one "
+                "ledger.",
                 group="integrity",
                 kinds={"deltalake"},
                 page="lineage.md",
                 of_ledgers=False,
+                metadata=dressing.notebook_links("follow_one_ledger", "query_cold_messages"),
                 freshness_policy=fresh,
             ),
         ],

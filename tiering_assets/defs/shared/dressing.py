@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.notebook.executed import FOLDER as NOTEBOOKS
 from tiering_assets.resources.errors import SettingsError
 from tiering_assets.resources.settings import DagsterSettings
 
@@ -51,6 +52,16 @@ class Dressing:
         if base:
             return dg.MetadataValue.url(f"{base}/{page}")
         return dg.MetadataValue.path(f"docs/{page}")
+
+    def notebook_links(self, *names: str) -> dict[str, object]:
+        """The page about notebooks, and those of these names that are there, for the UI to show."""
+        paths = {name: NOTEBOOKS / f"{name}.ipynb" for name in names}
+        shown = {
+            name: dg.MetadataValue.notebook(str(path))
+            for name, path in paths.items()
+            if path.is_file()
+        }
+        return {"notebooks": self.docs_link("notebooks.md"), **shown}
 
     def asset_spec(
         self,

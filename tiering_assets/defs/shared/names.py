@@ -148,6 +148,10 @@ class ClusterNames:
         return self.key_of("lineage")
 
     @cached_property
+    def topic_audit(self) -> dg.AssetKey:
+        return self.key_of("topic_audit")
+
+    @cached_property
     def covered(self) -> dg.AssetCheckKey:
         return dg.AssetCheckKey(self.lineage, "covered")
 
