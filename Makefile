@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ stack-status: ## which of them run, and where
 
 ui: setup ## Dagster's web page on http://127.0.0.1:3000, of DAGSTER_HOME or the demo's
 	DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)/dagster_home} $(BIN)/dagster-webserver -w workspace.yaml -h 127.0.0.1 -p 3000
+
+notebook: setup ## JupyterLab on 127.0.0.1 with notebooks/, over your settings or else the demo's data
+	@.ci/notebook
 
 demo: setup ## from nothing to a released ledger, on real servers
 	$(BIN)/tierkeeper demo

@@ -15,7 +15,7 @@ from typing import Any
 from tests.support.rooms import ROOT
 
 FOLDER = ROOT / "notebooks"
-CELLS_MAX, LINES_MAX = 30, 16
+CELLS_MAX, LINES_MAX = 30, 18
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 _METADATA = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
 _OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp|work|mnt|var/folders)/|[A-Z]:\\\\|file://")

@@ -67,7 +67,7 @@ def _audit(
 
     own = tiering_stack.load_for_cluster(cluster).dagster.notebook_dir
     folder = Path(own or f"{context.instance.storage_directory()}/notebooks").absolute()
-    target = folder / context.run_id / f"{NAME}.ipynb"
+    target = folder / context.op_execution_context.run_id / f"{NAME}.ipynb"
     report = target.with_name(REPORT)
     source = source_of_notebook(NAME)
     target.parent.mkdir(parents=True)  # a run's own: a second step of it would write over the first

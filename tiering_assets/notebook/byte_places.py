@@ -13,7 +13,7 @@ from typing import Final
 import pandas as pd
 
 from tiering_assets.notebook.frames import frame_of
-from tiering_assets.notebook.look import Look
+from tiering_assets.notebook.look import ClusterLook
 from tiering_assets.offload_format.keys import parse_key
 from tiering_assets.resources.sql import sql_time
 
@@ -27,11 +27,11 @@ _AGES: Final = (("a day", 1), ("a week", 7), ("30 days", 30), ("a year", 365))
 KINDS: Final = ("data objects", "index objects", "records and tables", "other")
 
 
-def by_state(look: Look) -> pd.DataFrame:
+def by_state(look: ClusterLook) -> pd.DataFrame:
     return look.sql(f"select state, {SUMS} from ledgers group by state order by state")  # noqa: S608
 
 
-def by_topic(look: Look, *, topics: int = 30) -> pd.DataFrame:
+def by_topic(look: ClusterLook, *, topics: int = 30) -> pd.DataFrame:
     """The topics with the most bytes."""
     return look.sql(
         f"select topic, {SUMS} from ledgers group by topic "  # noqa: S608 - our words and a number
@@ -39,7 +39,7 @@ def by_topic(look: Look, *, topics: int = 30) -> pd.DataFrame:
     )
 
 
-def by_age(look: Look, *, now: datetime | None = None) -> pd.DataFrame:
+def by_age(look: ClusterLook, *, now: datetime | None = None) -> pd.DataFrame:
     """By how long ago a ledger was closed, the youngest first; `now` is the store's clock."""
     at = now or look.stack.objects.server_time()
     cases = " ".join(
@@ -56,7 +56,7 @@ def by_age(look: Look, *, now: datetime | None = None) -> pd.DataFrame:
     return found
 
 
-def in_bucket(look: Look) -> pd.DataFrame:
+def in_bucket(look: ClusterLook) -> pd.DataFrame:
     """What the bucket lists, by kind: one request for a thousand objects."""
     objects: Counter[str] = Counter()
     sizes: Counter[str] = Counter()

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, Final
+from urllib.parse import quote
 
 import pulsar
 import pyarrow as pa
+import requests
 
 from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.settings import BrokerSettings
 
 SCHEMA: Final = pa.schema(
     [
@@ -27,26 +30,59 @@ SCHEMA: Final = pa.schema(
     ]
 )
 _WAIT_MS: Final = 30_000
+_SAID_MAX: Final = 200
+
+
+def service_url_of(settings: BrokerSettings, topic: str) -> str:
+    """Where clients reach the broker of a topic: `broker.admin_url` is asked, as clients do.
+
+    Raises:
+        BrokerError: nobody answers, or no broker has the topic.
+    """
+    url = f"{settings.admin_url.rstrip('/')}/lookup/v2/topic/persistent/{quote(topic)}"
+    headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
+    try:
+        answer = requests.get(url, headers=headers, timeout=settings.timeout_s)
+        found = answer.json() if answer.ok else {}
+    except requests.RequestException as error:
+        raise BrokerError(f"GET {url}: {error}") from error
+    service_url = found.get("brokerUrl") or found.get("brokerUrlTls")
+    if not isinstance(service_url, str):
+        raise BrokerError(f"GET {url}: {answer.status_code} {answer.text[:_SAID_MAX]!r}")
+    return service_url
 
 
 def consumer_reads(
-    topics: Sequence[str], service_url: str, *, messages_max: int = 10_000
+    settings: BrokerSettings,
+    topics: Sequence[str],
+    *,
+    service_url: str = "",
+    messages_max: int = 10_000,
 ) -> pa.Table:
     """Messages of each topic from its oldest on, at most so many of each.
 
     Args:
+        settings: their token is the client's as well.
         topics: `tenant/namespace/topic`; of a partitioned topic its partitions.
-        service_url: of a broker or a proxy, such as pulsar://127.0.0.1:6650.
+        service_url: of a broker or a proxy, such as pulsar://127.0.0.1:6650; empty means the broker
+            that has the first topic.
         messages_max: of each topic.
 
     Raises:
         BrokerError: the broker does not answer, or refuses.
     """
-    client = pulsar.Client(service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    if not topics:
+        return SCHEMA.empty_table()
+    url = service_url or service_url_of(settings, topics[0])
+    client = pulsar.Client(
+        url,
+        authentication=pulsar.AuthenticationToken(settings.token) if settings.token else None,
+        logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
+    )
     try:
         rows = [row for topic in topics for row in _read(client, topic, messages_max)]
     except pulsar.PulsarException as error:
-        raise BrokerError(f"{service_url}: reading {', '.join(topics)}: {error}") from error
+        raise BrokerError(f"{url}: reading {', '.join(topics)}: {error}") from error
     finally:
         client.close()
     return pa.Table.from_pylist(rows, SCHEMA)

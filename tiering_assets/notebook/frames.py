@@ -17,6 +17,12 @@ from tiering_assets.resources.errors import IntegrityError
 _SAID_MAX = 20
 
 
+def show_whole() -> None:
+    """Frames are shown with all of their rows and texts: what is left out may be what is wrong."""
+    pd.options.display.max_rows = None
+    pd.options.display.max_colwidth = None
+
+
 def frame_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
     """One row each, with these columns also where there is none."""
     return pd.DataFrame([[row[name] for name in columns] for row in rows], columns=[*columns])

@@ -20,7 +20,7 @@ from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.lineage.proof import prove_blocks
 from tiering_assets.lineage.proof_rules import TruthCompared
 from tiering_assets.notebook.frames import frame_of
-from tiering_assets.notebook.look import Look
+from tiering_assets.notebook.look import ClusterLook
 from tiering_assets.resources.errors import CatalogueError, TierkeeperError
 from tiering_assets.verify.reverify import reverify_ledgers
 
@@ -39,7 +39,7 @@ class Trail:
     now.
     """
 
-    look: Look
+    look: ClusterLook
     row: dict[str, Any]
     report: LedgerReport
     blocks: Sequence[PlacedBlock]
@@ -49,7 +49,7 @@ class Trail:
         return self.report.ledger_id
 
 
-def follow(look: Look, ledger_id: int = 0) -> Trail:
+def follow(look: ClusterLook, ledger_id: int = 0) -> Trail:
     """That ledger; with 0 the newest one that was released, or else published.
 
     Raises:

@@ -24,7 +24,7 @@ COMMAND = "notebook"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class ClusterLook:
     """Open until `close`, or until a `with` ends. The process's end closes it as well."""
 
     stack: Stack
@@ -65,7 +65,7 @@ def settings_of(settings_file: str = "") -> Settings:
     return load_settings(file=Path(settings_file) if settings_file else None).settings
 
 
-def open_look(settings_file: str = "", *, settings: Settings | None = None) -> Look:
+def open_look(settings_file: str = "", *, settings: Settings | None = None) -> ClusterLook:
     """Connect as commands do.
 
     Args:
@@ -83,4 +83,4 @@ def open_look(settings_file: str = "", *, settings: Settings | None = None) -> L
         catalogue = Catalogue.of(stack)
         tables = catalogue.opened()
         as_of = least(catalogue, tables)
-        return Look(stack=stack, tables=tables, as_of=as_of, _opened=opening.pop_all())
+        return ClusterLook(stack=stack, tables=tables, as_of=as_of, _opened=opening.pop_all())

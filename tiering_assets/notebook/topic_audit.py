@@ -24,7 +24,7 @@ from tiering_assets.ground.signing import load_signer
 from tiering_assets.lineage.asked import Span, is_of, parse_span, parse_topic
 from tiering_assets.lineage.find import blocks_of_span, require_topic
 from tiering_assets.notebook.frames import frame_of
-from tiering_assets.notebook.look import Look
+from tiering_assets.notebook.look import ClusterLook
 from tiering_assets.resources.errors import CatalogueError, SettingsError
 from tiering_assets.resources.metastore.topic_names import TopicName
 from tiering_assets.resources.sql import rows_among, sql_text, sql_time
@@ -45,7 +45,7 @@ class AskedPeriod:
     `bare_ids` have none.
     """
 
-    look: Look
+    look: ClusterLook
     topic: TopicName
     span: Span
     ml_names: tuple[str, ...]
@@ -66,7 +66,7 @@ class PeriodAudit:
     facts: AuditFacts
 
 
-def period_of(look: Look, topic: str, since: str, until: str) -> AskedPeriod:
+def period_of(look: ClusterLook, topic: str, since: str, until: str) -> AskedPeriod:
     """Which ledgers of the topic, and of its partitions, the period is about.
 
     Raises:
@@ -103,7 +103,7 @@ def period_of(look: Look, topic: str, since: str, until: str) -> AskedPeriod:
     )
 
 
-def _managed_ledgers(look: Look, topic: TopicName) -> tuple[str, ...]:
+def _managed_ledgers(look: ClusterLook, topic: TopicName) -> tuple[str, ...]:
     """It, or its partitions, as far as the catalogue knows."""
     own = topic.managed_ledger_name
     rows = look.sql(

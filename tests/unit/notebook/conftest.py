@@ -7,7 +7,7 @@ import pytest
 from tests.unit.lineage.conftest import catalogue, desk, posted, scene
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.view import least
-from tiering_assets.notebook.look import Look
+from tiering_assets.notebook.look import ClusterLook
 
 __all__ = ["catalogue", "desk", "posted", "scene"]
 
@@ -19,6 +19,6 @@ def looking(scene, catalogue, posted):
         scan(scene.stack, catalogue)
         tables = catalogue.opened()
         as_of = least(catalogue, tables)
-        return Look(stack=scene.stack, tables=tables, as_of=as_of, _opened=ExitStack())
+        return ClusterLook(stack=scene.stack, tables=tables, as_of=as_of, _opened=ExitStack())
 
     return now
