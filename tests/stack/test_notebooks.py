@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -109,7 +110,7 @@ def shown(notebook):
 
 def rows(data):
     """Of a frame's table: dictionaries of texts, and of numbers."""
-    table = BeautifulSoup(data["text/html"], "html.parser").table
+    table: Any = BeautifulSoup(data["text/html"], "html.parser").table
     names = [one.text for one in table.thead.find_all("th")][1:]
     return [
         dict(zip(names, map(value, row.find_all("td")), strict=True))
@@ -216,7 +217,7 @@ def test_cold_messages_are_those_that_a_consumer_gets(run, ledgers, stack, tmp_p
     assert cold == {
         place: said["payload"] for places in got.values() for place, said in places.items()
     }
-    messages = Counter()
+    messages = Counter[str]()
     for row in rows(found["year"]):
         messages[row["topic"]] += row["messages"]
     assert messages == {spec.topic: len(places) for spec, places in got.items()}
@@ -251,7 +252,8 @@ def test_the_job_keeps_the_notebook_that_it_ran(ledgers, environment, shell, mon
             },
         )
         [told] = instance.fetch_materializations(TOPIC_AUDIT, limit=1).records
-    metadata = {name: one.value for name, one in told.asset_materialization.metadata.items()}
+    event: Any = told.asset_materialization
+    metadata = {name: one.value for name, one in event.metadata.items()}
     folder = tmp_path / "kept" / result.run_id
     assert metadata["notebook"] == str(folder / "audit_a_topic.ipynb")
     assert (metadata["attempts"], metadata["findings"]) == (1, 0)

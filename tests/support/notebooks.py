@@ -1,5 +1,7 @@
 """Notebooks as they may be committed: what stands in one, and what makes it unfit.
 
+    python -m tests.support.notebooks       takes out what runs left in notebooks/
+
 Owns: a committed notebook is a source: no output, no count, no state of a widget, nothing that
 names the machine it was tried on, and no more metadata than a kernel's name.
 """
@@ -48,6 +50,19 @@ def problems(text: str) -> Iterator[str]:
         yield from (f"cell {cell.get('id')}: {said}" for said in _of_cell(cell))
 
 
+def cleaned(text: str) -> str:
+    """Without anything that a run or an editor left; a cell's id, text and tag stay."""
+    document = json.loads(text)
+    document["metadata"] = _METADATA
+    for cell in document["cells"]:
+        tags = [one for one in cell["metadata"].get("tags", ()) if one == "parameters"]
+        cell["metadata"] = {"tags": tags} if tags else {}
+        if cell["cell_type"] == "code":
+            cell.update(outputs=[], execution_count=None)
+        cell.pop("attachments", None)
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
 def _of_cell(cell: Mapping[str, Any]) -> Iterator[str]:
     wanted = {"cell_type", "id", "metadata", "source"}
     if cell["cell_type"] == "code":
@@ -60,3 +75,8 @@ def _of_cell(cell: Mapping[str, Any]) -> Iterator[str]:
         yield f"has {', '.join(sorted(more))}"
     if cell["metadata"] not in ({}, {"tags": ["parameters"]}):
         yield f"has metadata {cell['metadata']}"
+
+
+if __name__ == "__main__":
+    for name, text in committed().items():
+        (FOLDER / f"{name}.ipynb").write_text(cleaned(text), encoding="utf-8")

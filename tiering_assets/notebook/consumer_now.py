@@ -18,17 +18,16 @@ import requests
 from tiering_assets.resources.errors import BrokerError
 from tiering_assets.resources.settings import BrokerSettings
 
-SCHEMA: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("ledger_id", pa.int64()),
-        ("entry_id", pa.int64()),
-        ("batch_index", pa.int32()),  # -1 where the message is not of a batch
-        ("publish_time", pa.timestamp("ms", "UTC")),
-        ("payload_bytes", pa.int64()),
-        ("payload_sha256", pa.string()),
-    ]
-)
+_KINDS: Final[dict[str, Any]] = {
+    "topic": pa.string(),
+    "ledger_id": pa.int64(),
+    "entry_id": pa.int64(),
+    "batch_index": pa.int32(),  # -1 where the message is not of a batch
+    "publish_time": pa.timestamp("ms", "UTC"),
+    "payload_bytes": pa.int64(),
+    "payload_sha256": pa.string(),
+}
+SCHEMA: Final = pa.schema(_KINDS)
 _WAIT_MS: Final = 30_000
 _SAID_MAX: Final = 200
 

@@ -115,7 +115,9 @@ def _in_private() -> Any:
 
 def _page_of(notebook: Path) -> str:
     """One file that loads nothing: the usual page of nbconvert asks others for scripts."""
-    from nbconvert import HTMLExporter
+    import nbconvert
 
-    body, _resources = HTMLExporter(template_name="basic").from_filename(str(notebook))
+    exporters: Any = nbconvert  # some of its functions have no types
+    exporter = exporters.HTMLExporter(template_name="basic")
+    body, _resources = exporter.from_filename(str(notebook))
     return _PAGE.format(title=escape(notebook.stem), body=body)

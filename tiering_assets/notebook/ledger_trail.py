@@ -21,7 +21,8 @@ from tiering_assets.lineage.proof import prove_blocks
 from tiering_assets.lineage.proof_rules import TruthCompared
 from tiering_assets.notebook.frames import frame_of
 from tiering_assets.notebook.look import ClusterLook
-from tiering_assets.resources.errors import CatalogueError, TierkeeperError
+from tiering_assets.records.writer import Writer
+from tiering_assets.resources.errors import CatalogueError, FormatError, TierkeeperError
 from tiering_assets.verify.reverify import reverify_ledgers
 
 _STEPS: Final = (
@@ -113,14 +114,21 @@ def records(trail: Trail) -> pd.DataFrame:
         {
             "record": link.key,
             "stored_at": link.stored_at,
-            "host": link.record.writer.host,
-            "run_id": link.record.writer.run_id,
+            "host": _writer_of(link).host,
+            "run_id": _writer_of(link).run_id,
             "sha256": link.sha256,
         }
         for attempt in trail.report.attempts
         for link in attempt.chain
     ]
     return frame_of(rows, ("record", "stored_at", "host", "run_id", "sha256"))
+
+
+def _writer_of(link: ChainLink) -> Writer:
+    writer = getattr(link.record, "writer", None)
+    if not isinstance(writer, Writer):
+        raise FormatError(f"{link.key}: expected a record that names its writer, found none")
+    return writer
 
 
 def blocks(trail: Trail) -> pd.DataFrame:

@@ -143,14 +143,16 @@ def acts(asked: AskedPeriod) -> pd.DataFrame:
     published = " or ".join(
         f"starts_with(key, {sql_text(keys.publications_of(name))})" for name in asked.ml_names
     )
-    columns = "at, command, run_id, what, kind, ledger_id"
+    by = "command, run_id, what, kind"
+    columns, at = f"at, ledger_id, {by}", _at(asked)
+    of_ledgers = f"select {columns} from {rows_among('events', 'ledger_id', asked.ids)} where {at}"  # noqa: S608
+    of_topics = (
+        f"select {columns} from events where kind = 'publications' and ({published}) and {at}"  # noqa: S608
+    )
+    sums = "count(*) as records, count(distinct ledger_id) as ledgers"
     return asked.look.sql(
-        "select min(at) as at, command, run_id, what, kind, count(*) as records, "  # noqa: S608
-        "count(distinct ledger_id) as ledgers from ("
-        f"select {columns} from {rows_among('events', 'ledger_id', asked.ids)} where {_at(asked)} "
-        f"union all select {columns} from events "
-        f"where kind = 'publications' and ({published}) and {_at(asked)}"
-        ") group by command, run_id, what, kind order by at, command, run_id, what, kind"
+        f"select min(at) as at, {by}, {sums} from ({of_ledgers} union all {of_topics}) "  # noqa: S608
+        f"group by {by} order by at, {by}"
     )
 
 

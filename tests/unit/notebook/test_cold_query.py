@@ -1,6 +1,7 @@
 """Messages as a Parquet file and SQL over it: rows of real files, and none that stay half."""
 
 from hashlib import sha256
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from tiering_assets.notebook.cold_query import (
 from tiering_assets.notebook.consumer_now import SCHEMA
 from tiering_assets.resources.errors import FormatError, SettingsError
 
-KINDS = [pa.string(), pa.int32(), *[pa.int64()] * 2, pa.int32(), pa.timestamp("ms", "UTC"), pa.string(), pa.binary()]  # fmt: skip
+KINDS: list[Any] = [pa.string(), pa.int32(), *[pa.int64()] * 2, pa.int32(), pa.timestamp("ms", "UTC"), pa.string(), pa.binary()]  # fmt: skip
 MESSAGES = pa.schema(list(zip(COLUMNS, KINDS, strict=True)))
 ROWS = [
     dict(zip(COLUMNS, row, strict=True))

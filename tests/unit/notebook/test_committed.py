@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support.notebooks import CELLS_MAX, LINES_MAX, committed, problems, source_of
+from tests.support.notebooks import CELLS_MAX, LINES_MAX, cleaned, committed, problems, source_of
 from tests.support.rooms import ROOT
 from tests.support.sentences import pages
 from tests.support.sentences.known_words import is_known
@@ -91,3 +91,14 @@ def changed(how):
 def test_what_a_run_leaves_is_refused(how, said):
     found = [*problems(changed(how))]
     assert any(said in one for one in found), found
+
+
+@each
+def test_what_a_run_left_is_taken_out(name):
+    document = json.loads(TEXTS[name])
+    document["metadata"].update(widgets={}, papermill={"duration": 4.2})
+    for cell in document["cells"]:
+        cell["metadata"]["execution"] = {}
+        if cell["cell_type"] == "code":
+            cell.update(outputs=[{"output_type": "stream", "text": "here"}], execution_count=7)
+    assert cleaned(json.dumps(document)) == TEXTS[name]

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,8 @@ TOPIC = "t/n/with space"
 @pytest.fixture
 def admin():
     """Settings of a server that answers as `said` has it, and what it was asked."""
-    asked, said = [], {"status": 200, "body": {"brokerUrl": "pulsar://b:6650"}}
+    asked: list[tuple[str, str | None]] = []
+    said: dict[str, Any] = {"status": 200, "body": {"brokerUrl": "pulsar://b:6650"}}
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -63,10 +63,8 @@ def test_bars_are_as_many_as_can_be_read_and_none_is_a_picture_too():
 
 
 def test_moments_leave_out_what_has_no_time():
-    at = pd.to_datetime(
-        [datetime(2026, 11, 28, tzinfo=UTC), None, datetime(2026, 11, 29, tzinfo=UTC)]
-    )
-    frame = pd.DataFrame({"step": ["closed", "released", "closed"], "at": at})
+    at = [datetime(2026, 11, 28, tzinfo=UTC), None, datetime(2026, 11, 29, tzinfo=UTC)]
+    frame = pd.DataFrame({"step": ["closed", "released", "closed"], "at": pd.Series(at)})
     named = texts(moments(frame, name="step", at="at", title="steps"))
     assert "closed" in named
     assert "released" not in named
