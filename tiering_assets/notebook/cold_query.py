@@ -89,4 +89,5 @@ def ask_files(question: str, files: Mapping[str, Path], **frames: Any) -> pd.Dat
             )
         for name, frame in frames.items():
             asked.register(name, frame)
-        return asked.sql(question).df()
+        found: pd.DataFrame = asked.sql(question).df()
+    return found
