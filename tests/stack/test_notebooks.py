@@ -25,7 +25,7 @@ from tiering_assets.catalogue.prove import prove
 from tiering_assets.catalogue.scan.scan import scan
 from tiering_assets.catalogue.view import Catalogue
 from tiering_assets.definitions import defs
-from tiering_assets.notebook.executed import NotebookFailedError, execute, source_of_notebook
+from tiering_assets.notebook.executed import execute, source_of_notebook
 from tiering_assets.resources.devstack.bucket import s3_client
 from tiering_assets.resources.devstack.traffic import TopicSpec
 
@@ -263,8 +263,3 @@ def test_the_job_keeps_the_notebook_that_it_ran(ledgers, environment, shell, mon
     assert str(proof["ledger_id"]) in Path(metadata["page"]).read_text()
     checked = shell.document("audit", "verify", "--check-report", metadata["report"])
     assert checked["report_check"]["facts_sha256"] == metadata["facts_sha256"]
-
-
-def test_a_topic_that_nobody_knows_ends_the_notebook_by_its_name(run):
-    with pytest.raises(NotebookFailedError, match=r"public/default/nobodys is not in the catal"):
-        run(source_of_notebook("audit_a_topic"), topic="public/default/nobodys")
