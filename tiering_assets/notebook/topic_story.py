@@ -88,23 +88,22 @@ def holds(asked: AskedPeriod) -> pd.DataFrame:
 
 def releases(asked: AskedPeriod) -> pd.DataFrame:
     """Releases of the period by their records; `faults` is empty where the rules were kept."""
-    rows = []
-    for ledger_id in asked.ledger_ids:
-        found = release_records(asked.look.stack, ledger_id)
-        if found is None:
-            continue
-        at = found.release.record.released_at
-        if asked.span.first <= at <= asked.span.last:
-            rows.append(_release(ledger_id, found))
+    stack, span = asked.look.stack, asked.span
+    found = stack.in_parallel(lambda one: release_records(stack, one), asked.ledger_ids)
+    rows = [
+        _release(one)
+        for one in found
+        if one is not None and span.first <= one.release.record.released_at <= span.last
+    ]
     columns = ("ledger_id", "released_at", "bytes", "host", "run_id", "plan", "lag_s", "faults")
     return frame_of(rows, columns)
 
 
-def _release(ledger_id: int, found: ReleaseRecords) -> dict[str, object]:
+def _release(found: ReleaseRecords) -> dict[str, object]:
     record = found.release.record
     intent = None if found.intent is None else found.intent.record
     return {
-        "ledger_id": ledger_id,
+        "ledger_id": record.ledger_id,
         "released_at": record.released_at,
         "bytes": record.bytes_released,
         "host": record.writer.host,
