@@ -79,6 +79,7 @@ ABOUT: Final[Mapping[type[Record], _About]] = {
     broker_models.BrokerGone: _none,
     broker_models.Undo: lambda record: record.ledger_ids,
     broker_models.UndoConfirmed: _none,
+    broker_models.TopicSchema: _none,
     bucket_models.DayBookPage: _none,
     bucket_models.RunBatch: _none,  # its run takes them up
 }

@@ -1,4 +1,5 @@
-"""The records about brokers: which were seen, which are gone, and changes they may not know of.
+"""The records about brokers: which were seen, which are gone, changes they may not know of, and the
+schemas that they keep.
 
 Owns the field names; docs/records.md explains them.
 """
@@ -6,7 +7,7 @@ Owns the field names; docs/records.md explains them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime
@@ -97,4 +98,29 @@ class UndoConfirmed:
     writer: Writer
 
 
-BrokerRecord = BrokersSeen | BrokerGone | Undo | UndoConfirmed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSchema:
+    """One version of a topic's schema as its brokers keep it; written once.
+
+    `ml_name` is of the whole topic: partitions share its schemas. `incarnation` is the creation id
+    of the schemas' node: a topic made again has another, and counts versions from 0 again.
+    `definition` is the bytes as stored in base64, `sha256` their digest. `position` is where the
+    brokers' own copy lay, `ledger:entry`.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/topic-schema/1"
+    ml_name: str
+    incarnation: int
+    version: int
+    type: str
+    definition: str
+    sha256: str
+    properties: dict[str, str]
+    registered_at_ms: int
+    position: str
+    read_from: Literal["broker", "bookies"]
+    archived_at: AwareDatetime
+    writer: Writer
+
+
+BrokerRecord = BrokersSeen | BrokerGone | Undo | UndoConfirmed | TopicSchema

@@ -50,6 +50,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "removals": _OF_ATTEMPT,
     "releases": rf"{_LEDGER}/{_UUID}(?:\.intent)?\.json",
     "run-batches": rf"{_DIGEST}\.json",
+    "schemas": rf"{_HASH}/{_LEDGER}\.{_LEDGER}\.json",
     "scrubs": rf"{_LEDGER}/{_UUID}\.(?:shallow|deep|partial|failed)\.json",
     "sweep-intents": _OF_ATTEMPT,
     "sweeps": _OF_ATTEMPT,

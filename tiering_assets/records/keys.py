@@ -254,6 +254,25 @@ def page_number(key: str) -> int:
     return PAGES_MAX - int(key.removeprefix(DAY_BOOK).removesuffix(".json"))
 
 
+SCHEMAS = "schemas/"
+
+
+def schemas_of(ml_name: str) -> str:
+    """Of a whole topic: partitions share its schemas."""
+    return f"{SCHEMAS}{topic_hash(ml_name)}/"
+
+
+def topic_schema(ml_name: str, incarnation: int, version: int) -> str:
+    """A topic that was made again counts its versions from 0 again, under another incarnation."""
+    return f"{schemas_of(ml_name)}{incarnation}.{version}.json"
+
+
+def schema_version_of(key: str) -> tuple[int, int]:
+    """Incarnation and version that the key of a topic's schema names."""
+    incarnation, version, _json = key.rpartition("/")[2].split(".")
+    return int(incarnation), int(version)
+
+
 BROKERS_SEEN = "brokers/seen.json"
 BROKERS_GONE = "brokers-gone/"
 

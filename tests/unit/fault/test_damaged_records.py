@@ -122,6 +122,7 @@ DAMAGED = {
         lambda scene: keys.begun_release(scene.stack.objects.server_time(), 0, scene.uid)
     ),
     "releases": _made(lambda scene: keys.release_intent(0, scene.uid)),
+    "schemas": _made(lambda _scene: keys.topic_schema(TOPIC, 7, 0)),
     "removals": _made(lambda scene: keys.removal(0, scene.uid)),
     "scrubs": _scrub,
     "sweep-intents": _made(lambda scene: keys.sweep_intent(0, scene.uid)),

@@ -189,6 +189,7 @@ SILENT: Final = frozenset(
         "pauses",
         "plans",
         "run-batches",
+        "schemas",
         "sweep-intents",
         "sweeps",
     }
