@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 
 from tiering_assets.resources.errors import BrokerError, FormatError
 from tiering_assets.resources.pulsar.activity import TopicActivity, parse_topic_stats
+from tiering_assets.resources.pulsar.answers import as_object, ensemble_in, settings_in
 from tiering_assets.resources.pulsar.broker_stats import BrokerStats
 from tiering_assets.resources.pulsar.http import AdminHttp
 from tiering_assets.resources.pulsar.offload_policies import (
@@ -32,6 +33,7 @@ from tiering_assets.resources.pulsar.retention import (
     parse_inactivity,
     parse_retention,
 )
+from tiering_assets.resources.pulsar.schema_storage import StoredSchema, parse_schema_answer
 from tiering_assets.resources.pulsar.topic import (
     FullTopicName,
     bundle_holds,
@@ -154,6 +156,9 @@ class BrokerAdmin(Protocol):
     def trim_topic(self, topic: str) -> None:
         """Have its broker apply retention now. Loads the topic. Safe to repeat."""
 
+    def schemas(self, topic: str) -> Mapping[int, StoredSchema]:
+        """Schemas since the last deletion, by version. Makes a broker own the topic's bundle."""
+
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         """Does not load the topic, but makes a broker own its bundle: ask locate before."""
 
@@ -173,7 +178,7 @@ class HttpBrokerAdmin:
         self._http.close()
 
     def runtime_config(self) -> Mapping[str, str]:
-        return _settings_in(self._object(_RUNTIME_CONFIG))
+        return settings_in(self._object(_RUNTIME_CONFIG))
 
     def runtime_configs(self) -> Mapping[str, Mapping[str, str]]:
         if not self._settings.ask_each:
@@ -194,7 +199,7 @@ class HttpBrokerAdmin:
                 f"a topic. Where brokers cannot be reached one by one, and all have the same "
                 f"settings, set broker.ask_each = false"
             ) from error
-        return _settings_in(_as_object(found, _RUNTIME_CONFIG))
+        return settings_in(as_object(found, _RUNTIME_CONFIG))
 
     def version(self) -> str:
         return self._http.send("GET", "/brokers/version").decode(errors="replace").strip()[:100]
@@ -216,7 +221,7 @@ class HttpBrokerAdmin:
 
     def namespace_ensemble(self, namespace: str) -> int | None:
         path = f"{namespace_path(namespace)}/persistence"
-        return _ensemble_in(self._policies(path), path)
+        return ensemble_in(self._policies(path), path)
 
     def topic_ensemble(self, topic: str) -> int | None:
         name = parse_topic(topic).whole
@@ -225,7 +230,7 @@ class HttpBrokerAdmin:
         if found is None:
             path = f"{name.namespace_path}/persistence"
             found = self._policies(path)
-        return _ensemble_in(found, path)
+        return ensemble_in(found, path)
 
     def list_topics(self, namespace: str) -> list[str]:
         return self._strings(namespace_path(namespace).replace("/namespaces/", "/persistent/", 1))
@@ -305,6 +310,9 @@ class HttpBrokerAdmin:
     def trim_topic(self, topic: str) -> None:
         self._http.send("POST", f"{parse_topic(topic).path}/trim")
 
+    def schemas(self, topic: str) -> Mapping[int, StoredSchema]:
+        return parse_schema_answer(self._http.json(parse_topic(topic).schemas_path))
+
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         name = parse_topic(topic)
         levels = name.namespace_path
@@ -355,7 +363,7 @@ class HttpBrokerAdmin:
         self, path: str, *, params: Mapping[str, str] | None = None, none_on: int | None = None
     ) -> Mapping[str, Any] | None:
         found = self._http.json(path, params=params, none_on=none_on)
-        return None if found is None else _as_object(found, path)
+        return None if found is None else as_object(found, path)
 
     def _number(self, path: str, *, none_on: int | None = None) -> int | None:
         found = self._http.json(path, none_on=none_on)
@@ -366,7 +374,7 @@ class HttpBrokerAdmin:
         return found
 
     def _object(self, path: str) -> Mapping[str, Any]:
-        return _as_object(self._http.json(path), path)
+        return as_object(self._http.json(path), path)
 
     def _strings(self, path: str) -> list[str]:
         found = self._http.json(path)
@@ -375,24 +383,3 @@ class HttpBrokerAdmin:
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             raise BrokerError(f"GET {path}: expected a list of names, found {found!r:.100}")
         return found
-
-
-def _settings_in(found: Mapping[str, Any]) -> Mapping[str, str]:
-    return {name: str(value) for name, value in found.items() if value is not None}
-
-
-def _ensemble_in(policy: Mapping[str, Any] | None, path: str) -> int | None:
-    found = None if policy is None else policy.get("bookkeeperEnsemble")
-    if found is None:
-        return None
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise BrokerError(
-            f"GET {path}: bookkeeperEnsemble: expected a number, found {found!r:.100}"
-        )
-    return found
-
-
-def _as_object(found: object, path: str) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise BrokerError(f"GET {path}: expected a JSON object, found {found!r:.100}")
-    return found

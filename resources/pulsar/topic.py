@@ -33,8 +33,12 @@ class FullTopicName:
     @property
     def path(self) -> str:
         """Below /admin/v2, encoded: a name may hold any character, `+` and `%` among them."""
-        encoded = "/".join(quote(x, safe="") for x in (self.tenant, self.namespace, self.name))
-        return f"/persistent/{encoded}"
+        return f"/persistent/{self._encoded}"
+
+    @property
+    def schemas_path(self) -> str:
+        """Of its schemas, which are those of the whole topic."""
+        return f"/schemas/{self._encoded}/schemas"
 
     @property
     def namespace_path(self) -> str:
@@ -44,6 +48,10 @@ class FullTopicName:
     def whole(self) -> FullTopicName:
         """The partitioned topic this is a partition of, else the topic itself."""
         return FullTopicName(self.tenant, self.namespace, _PARTITION.sub("", self.name))
+
+    @property
+    def _encoded(self) -> str:
+        return "/".join(quote(x, safe="") for x in (self.tenant, self.namespace, self.name))
 
     @property
     def hash(self) -> int:

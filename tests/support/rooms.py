@@ -33,6 +33,7 @@ FEATURES = tuple(
         "automation",
         "catalogue",
         "lineage",
+        "schemas",
         "fleet",
         "batch",
         "doctor",

@@ -10,6 +10,7 @@ bookies; a ledger that memory has on bookies and metadata has not is a reader th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tests.support.sim_broker_acts import Unasked
@@ -21,12 +22,15 @@ from tiering_assets.resources.errors import (
 from tiering_assets.resources.pulsar.activity import TopicActivity
 from tiering_assets.resources.pulsar.admin import TopicLoad, TopicPlace
 from tiering_assets.resources.pulsar.offload_policies import EffectiveOffloadPolicies
+from tiering_assets.resources.pulsar.schema_storage import StoredSchema
 
 OTHER = "127.0.0.2:8080"
 
 
 class SimBroker(Unasked):
     """BrokerAdmin, and what a broker does unasked."""
+
+    told_schemas: Mapping[int, StoredSchema] = MappingProxyType({})
 
     # ----- BrokerAdmin
 
@@ -108,6 +112,10 @@ class SimBroker(Unasked):
         if not 0 <= entry_id < len(entries):
             raise BrokerNotFoundError(f"{topic}: ledger {ledger_id} has no entry {entry_id}")
         return entries[entry_id]
+
+    def schemas(self, topic: str) -> Mapping[int, StoredSchema]:
+        """Those that a test gave it to tell."""
+        return self.told_schemas
 
     def effective_offload_policies(self, topic: str) -> EffectiveOffloadPolicies:
         self.owned_until = self._now() + STATS_AGE_S

@@ -100,8 +100,9 @@ PURE = {
     "offload_context store store_uri topic_names",
     "tiering_assets.resources.native": "core",
     "tiering_assets.resources.object_store": "multipart records s3_environment s3_errors storage_class store",
-    "tiering_assets.resources.pulsar": "activity offload_policies policy_levels retention topic",
-    "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2",
+    "tiering_assets.resources.pulsar": "activity answers offload_policies policy_levels retention "
+    "schema_storage topic",
+    "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2 SchemaFormats_pb2",
     "tiering_assets.audit": "attempt_sight audit_findings audit_sights chain_audit day_book_audit "
     "object_audit object_damage record_audit topic_figures",
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
@@ -133,6 +134,7 @@ PURE = {
     "tiering_assets.quality": "ledger_facts",
     "tiering_assets.release": "approval caps gate",
     "tiering_assets.retention": "expiry_rules forget_rules retention_load",
+    "tiering_assets.schemas": "archive_rules",
     "tiering_assets.scrub": "plan",
     # rows that decisions judge; arithmetic
     "tiering_assets.tasks": "descriptors polite_share rate_budget worker_rows",
