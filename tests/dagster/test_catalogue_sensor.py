@@ -1,5 +1,6 @@
 """The sensor `catalogue`: tables follow runs and topics; what is wrong delays them alone."""
 
+import json
 import sys
 from dataclasses import replace
 
@@ -12,11 +13,13 @@ from tests.support.lineage_server import lineage_server
 from tests.support.lineage_spec import problems
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tests.support.stored_schemas import Registry
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.catalogue.scan import scan as scanning
 from tiering_assets.catalogue.upkeep import keep as keeping
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.defs.automation.catalogue import MISSING, OFF
+from tiering_assets.look.topic.archived_schemas import archived_schemas
 from tiering_assets.resources.settings import AutoSettings, CatalogueSettings
 from tiering_assets.resources.settings_lineage import OpenLineageSettings
 
@@ -148,3 +151,59 @@ def test_switched_off_a_tick_says_and_writes_nothing_of_events(site):
     offload(site)
     assert "OpenLineage" not in site.tick("catalogue").skip_message
     assert not any("openlineage" in one.key for one in site.stack.objects.list_objects())
+
+
+def archived(site):
+    found = archived_schemas(site.stack.book, TOPIC, lambda _key, _error: None)
+    return [one.record.version for one in found]
+
+
+def publish(site, ledger_id=0):
+    run = Process(site.world, "run", site.site).stack()
+    [done] = offload_batch(run, [ledger_id])
+    assert done.state == "published"
+    run.book.close_page()
+
+
+def test_schemas_follow_a_publication(site):
+    registry = Registry(site.site.cluster, "/schemas/t/ns/orders")
+    registry.register(b"{}")
+    site.tick("catalogue")
+    assert archived(site) == []  # `schema archive --all` is for what was published before
+    publish(site)
+    site.tick("catalogue")
+    assert archived(site) == [0]
+    registry.register(b"[]")
+    site.tick("catalogue")
+    assert archived(site) == [0]  # until its next publication
+
+
+def test_schemas_that_cannot_be_archived_delay_and_fail_nothing(site):
+    site.tick("catalogue")
+    site.site.cluster.metadata.put("/schemas/t/ns/orders", b"\xff")
+    publish(site)
+    assert "posted" in site.tick("catalogue").skip_message
+    assert states(site)[0] == "published"
+    posted = site.cursors["catalogue"]
+    site.tick("catalogue")
+    assert (
+        json.loads(site.cursors["catalogue"])["schemas_page"] == json.loads(posted)["schemas_page"]
+    )
+
+
+def test_a_tick_without_time_goes_on_with_the_next_publication(site):
+    other = "t/ns/persistent/payments"
+    add_topic(site.site, other)
+    for name in (TOPIC, other):
+        path = f"/schemas/t/ns/{name.rpartition('/')[2]}"
+        Registry(site.site.cluster, path).register(b"{}")
+    site.tick("catalogue")
+    publish(site)
+    publish(site, 2)
+    site.set(tick_budget_s=1e-9)
+    found = []
+    for _ in range(8):
+        site.tick("catalogue")
+        every = (archived_schemas(site.stack.book, n, lambda *_: None) for n in (TOPIC, other))
+        found.append(sum(map(len, every)))
+    assert sorted(set(found)) in ([0, 1, 2], [1, 2])

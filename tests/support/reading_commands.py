@@ -46,6 +46,8 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("orphan", "sweep"): ("--plan",),
     ("policy", "check"): ("",),
     ("policy", "show"): ("{topic}",),
+    ("schema", "list"): ("{topic}",),
+    ("schema", "show"): ("{topic}",),
     ("scrub", "run"): ("--plan", "--plan --topic {topic}"),
     ("scrub", "status"): ("",),
     ("stack", "status"): ("--dir {stack}",),

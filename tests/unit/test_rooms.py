@@ -366,6 +366,17 @@ def test_nothing_is_decided_by_the_catalogue():
     }
 
 
+def test_nothing_waits_for_schemas():
+    """Whoever publishes, releases or reads never asks for them to be archived."""
+    room = "tiering_assets.schemas"
+    asking = {i.importer for i in IMPORTS if inside(i.module, room)}
+    assert {name for name in asking if not inside(name, room)} == {
+        "tiering_assets.cli.catalogue.catalogue_cmd",
+        "tiering_assets.cli.schema_cmd",
+        "tiering_assets.defs.automation.catalogue",
+    }
+
+
 def name_of_pages(name):
     """Whether a module imports the day book, or names what a page is."""
     words = {node.id for node in ast.walk(tree_of(name)) if isinstance(node, ast.Name)}

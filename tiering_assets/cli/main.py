@@ -54,6 +54,7 @@ from tiering_assets.cli.clean import orphan_cmd
 from tiering_assets.cli.clean import expired_copy_cmd
 from tiering_assets.cli.clean import gone_record_cmd
 from tiering_assets.cli.policy import policy_cmd
+from tiering_assets.cli import schema_cmd
 from tiering_assets.cli.scrub import scrub_cmd
 from tiering_assets.cli import key_cmd
 from tiering_assets.cli import stack_cmd
@@ -112,6 +113,7 @@ for group in (
     auto_cmd,
     budget_cmd,
     topic_cmd,
+    schema_cmd,
     scrub_cmd,
     metrics_cmd,
     dagster_cmd,

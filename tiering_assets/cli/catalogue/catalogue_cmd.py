@@ -53,13 +53,16 @@ def post_pages(session: Session) -> None:
     """Put what is new of runs and topics into the tables.
 
     May be repeated, killed and run by several at once: each page of the day book is in the tables
-    once. Of topics those are read that were written since. Where openlineage.url is set, events
-    of what is posted are sent, for 3 seconds at most. Nothing else waits for it.
+    once. Of topics those are read that were written since. Schemas of those that were published
+    are archived. Where openlineage.url is set, events of what is posted are sent, for 3 seconds at
+    most. Nothing else waits for it.
     """
     from tiering_assets.catalogue.openlineage.tell import is_on, tell
     from tiering_assets.catalogue.post import post
+    from tiering_assets.catalogue.published import published_behind
     from tiering_assets.catalogue.scan.scan import scan
     from tiering_assets.catalogue.view import least
+    from tiering_assets.schemas.topics import archive_published
 
     pages = records = doubts = 0
     with opened(session) as (stack, catalogue):
@@ -68,13 +71,16 @@ def post_pages(session: Session) -> None:
             doubts += done.damaged
             session.progress(f"posted up to page {done.mark}: {records} records")
         seen = scan(stack, catalogue)
-        as_of = least(catalogue, catalogue.opened())
+        opened_now = catalogue.opened()
+        as_of = least(catalogue, opened_now)
         events, failed = None, None
         if is_on(session.settings):
             try:
                 events = tell(stack, catalogue, posted=done.mark)
             except TierkeeperError as error:  # told behind what was posted
                 failed = error
+        published = published_behind(stack, opened_now, done.mark - pages)
+        archive_published(stack, published, has_time=lambda: True, tell=session.progress)
     if session.as_json:
         told = {
             "pages": pages,

@@ -1,8 +1,9 @@
 """`catalogue`: keeps the catalogue's tables behind the runs and the topics.
 
 Owns: pages of the day book first, then runs that died, the fleet's figures, events for others, and
-as many topics as the tick's time allows, from where the last tick stopped. Small files of many
-ticks are joined. Nothing waits for it: when it fails, views are late and the tick is red.
+as many topics as the tick's time allows, from where the last tick stopped. Schemas of topics that
+were published are archived in the time that is left. Small files of many ticks are joined. Nothing
+waits for it: when it fails, views are late and the tick is red.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def catalogue(tick: Tick) -> Result:
         unmoved.settle()
     finally:
         unmoved.forget()
+    page = _archive(tick, tables, done.mark, since=done.mark - pages, until=until)
     whole = seen.resume is None
     return dg.SensorResult(
         asset_events=events,
@@ -83,6 +85,7 @@ def catalogue(tick: Tick) -> Result:
         cursor=tick.write_cursor(
             after=seen.resume,
             began_ms=None if whole else int(seen.began.timestamp() * 1000),
+            schemas_page=page,
             **figures,
         ),
     )
@@ -99,6 +102,26 @@ def _tell(tick: Tick, tables: Catalogue, *, posted: int) -> str:
     except TierkeeperError as error:
         tick.context.log.warning("tierkeeper: catalogue: no OpenLineage events: %s", error)
         return f"; no OpenLineage events: {error}"
+
+
+def _archive(tick: Tick, tables: Catalogue, mark: int, *, since: int, until: float) -> int:
+    """Archive schemas of topics published behind the page where the last tick stopped.
+
+    The page that is done. Without one the tick begins where it began to post.
+    """
+    from tiering_assets.catalogue.published import published_behind
+    from tiering_assets.schemas.topics import archive_published
+
+    page = int(tick.cursor.number("schemas_page", since))
+    if page >= mark:
+        return page
+    stopped = archive_published(
+        tick.stack,
+        published_behind(tick.stack, tables.opened(), page),
+        has_time=lambda: tick.stack.monotonic() < until,
+        tell=lambda line: tick.context.log.warning("tierkeeper: %s", line),
+    )
+    return mark if stopped is None else stopped - 1
 
 
 def _figures(tick: Tick, *, posted: bool) -> tuple[list[FigureEvent], dict[str, int | None]]:
