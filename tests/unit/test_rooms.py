@@ -363,7 +363,6 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.notebook.look",
         "tiering_assets.notebook.topic_audit",
         "tiering_assets.notebook.topic_story",
-        "tiering_assets.schemas.published",
     }
 
 

@@ -59,7 +59,7 @@ def post_pages(session: Session) -> None:
     """
     from tiering_assets.catalogue.openlineage.tell import is_on, tell
     from tiering_assets.catalogue.post import post
-    from tiering_assets.schemas.published import published_behind
+    from tiering_assets.catalogue.scan.published import published_behind
     from tiering_assets.catalogue.scan.scan import scan
     from tiering_assets.catalogue.view import least
     from tiering_assets.schemas.topics import archive_published

@@ -109,7 +109,7 @@ def _archive(tick: Tick, tables: Catalogue, mark: int, *, since: int, until: flo
 
     The page that is done. Without one the tick begins where it began to post.
     """
-    from tiering_assets.schemas.published import published_behind
+    from tiering_assets.catalogue.scan.published import published_behind
     from tiering_assets.schemas.topics import archive_published
 
     page = int(tick.cursor.number("schemas_page", since))
