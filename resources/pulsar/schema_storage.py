@@ -111,8 +111,8 @@ def parse_schema_answer(body: Any) -> dict[int, StoredSchema]:
         raise FormatError(f"expected a list of schemas, found {body!r:.100}")
     found: dict[int, StoredSchema] = {}
     for one in answers:
-        properties = one.get("properties") if isinstance(one, dict) else ""
-        properties = {} if properties is None else properties  # of a schema without any
+        given = one.get("properties") if isinstance(one, dict) else ""
+        properties: Any = {} if given is None else given  # of a schema without any
         said = isinstance(properties, dict) and (
             (one.get("version"), int),
             (one.get("timestamp"), int),
