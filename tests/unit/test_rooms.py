@@ -126,7 +126,7 @@ PURE = {
     "tiering_assets.ground": "damage_advice evidence finding moments named_records own_policy reasons",
     "tiering_assets.lineage": "asked block_chain coverage_rules listed placed_block places "
     "proof_rules shown_entry",
-    "tiering_assets.lineage.in_spark": "spark_filters table_spans",
+    "tiering_assets.lineage.in_spark": "spark_filters table_spans value_types",
     "tiering_assets.lineage.messages": "arrivals decided earlier_pieces pushed read_messages topic_columns",
     "tiering_assets.look.ledger": "eligibility states verification",
     "tiering_assets.look.topic": "bookie_room broker_memory publish_gate",

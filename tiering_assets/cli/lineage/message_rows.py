@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+VALUE: Final = "value"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,16 +28,16 @@ class Format(StrEnum):
 
 def documents(found: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Each message. Bytes that are text are shown as text, others as base64 by another name."""
+    from tiering_assets.cli.lineage.value_documents import told_bytes, told_value
     from tiering_assets.resources.tables import rows_in
 
     for row in rows_in(_with_times_as_numbers(found)):
         told: dict[str, Any] = {}
         for name, value in row.items():
             if isinstance(value, bytes):
-                try:
-                    told[name] = value.decode()
-                except UnicodeDecodeError:
-                    told[f"{name}_base64"] = base64.b64encode(value).decode()
+                told |= told_bytes(name, value)
+            elif name == VALUE:
+                told[name] = told_value(value)
             elif isinstance(value, list):
                 told[name] = dict(value)
             else:
@@ -50,7 +50,8 @@ def _with_times_as_numbers(found: pa.RecordBatch) -> pa.RecordBatch:
     import pyarrow as pa
 
     columns = [
-        one.cast(pa.int64()) if pa.types.is_timestamp(one.type) else one for one in found.columns
+        one.cast(pa.int64()) if pa.types.is_timestamp(one.type) and name != VALUE else one
+        for name, one in zip(found.schema.names, found.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, found.schema.names)
 

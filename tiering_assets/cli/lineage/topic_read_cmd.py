@@ -35,6 +35,7 @@ class Transactions(StrEnum):
         "--columns publish_time,key,payload",
         "tierkeeper topic read public/default/orders --from 2026-11-01 --until 2026-11-30 --limit 0 "
         "--format parquet --output orders.parquet",
+        "tierkeeper topic read public/default/orders --from 2026-11-25 --columns key --value",
     ),
     reads_only=ALWAYS,
 )
@@ -77,6 +78,10 @@ def read_topic(
         bool,
         typer.Option("--include-hot", help="Also sealed ledgers that are on bookies alone."),
     ] = False,
+    value: Annotated[
+        bool,
+        typer.Option("--value", help="Payloads as values, by the schemas that the bucket keeps."),
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="A line of its own for what cannot be read.")
     ] = False,
@@ -89,15 +94,19 @@ def read_topic(
     """
     from tiering_assets.cli.catalogue.catalogue_cmd import document_of
     from tiering_assets.lineage.asked import parse_span, parse_topic
-    from tiering_assets.lineage.messages.options import ColdOptions, named_columns
+    from tiering_assets.lineage.messages.options import (
+        ColdOptions,
+        named_columns,
+        require_whole,
+    )
     from tiering_assets.lineage.messages.plan import plan_messages, reading
     from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
-    from tiering_assets.lineage.messages.topic_columns import schema_of
+    from tiering_assets.lineage.messages.topic_schemas import with_schemas
 
     with understood():
         name, span = parse_topic(topic), parse_span(begin, until)
         on_error = "row" if keep_going else "fail"
-        names = named_columns(columns, on_error)
+        names = named_columns(columns, on_error, value=value)
     if kind is not Format.JSONL and output is None:
         raise UsageError(f"--format {kind.value} needs --output FILE")
     if output is not None and output.exists():
@@ -111,6 +120,8 @@ def read_topic(
         pieces=pieces,
         committed=transactions is Transactions.COMMITTED,
     )
+    with understood():
+        require_whole(wanted)
     count, of_blocks, cut = 0, 0, False
     rows: list[dict[str, Any]] = []
 
@@ -121,10 +132,12 @@ def read_topic(
             for row in documents(found):
                 print_line(line_of(row))
 
-    sink = nullcontext(show) if output is None else messages_file(output, kind, schema_of(names))
     options = ColdOptions(topic=topic, messages=wanted, include_hot=include_hot)
     with ExitStack() as opened:
         stack = opened.enter_context(session.stack())
+        options = with_schemas(stack, options)
+        wanted, made = options.messages, options.schema
+        sink = nullcontext(show) if output is None else messages_file(output, kind, made)
         plan = plan_messages(stack, options)
         read, write = opened.enter_context(reading(stack, plan)), opened.enter_context(sink)
         blocks = len(plan.blocks)

@@ -23,6 +23,7 @@ from tiering_assets.lineage.in_spark.ledger_parts import (
 from tiering_assets.lineage.messages.options import cold_options
 from tiering_assets.lineage.messages.plan import plan_messages
 from tiering_assets.lineage.messages.read_messages import MessagesAsked
+from tiering_assets.lineage.messages.topic_schemas import with_schemas
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.settings_sources import load_settings
 
@@ -36,6 +37,7 @@ def messages_frame(spark: Any, settings: Settings | None = None, **options: str)
     """
     asked = cold_options(options)
     with open_stack(settings or load_settings().settings) as stack:
+        asked = with_schemas(stack, asked)
         found = partitions_of(stack, plan_messages(stack, asked))
     parts = [(pickle.dumps(one),) for one in found]
     schema = from_arrow_schema(as_spark_takes(asked.schema.empty_table()).schema)

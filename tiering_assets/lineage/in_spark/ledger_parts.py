@@ -18,10 +18,12 @@ from pyspark.sql.datasource import InputPartition
 from tiering_assets.catalogue.view import Catalogue, Tables
 from tiering_assets.ground.stack import Stack
 from tiering_assets.lineage.find import OF_BLOCKS, blocks_after, blocks_before
+from tiering_assets.lineage.in_spark.value_types import value_for_spark
 from tiering_assets.lineage.messages.earlier_pieces import Blocks, Read
 from tiering_assets.lineage.messages.hot_entries import reads_of_blocks
 from tiering_assets.lineage.messages.plan import ReadingPlan
 from tiering_assets.lineage.messages.read_messages import MessagesAsked, read_messages
+from tiering_assets.lineage.messages.topic_columns import OF_VALUE
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.resources.arrow_columns import pc, scalar
 from tiering_assets.resources.object_store.s3 import S3ObjectStore
@@ -104,9 +106,15 @@ def in_parts(blocks: Iterable[PlacedBlock]) -> Iterator[tuple[PlacedBlock, ...]]
 
 
 def as_spark_takes(found: pa.Table) -> pa.Table:
-    """Times in microseconds; null where a producer wrote one that none of those can tell."""
+    """Times in microseconds; null where a producer wrote one that none of those can tell.
+
+    Values have the types that Spark knows.
+    """
     columns: list[Any] = []
     for field, column in zip(found.schema, found.columns, strict=True):
+        if field.name == OF_VALUE[0]:
+            columns.append(value_for_spark(column))
+            continue
         if not pa.types.is_timestamp(field.type):
             columns.append(column)
             continue

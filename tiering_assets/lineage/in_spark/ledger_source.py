@@ -34,6 +34,7 @@ from tiering_assets.lineage.in_spark.spark_filters import pushed
 from tiering_assets.lineage.messages.options import ColdOptions, cold_options
 from tiering_assets.lineage.messages.plan import plan_messages
 from tiering_assets.lineage.messages.pushed import Pushed
+from tiering_assets.lineage.messages.topic_schemas import with_schemas
 from tiering_assets.resources.settings_sources import load_settings
 
 
@@ -49,9 +50,17 @@ class PulsarLedgers(DataSource):
         return "pulsar_ledgers"
 
     def schema(self) -> Any:
+        self._learn_schemas()
         return from_arrow_schema(as_spark_takes(self._asked.schema.empty_table()).schema)
 
+    def _learn_schemas(self) -> None:
+        """Once: the type of values is that of the tasks, too."""
+        if self._asked.messages.with_values and not self._asked.messages.schemas:
+            with open_stack(load_settings().settings) as stack:
+                self._asked = with_schemas(stack, self._asked)
+
     def reader(self, schema: Any) -> DataSourceReader:
+        self._learn_schemas()
         asked = self._asked.with_columns(schema.fieldNames())
         return PruningReader(asked) if asked.filters else LedgersReader(asked)
 

@@ -49,6 +49,8 @@ class LedgersStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise ValueError(
                 "a stream is of ledgers of a topic as they are posted: no `ledger` ids, no `include_hot`"
             )
+        if asked.messages.with_values:
+            raise ValueError("a stream has no `value`: its type may change with a later schema")
         self._asked = asked
         self._until: int | None = None
 

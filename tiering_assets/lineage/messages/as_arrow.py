@@ -14,6 +14,7 @@ from tiering_assets.ground.stack import open_stack
 from tiering_assets.lineage.messages.options import DEFAULT, ColdOptions, cold_options
 from tiering_assets.lineage.messages.plan import plan_messages, reading
 from tiering_assets.lineage.messages.read_messages import read_messages
+from tiering_assets.lineage.messages.topic_schemas import with_schemas
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.settings_sources import load_settings
 
@@ -30,6 +31,7 @@ def messages(
     on_error: str = "fail",
     include_hot: bool = False,
     transactions: str = "all",
+    value: bool = False,
     settings: Settings | None = None,
 ) -> pa.RecordBatchReader:
     """Messages of a time, in the order of each topic, of partitions one after the other.
@@ -44,6 +46,8 @@ def messages(
         verify: judge the CRC32C of each entry.
         on_error: "fail", or "row" for a row whose column `error` says what is wrong.
         include_hot: also sealed ledgers that lie on bookies alone. Reads do not fence.
+        value: also `value`, of the type of the topic's newest archived schema, and `value_error`.
+            The schemas are read at once, and the topic is no pattern.
         transactions: "all", or "committed" for messages of none and of those that were committed.
         settings: where everything is; else the file and the environment, as commands take them.
 
@@ -54,6 +58,7 @@ def messages(
         CatalogueError, by any batch: a transaction that is named is not decided.
     """
     flags = {"markers": markers, "pieces": pieces, "verify": verify, "include_hot": include_hot}
+    flags["value"] = value
     asked = cold_options(
         {
             "topic": topic,
@@ -65,6 +70,9 @@ def messages(
             **{name: str(value) for name, value in flags.items()},
         }
     )
+    if asked.messages.with_values:
+        with open_stack(settings or load_settings().settings) as stack:
+            asked = with_schemas(stack, asked)
     return pa.RecordBatchReader.from_batches(asked.schema, _batches(asked, settings))
 
 

@@ -13,6 +13,8 @@ from typing import Final
 import pyarrow as pa
 
 from tiering_assets.catalogue.view import AsOf, Tables
+from tiering_assets.cold.values.payload_schema import PayloadSchema
+from tiering_assets.cold.values.typed import TypedValues
 from tiering_assets.lineage.asked import USUAL, is_pattern, parse_span, parse_topic
 from tiering_assets.lineage.find import (
     blocks_of_ledgers,
@@ -22,7 +24,7 @@ from tiering_assets.lineage.find import (
 )
 from tiering_assets.lineage.messages.pushed import Pushed, sql_of
 from tiering_assets.lineage.messages.read_messages import MessagesAsked
-from tiering_assets.lineage.messages.topic_columns import EVERY, OF_TOPIC, schema_of
+from tiering_assets.lineage.messages.topic_columns import EVERY, OF_TOPIC, OF_VALUE, schema_of
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.resources.errors import CatalogueError
 
@@ -43,6 +45,7 @@ _NAMES: Final = (
     "filters",
     "include_hot",
     "transactions",
+    "value",
     "start",
     "ledgers_per_batch",
 )
@@ -67,7 +70,12 @@ class ColdOptions:
 
     @property
     def schema(self) -> pa.Schema:
-        return schema_of(self.messages.columns)
+        """As far as it is known: values are bytes until the schemas of their topic are given."""
+        return schema_of(self.messages.columns, TypedValues(self.messages.schemas).type)
+
+    def with_schemas(self, schemas: Sequence[PayloadSchema]) -> ColdOptions:
+        """Those of its topic, by which values are read."""
+        return replace(self, messages=replace(self.messages, schemas=tuple(schemas)))
 
     @property
     def of_time(self) -> tuple[Pushed, ...]:
@@ -131,10 +139,13 @@ def cold_options(given: Mapping[str, str]) -> ColdOptions:
     if topic and not is_pattern(topic):
         parse_topic(topic)
     ledgers = tuple(_id(one) for one in ledger.split(",")) if ledger else ()
+    messages = _messages(options)
+    if messages.with_values and (ledgers or is_pattern(topic)):
+        raise ValueError("a value has the type of its topic: expected one `topic`, and no pattern")
     return ColdOptions(
         topic=topic,
         ledgers=ledgers,
-        messages=_messages(options),
+        messages=messages,
         filters=_flag("filters", {"filters": "true", **options}),
         include_hot=_flag("include_hot", options),
         start=_one_of("start", options, ("oldest", "newest")),
@@ -148,15 +159,28 @@ def _messages(options: Mapping[str, str]) -> MessagesAsked:
     if begin is not None or until is not None:
         span = parse_span(begin or _OLDEST, until or _NEWEST)
     on_error = _one_of("on_error", options, ("fail", "row"))
-    names = named_columns(options.get("columns", DEFAULT), on_error)
+    value = _flag("value", options)
+    names = named_columns(options.get("columns", DEFAULT), on_error, value=value)
     flags = {name: _flag(name, options) for name in ("markers", "pieces", "verify")}
     flags["committed"] = _one_of("transactions", options, ("all", "committed")) == "committed"
-    return MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
+    made = MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
+    require_whole(made)
+    return made
 
 
-def named_columns(text: str, on_error: str) -> list[str]:
-    """Names with commas, or `all`; and `error` where errors are rows. ValueError for others."""
+def require_whole(wanted: MessagesAsked) -> None:
+    """ValueError for values of messages that are asked for in pieces."""
+    if wanted.with_values and wanted.pieces:
+        raise ValueError("a piece of a message has no value: expected `pieces` or `value`")
+
+
+def named_columns(text: str, on_error: str, *, value: bool = False) -> list[str]:
+    """Names with commas, or `all`; those of values where these are asked for, and `error` where
+    errors are rows. ValueError for others.
+    """
     names = EVERY.names if text == "all" else [one.strip() for one in text.split(",")]
+    if value:
+        names = [*names, *(one for one in OF_VALUE if one not in names)]
     if on_error == "row" and "error" not in names:
         names = [*names, "error"]
     schema_of(names)

@@ -22,10 +22,12 @@ from tiering_assets.cold.decode import decode_lots
 from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
 from tiering_assets.cold.transactions import OF_TRANSACTIONS
+from tiering_assets.cold.values.payload_schema import PayloadSchema
+from tiering_assets.cold.values.typed import NEEDED, TypedValues
 from tiering_assets.lineage.asked import Span
 from tiering_assets.lineage.messages.decided import Decided
 from tiering_assets.lineage.messages.earlier_pieces import Blocks, EarlierPieces, Read
-from tiering_assets.lineage.messages.topic_columns import with_topic
+from tiering_assets.lineage.messages.topic_columns import OF_VALUE, with_topic
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.resources.arrow_columns import pc, scalar
 from tiering_assets.resources.errors import FormatError
@@ -39,7 +41,7 @@ _MS: Final = timedelta(milliseconds=1)
 class MessagesAsked:
     """Which messages, and what of them: columns of topic_columns.py.
 
-    The rest are arguments of cold/decode.py.
+    `schemas` are those by which values are read. The rest are arguments of cold/decode.py.
     """
 
     span: Span | None
@@ -49,11 +51,19 @@ class MessagesAsked:
     on_error: str = "fail"
     pieces: bool = False
     committed: bool = False
+    schemas: tuple[PayloadSchema, ...] = ()
+
+    @property
+    def with_values(self) -> bool:
+        """Whether payloads are to be read by schemas."""
+        return not {*OF_VALUE}.isdisjoint(self.columns)
 
     @property
     def decoded(self) -> list[str]:
         """The columns, and those that tell which messages they are."""
         names = [*(name for name in self.columns if name in COLUMNS.names), _TIME, "error"]
+        if self.with_values:
+            names += NEEDED
         if self.committed:
             names += OF_TRANSACTIONS
         if not self.pieces:
@@ -79,8 +89,9 @@ def read_messages(
     transaction that is not decided.
     """
     numbers = count(1)
+    typed = TypedValues(wanted.schemas) if wanted.with_values else None
     for _topic, some in groupby(blocks, key=lambda block: block.topic):
-        content = "payload" in wanted.columns
+        content = "payload" in wanted.columns or wanted.with_values
         earlier = EarlierPieces(before, read, content=content)
         chunks = JoinChunks(on_error=wanted.on_error)
         decided = Decided(after, read, on_error=wanted.on_error)
@@ -90,7 +101,17 @@ def read_messages(
                 asked = _of_time(found, wanted.span)
                 if wanted.committed:
                     asked = decided.committed(block, asked)
+                if typed is not None:
+                    asked = _with_values(asked, typed)
                 yield number, with_topic(asked, block.topic, wanted.columns)
+
+
+def _with_values(found: pa.RecordBatch, typed: TypedValues) -> pa.RecordBatch:
+    """Its columns, and those of values."""
+    made = typed.columns({name: found.column(name) for name in NEEDED})
+    return pa.RecordBatch.from_arrays(
+        [*found.columns, *made], names=[*found.schema.names, *OF_VALUE]
+    )
 
 
 def _joined(
