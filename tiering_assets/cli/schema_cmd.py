@@ -122,7 +122,7 @@ def archive(
 def list_schemas(session: Session, *, topic: OneTopic) -> None:
     """List the schemas of a topic that the bucket keeps.
 
-    A topic that was deleted and made again counts versions from 0 again: its incarnations are told
+    A topic that was deleted and made again counts versions from 0 again. Its incarnations are told
     apart by the creation id of the node of its schemas.
     """
     found = _archived(session, topic)

@@ -108,7 +108,7 @@ def _sight(stack: Stack, ml_name: str, node: Node) -> SchemaSight:
         raise FormatError(f"metadata node {node.path}: {error}") from error
 
     def tell(key: str, error: FormatError) -> None:
-        stack.narrate(f"{key} cannot be read and is not replaced: {error}")
+        stack.narrate(f"{key} stays as it is, though it cannot be read: {error}")
 
     incarnation = node.stat.czxid
     of_topic = (one.record for one in archived_schemas(stack.book, ml_name, tell))

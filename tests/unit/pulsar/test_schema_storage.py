@@ -79,7 +79,7 @@ def test_the_node_names_every_version_once():
 )
 def test_a_node_that_contradicts_itself_is_refused(index, says):
     with pytest.raises(FormatError, match=says):
-        decode_locator(stored.locator([stored.index_entry(*one, b"") for one in index]))
+        decode_locator(stored.locator([stored.index_entry(a, b, c, b"") for a, b, c in index]))
 
 
 @given(st.binary(max_size=60))

@@ -2,7 +2,8 @@
 
 Owns: a union with null is the other type; of several others, and of a type within itself, the value
 is text: JSON, where it is no text. Logical types that Arrow has become its own, and are taken out
-of the schema, so that a reader gives plain numbers of any size.
+of the schema, so that a reader gives plain numbers of any size. A field that may be null needs no
+default.
 """
 
 from __future__ import annotations
@@ -177,5 +178,11 @@ def _without_logical(schema: Any) -> Any:
         if isinstance(plain.get(name), dict | list):
             plain[name] = _without_logical(plain[name])
     if isinstance(plain.get("fields"), list):
-        plain["fields"] = [_without_logical(one) for one in plain["fields"]]
+        plain["fields"] = [_with_default(_without_logical(one)) for one in plain["fields"]]
     return plain
+
+
+def _with_default(field: dict[str, Any]) -> dict[str, Any]:
+    """Clients write fields that may be null without a default: where one is missing, it is null."""
+    kind = field["type"]
+    return {"default": None, **field} if isinstance(kind, list) and "null" in kind else field

@@ -93,7 +93,8 @@ def _text(value: Any, where: str) -> str:
         text = value if isinstance(value, str) else as_json(value)
         text.encode()
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError) as error:
-        raise FormatError(f"{_at(where)}text that Unicode does not have, or too deep") from error
+        said = "no text of Unicode, or too deep"
+        raise FormatError(f"{_at(where)}{said}") from error
     return text
 
 

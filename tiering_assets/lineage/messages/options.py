@@ -161,9 +161,15 @@ def _messages(options: Mapping[str, str]) -> MessagesAsked:
     on_error = _one_of("on_error", options, ("fail", "row"))
     value = _flag("value", options)
     names = named_columns(options.get("columns", DEFAULT), on_error, value=value)
-    flags = {name: _flag(name, options) for name in ("markers", "pieces", "verify")}
-    flags["committed"] = _one_of("transactions", options, ("all", "committed")) == "committed"
-    made = MessagesAsked(span=span, columns=tuple(names), on_error=on_error, **flags)
+    made = MessagesAsked(
+        span=span,
+        columns=tuple(names),
+        markers=_flag("markers", options),
+        pieces=_flag("pieces", options),
+        verify=_flag("verify", options),
+        on_error=on_error,
+        committed=_one_of("transactions", options, ("all", "committed")) == "committed",
+    )
     require_whole(made)
     return made
 

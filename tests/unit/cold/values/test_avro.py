@@ -71,7 +71,8 @@ def avro_types(draw, names, depth):
         case "map":
             inner, values = avro_types(draw, names, depth - 1)
             return {"type": "map", "values": inner}, st.dictionaries(TEXT, values, max_size=3)
-    return avro_records(draw, names, depth - 1)
+        case _:
+            return avro_records(draw, names, depth - 1)
 
 
 def avro_records(draw, names, depth):
@@ -150,6 +151,16 @@ def test_older_writers_are_resolved_by_the_rules_of_avro():
         "n": 7,
         "raw": b"\xff\x00",
     }
+
+
+@pytest.mark.parametrize("kind", [["null", "string"], ["int", "null"]])
+def test_a_field_that_may_be_null_needs_no_default(kind):
+    """Python's client writes none."""
+    newer = record(("a", "int"), ("new", kind))
+    schemas = [schema("AVRO", record(("a", "int"))), schema("AVRO", newer, 1)]
+    assert value_of(schemas, b"\x02") == {"a": 1, "new": None}
+    schemas[1] = schema("AVRO", record(("a", "int"), ("new", "int")), 1)
+    assert "No default value for field new" in error_of(schemas, b"\x02")
 
 
 def test_one_that_cannot_be_resolved_says_so():

@@ -90,7 +90,7 @@ def test_no_bytes_are_null():
         (b'{"price":false}', "field price: expected double, found bool False"),
         (b'{"price":' + b"9" * 400 + b"}", "field price: expected double, found int"),
         (b'{"raw":"*"}', "text that is no base64 where bytes are expected"),
-        (b'{"name":"\\ud800"}', "field name: text that Unicode does not have"),
+        (b'{"name":"\\ud800"}', "field name: no text of Unicode"),
         (b'{"tags":{"a":"b"}}', "field tags{}: expected int32, found str"),
         (b"[]", "found list"),
     ],
@@ -113,12 +113,9 @@ def test_a_type_within_itself_is_text():
 def test_one_topic_may_have_both_avro_and_json():
     newer = record(("id", "long"), ("name", ["null", "string"]))
     older = record(("id", "int"))
+    kind = pa.struct([("id", pa.int64()), ("name", pa.string())])
+    payloads = {"AVRO": written(older, {"id": 4}), "JSON": b'{"id":4}'}
     for first, then in (("AVRO", "JSON"), ("JSON", "AVRO")):
         schemas = [schema(first, older), schema(then, newer, 1)]
-        payload = written(older, {"id": 4}) if first == "AVRO" else b'{"id":4}'
-        said = told(schemas, [payload])
-        if first == "AVRO":
-            assert "SchemaResolutionError" in said[1][0]  # name has no default
-        else:
-            assert said == ([{"id": 4, "name": None}], [None])
-    assert TypedValues(schemas).type == pa.struct([("id", pa.int64()), ("name", pa.string())])
+        assert value_of(schemas, payloads[first]) == {"id": 4, "name": None}
+        assert TypedValues(schemas).type == kind

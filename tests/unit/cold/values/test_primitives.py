@@ -33,7 +33,7 @@ def test_numbers_are_big_endian_and_the_same_one_by_one(kind, data):
     assert told([schema(kind)], payloads) == (values, [None] * len(values))
     one_by_one = told([schema(kind)], [*payloads, b""])
     assert one_by_one[0] == [*values, None]
-    assert one_by_one[1][-1].startswith(f"schema version 0 ({kind}): 0 bytes, expected ")
+    assert str(one_by_one[1][-1]).startswith(f"schema version 0 ({kind}): 0 bytes, expected ")
 
 
 def test_a_slice_of_rows_is_read_as_its_own():
