@@ -84,6 +84,7 @@ def test_the_schemas_of_an_unloaded_topic_come_from_its_entries(archive):
 def test_a_second_run_reads_and_writes_nothing(archive):
     archive.registry.register(ONE)
     archive.run()
+    archive.stack = archive.scene.process("again")
     with patch.object(archive.scene.broker, "locate", side_effect=AssertionError):
         done = archive.run()
     assert (done.versions, done.written, done.failed) == (1, (), ())
@@ -175,6 +176,30 @@ def test_a_topic_made_again_has_schemas_of_its_own(archive):
     ]
     first, second = archive.records()
     assert first.incarnation < second.incarnation
+
+
+def test_so_has_one_whose_node_names_the_same_entries(archive):
+    archive.registry.register(ONE)
+    archive.run()
+    data = archive.scene.cluster.metadata.nodes.pop(archive.registry.path).data
+    archive.scene.cluster.metadata.put(archive.registry.path, data)
+    assert [one.version for one in archive.run().written] == [0]
+    first, second = archive.records()
+    assert first.incarnation < second.incarnation
+
+
+def test_a_node_that_goes_meanwhile_is_archived_as_it_was_seen(archive):
+    archive.registry.register(ONE)
+    archive.tell((0, ONE))
+    archive.load()
+
+    def deleted(_topic):
+        del archive.scene.cluster.metadata.nodes[archive.registry.path]
+        return archive.scene.broker.told_schemas
+
+    with patch.object(archive.scene.broker, "schemas", deleted, create=True):
+        [record] = archive.run().written
+    assert (b64decode(record.definition), record.read_from) == (ONE, "bookies")
 
 
 def test_another_schema_under_a_version_is_an_error_that_names_both(archive):
