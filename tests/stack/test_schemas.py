@@ -37,13 +37,13 @@ NAME = "schemas"
 NAMESPACE = "public/schemas"
 
 
-class OrderOld(Record):
+class OrderOld(Record):  # type: ignore[misc]  # the client has no types
     _avro_namespace = "shop"
     id = Integer(required=True)
     note = String()
 
 
-class OrderNew(Record):
+class OrderNew(Record):  # type: ignore[misc]  # the client has no types
     _avro_namespace = "shop"
     note = String()
     id = Long(required=True)

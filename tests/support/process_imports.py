@@ -38,6 +38,7 @@ HEAVY = [
     "cryptography",
     "dagster",
     "duckdb",
+    "fastavro",
     "google.protobuf",
     "great_expectations",
     "grpc",

@@ -73,7 +73,7 @@ ALLOWED = {
     "lineage message": CLUSTER | TABLES,
     "lineage object": CLUSTER | TABLES,
     "lineage topic": CLUSTER | TABLES,
-    "topic read": CLUSTER | TABLES,
+    "topic read": CLUSTER | TABLES | {"fastavro"},  # of values
     "metrics print": CLUSTER | TABLES | {"prometheus_client"},
     "metrics serve": CLUSTER | TABLES | {"prometheus_client"},
     "object scan": CLUSTER,

@@ -40,7 +40,7 @@ _COLUMNS = (
     Column("TYPE", ValueKind.STATE),
     Column("BYTES", ValueKind.SIZE),
     Column("REGISTERED", ValueKind.TIME),
-    Column("SHA-256", ValueKind.DIGEST),
+    Column("DIGEST", ValueKind.DIGEST),
 )
 
 

@@ -5,6 +5,7 @@ import pickle
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,7 +21,7 @@ from tiering_assets.cli.lineage.value_documents import told_value
 from tiering_assets.cold.values.payload_schema import PayloadSchema
 from tiering_assets.lineage.in_spark import ledger_source
 from tiering_assets.lineage.in_spark.ledger_parts import as_spark_takes
-from tiering_assets.lineage.in_spark.ledger_source import PulsarLedgers
+from tiering_assets.lineage.in_spark.ledger_source import PruningReader, PulsarLedgers
 from tiering_assets.lineage.in_spark.value_types import spark_type, value_for_spark
 from tiering_assets.lineage.messages import as_arrow
 from tiering_assets.lineage.messages.options import cold_options
@@ -71,7 +72,7 @@ ENTRIES = [
         for at, piece in enumerate((BOTH[:1], BOTH[1:]))
     ),
 ]
-FOUND = [
+FOUND: list[dict[str, Any] | None] = [
     {"id": 1, "name": None, "at": datetime(1970, 1, 1, tzinfo=UTC)},
     {"id": 2, "name": "x", "at": datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)},
     None,
@@ -198,6 +199,7 @@ def test_spark_plans_with_the_type_of_the_newest_schema(scene, ledger, told, mon
     assert kinds["value"] == "struct<id:bigint,name:string,at:timestamp>"
     assert kinds["value_error"] == "string"
     reader = source.reader(schema)
+    assert isinstance(reader, PruningReader)
     assert reader._asked.messages.columns == ("entry_id", "value", "value_error")
     assert len(reader._asked.messages.schemas) == 2
     assert asked == [1]

@@ -32,7 +32,7 @@ class Archive:
     def __init__(self):
         self.scene = Scene()
         self.registry = Registry(self.scene.cluster, "/schemas/t/ns/orders")
-        self.told = []
+        self.told: list[str] = []
         self.stack = replace(
             self.scene.process("archive"), narrate=lambda line: self.told.append(str(line))
         )

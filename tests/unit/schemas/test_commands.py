@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -51,23 +52,27 @@ def registry(scene):
     return Registry(scene.cluster, "/schemas/t/ns/orders")
 
 
-@pytest.fixture
-def told(scene, capsys):
-    """Standard output and error of a command, or its document."""
+class Told:
+    """Lines of a command's standard output and error, or its document."""
 
-    def lines(*words, code=0):
-        capsys.readouterr()
+    def __init__(self, capsys):
+        self._capsys = capsys
+
+    def __call__(self, *words, code=0):
+        self._capsys.readouterr()
         assert run(["schema", *map(str, words)]) == code
-        found = capsys.readouterr()
+        found = self._capsys.readouterr()
         return found.out.splitlines(), found.err.splitlines()
 
-    def document(*words, code=0):
-        found = json.loads("\n".join(lines(*words, "--json", code=code)[0]))
+    def document(self, *words, code=0):
+        found = json.loads("\n".join(self(*words, "--json", code=code)[0]))
         assert found.pop("schema") == f"tierkeeper/schema-{words[0]}/1"
         return found
 
-    lines.document = document
-    return lines
+
+@pytest.fixture
+def told(scene, capsys):
+    return Told(capsys)
 
 
 def test_archive_list_and_show_one_topic(registry, told):
@@ -181,8 +186,9 @@ class Following:
             return ArchivedTopic(ml_name=name, versions=1, failed=((0, IntegrityError("x")),))
 
         with patch("tiering_assets.schemas.topics.archive_schemas", archive):
+            stack: Any = None
             return archive_published(
-                None, published, has_time=lambda: self.time, tell=self.told.append
+                stack, published, has_time=lambda: self.time, tell=self.told.append
             )
 
 

@@ -26,6 +26,7 @@ def test_one_entry_is_read_and_nothing_is_fenced(closes, digest_type):
     registry.register(ONE, closes=closes)
     [ledger_id] = registry.ledgers
     node = scene.stack.ledgers.read(ledger_id)
+    assert node is not None
     scene.cluster.metadata.client().set(
         node.path,
         encode_ledger_metadata(replace(node.metadata, digest_type=digest_type)),

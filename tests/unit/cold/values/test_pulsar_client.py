@@ -20,12 +20,12 @@ from pulsar.schema import (
 from tests.support.typed_rows import schema, stored_version, told, value_of
 
 
-class Older(Record):
+class Older(Record):  # type: ignore[misc]  # the client has no types
     id = Integer(required=True)
     note = String()
 
 
-class Newer(Record):
+class Newer(Record):  # type: ignore[misc]  # the client has no types
     note = String()
     id = Long(required=True)
     price = Double()
