@@ -1,4 +1,4 @@
-"""A plain value made to fit a type of Arrow, by names; or a FormatError that says why it cannot.
+"""Plain values made to fit a type of Arrow, by names; or a FormatError that says why one cannot.
 
 Owns: how older writers become the newest type. Fields are found by name, those that are missing are
 null, others are left out; numbers widen where nothing is lost. What is no text becomes JSON where
@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow as pa
 from tiering_assets.resources.errors import FormatError
 
 TextToBytes = Callable[[str], bytes]
+Fit = Callable[[Any], Any]
 _DAY: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _TYPES: Final[Any] = pa.types
 _DAYS: Final = (-719_162, 2_932_897)  # of the years 1 to 9999, which calendars of programs have
@@ -40,55 +42,82 @@ def of_base64(text: str) -> bytes:
         raise FormatError("text that is no base64 where bytes are expected") from error
 
 
-def fit(value: Any, wanted: pa.DataType, *, to_bytes: TextToBytes = of_latin_1) -> Any:
-    """What `pa.array([...], wanted)` takes. FormatError names the field that does not fit."""
-    return _fit(value, wanted, to_bytes, "")
+def fitter(wanted: Any, *, to_bytes: TextToBytes = of_latin_1) -> Fit:
+    """Makes plain values what `pa.array([...], wanted)` takes.
+
+    FormatError names the field that does not fit.
+    """
+    return _fitter(wanted, to_bytes, "")
 
 
-def _fit(value: Any, wanted: Any, to_bytes: TextToBytes, where: str) -> Any:
+def _fitter(wanted: Any, to_bytes: TextToBytes, where: str) -> Fit:
+    if _TYPES.is_struct(wanted):
+        return _struct(wanted, to_bytes, where)
+    if _TYPES.is_list(wanted):
+        return _list(wanted, to_bytes, where)
+    if _TYPES.is_map(wanted):
+        return _map(wanted, to_bytes, where)
+    if _TYPES.is_string(wanted):
+        return partial(_text, where=where)
+    if _TYPES.is_binary(wanted):
+        return partial(_bytes, to_bytes=to_bytes, where=where)
+    if _TYPES.is_boolean(wanted):
+        return partial(_boolean, wanted=wanted, where=where)
+    if _TYPES.is_floating(wanted):
+        return partial(_floating, wanted=wanted, where=where)
+    if _TYPES.is_decimal(wanted):
+        return partial(_decimal, wanted=wanted, where=where)
+    if _TYPES.is_null(wanted):
+        return partial(_nothing, wanted=wanted, where=where)
+    return _whole(wanted, where)
+
+
+def _struct(wanted: Any, to_bytes: TextToBytes, where: str) -> Fit:
+    prefix = f"{where}." if where else ""
+    fields = [(one.name, _fitter(one.type, to_bytes, f"{prefix}{one.name}")) for one in wanted]
+
+    def fit(value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise _misfit(value, wanted, where)
+        found = value.get
+        return {name: fit_one(found(name)) for name, fit_one in fields}
+
+    return fit
+
+
+def _list(wanted: Any, to_bytes: TextToBytes, where: str) -> Fit:
+    fit_one = _fitter(wanted.value_type, to_bytes, f"{where}[]")
+
+    def fit(value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple):
+            raise _misfit(value, wanted, where)
+        return [fit_one(one) for one in value]
+
+    return fit
+
+
+def _map(wanted: Any, to_bytes: TextToBytes, where: str) -> Fit:
+    inside = f"{where}{{}}"
+    fit_key = _fitter(wanted.key_type, to_bytes, inside)
+    fit_one = _fitter(wanted.item_type, to_bytes, inside)
+
+    def fit(value: Any) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise _misfit(value, wanted, where)
+        return [(fit_key(key), fit_one(one)) for key, one in value.items()]
+
+    return fit
+
+
+def _text(value: Any, where: str) -> str | None:
     if value is None:
         return None
-    if _TYPES.is_struct(wanted):
-        return _struct(value, wanted, to_bytes, where)
-    if _TYPES.is_list(wanted):
-        items = _of(value, list | tuple, wanted, where)
-        return [_fit(one, wanted.value_type, to_bytes, f"{where}[]") for one in items]
-    if _TYPES.is_map(wanted):
-        pairs = _of(value, Mapping, wanted, where).items()
-        return [
-            (
-                _fit(key, wanted.key_type, to_bytes, f"{where}{{}}"),
-                _fit(one, wanted.item_type, to_bytes, f"{where}{{}}"),
-            )
-            for key, one in pairs
-        ]
-    if _TYPES.is_string(wanted):
-        return _text(value, where)
-    if _TYPES.is_binary(wanted):
-        if isinstance(value, str):
-            return to_bytes(value)
-        return bytes(_of(value, bytes | bytearray, wanted, where))
-    if _TYPES.is_boolean(wanted):
-        return _of(value, bool, wanted, where)
-    if _TYPES.is_floating(wanted):
-        return _floating(value, wanted, where)
-    if _TYPES.is_decimal(wanted):
-        return _decimal(value, wanted, where)
-    if _TYPES.is_null(wanted):
-        raise _misfit(value, wanted, where)
-    return _whole(value, wanted, where)
-
-
-def _struct(value: Any, wanted: Any, to_bytes: TextToBytes, where: str) -> dict[str, Any]:
-    found = _of(value, Mapping, wanted, where)
-    prefix = f"{where}." if where else ""
-    return {
-        one.name: _fit(found.get(one.name), one.type, to_bytes, f"{prefix}{one.name}")
-        for one in wanted
-    }
-
-
-def _text(value: Any, where: str) -> str:
     try:
         text = value if isinstance(value, str) else as_json(value)
         text.encode()
@@ -96,6 +125,25 @@ def _text(value: Any, where: str) -> str:
         said = "no text of Unicode, or too deep"
         raise FormatError(f"{_at(where)}{said}") from error
     return text
+
+
+def _bytes(value: Any, to_bytes: TextToBytes, where: str) -> bytes | None:
+    if isinstance(value, str):
+        return to_bytes(value)
+    if value is None or isinstance(value, bytes):
+        return value
+    raise _misfit(value, pa.binary(), where)
+
+
+def _boolean(value: Any, wanted: Any, where: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise _misfit(value, wanted, where)
+
+
+def _nothing(value: Any, wanted: Any, where: str) -> None:
+    if value is not None:
+        raise _misfit(value, wanted, where)
 
 
 def as_json(value: Any) -> str:
@@ -109,22 +157,28 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def _floating(value: Any, wanted: Any, where: str) -> float:
-    if isinstance(value, bool):
+def _floating(value: Any, wanted: Any, where: str) -> float | None:
+    if value is None or type(value) is float:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise _misfit(value, wanted, where)
     try:
-        return float(_of(value, int | float, wanted, where))
+        return float(value)
     except OverflowError:
         raise _misfit(value, wanted, where) from None
 
 
-def _decimal(value: Any, wanted: Any, where: str) -> Decimal:
+def _decimal(value: Any, wanted: Any, where: str) -> Decimal | None:
+    if value is None:
+        return None
     try:
-        if isinstance(value, bytes | bytearray):
+        if isinstance(value, bytes):
             unscaled = int.from_bytes(value, "big", signed=True)
             found = Decimal((int(unscaled < 0), _digits(unscaled), -wanted.scale))
+        elif isinstance(value, int | float | str) and not isinstance(value, bool):
+            found = Decimal(str(value))
         else:
-            found = Decimal(str(_of(value, int | float | str, wanted, where)))
+            raise _misfit(value, wanted, where)
         exponent = found.as_tuple().exponent
         if not isinstance(exponent, int) or exponent < -wanted.scale:
             raise _misfit(value, wanted, where)
@@ -139,17 +193,20 @@ def _digits(number: int) -> tuple[int, ...]:
     return tuple(map(int, str(abs(number))))
 
 
-def _whole(value: Any, wanted: Any, where: str) -> int:
+def _whole(wanted: Any, where: str) -> Fit:
     """Of a whole number, and of a time or date as one."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool):
-        raise _misfit(value, wanted, where)
-    number: int = _of(value, int, wanted, where)
     low, high = limits(wanted)
-    if not low <= number < high:
+
+    def fit(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is int and low <= value < high:
+            return value
         raise _misfit(value, wanted, where)
-    return number
+
+    return fit
 
 
 def limits(wanted: Any) -> tuple[int, int]:
@@ -166,12 +223,6 @@ def limits(wanted: Any) -> tuple[int, int]:
         unit = _DAY[wanted.unit]
         return max(low, _DAYS[0] * unit), min(high, _DAYS[1] * unit)
     return low, high
-
-
-def _of(value: Any, kind: Any, wanted: Any, where: str) -> Any:
-    if not isinstance(value, kind):
-        raise _misfit(value, wanted, where)
-    return value
 
 
 def _misfit(value: Any, wanted: Any, where: str) -> FormatError:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tiering_assets.cold.values.avro import avro_decoder
 from tiering_assets.cold.values.avro_shape import AvroShape, parse_definition
-from tiering_assets.cold.values.fitted import fit, of_base64, of_latin_1
+from tiering_assets.cold.values.fitted import fitter, of_base64, of_latin_1
 from tiering_assets.cold.values.json_text import decode_json
 from tiering_assets.cold.values.key_value import TwoSchemas, split_parts, two_schemas
 from tiering_assets.cold.values.payload_schema import PayloadSchema
@@ -83,8 +83,10 @@ def decoder_of(schema: PayloadSchema, wanted: Shape, given: ProtobufShape | None
         return _of_both(two_schemas(schema), wanted, given)
     decode, to_bytes = _plain_decoder(schema, wanted, given)
 
+    fit = fitter(wanted.type, to_bytes=to_bytes)
+
     def decode_one(payload: bytes, _key: bytes | None) -> Any:
-        return fit(decode(payload), wanted.type, to_bytes=to_bytes)
+        return fit(decode(payload))
 
     return decode_one
 

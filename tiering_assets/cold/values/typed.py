@@ -73,45 +73,58 @@ class TypedValues:
         quick = self._all_at_once(rows)
         if quick is not None:
             return quick, pa.nulls(len(quick), pa.string())
-        told = {name: rows[name].to_pylist() for name in NEEDED if name != "publish_time"}
+        told = [rows[name].to_pylist() for name in NEEDED[:-1]]
         times = rows["publish_time"].cast(_MS).cast(pa.int64()).to_pylist()
         values: list[Any] = []
         errors: list[str | None] = []
-        for row in zip(*(told[name] for name in told), times, strict=True):
-            value, error = self._one(dict(zip((*told, "publish_ms"), row, strict=True)))
+        for row in zip(*told, times, strict=True):
+            value, error = self._one(*row)
             values.append(value)
             errors.append(error)
         return pa.array(values, self.type), pa.array(errors, pa.string())
 
-    def _one(self, row: Mapping[str, Any]) -> tuple[Any, str | None]:
-        if row["payload"] is None or row["null_value"]:
+    def _one(
+        self,
+        payload: bytes | None,
+        stored: bytes | None,
+        null_value: bool | None,
+        encrypted: bool | None,
+        key: str | None,
+        key_is_base64: bool | None,
+        *of_row: int,
+    ) -> tuple[Any, str | None]:
+        """The columns NEEDED of one row, in their order."""
+        if payload is None or null_value:
             return None, None
-        if row["encrypted"]:
+        if encrypted:
             return None, "encrypted"
-        if row["schema_version"] is None:
+        if stored is None:
             return None, NO_SCHEMA
         try:
-            schema = self._schema(row)
-            if schema is None:
-                return None, NOT_ARCHIVED
-            said = f"{schema.said}: "
+            schema = self._schema(stored, *of_row)
         except FormatError as error:
             return None, str(error)
+        if schema is None:
+            return None, NOT_ARCHIVED
         if self.why:
             return None, self.why
         try:
-            return self._decoder(schema)(row["payload"], _key_of(row)), None
+            told_key = None
+            if key is not None and schema.type == "KEY_VALUE":
+                told_key = _bytes_of(key, is_base64=bool(key_is_base64))
+            return self._decoder(schema)(payload, told_key), None
         except FormatError as error:
-            return None, f"{said}{error}"
+            return None, f"{schema.said}: {error}"
 
-    def _schema(self, row: Mapping[str, Any]) -> PayloadSchema | None:
-        candidates = self._by_version.get(version_number(row["schema_version"]))
+    def _schema(
+        self, stored: bytes, ledger_id: int, publish_ms: int | None
+    ) -> PayloadSchema | None:
+        candidates = self._by_version.get(version_number(stored))
         if candidates is None:
             return None
         found = candidates[0]
         if len(candidates) > 1:
-            publish_ms = row["publish_ms"]
-            found = meant(candidates, ledger_id=row["ledger_id"], publish_ms=publish_ms)
+            found = meant(candidates, ledger_id=ledger_id, publish_ms=publish_ms)
         return None if found.type == DELETED else found
 
     def _decoder(self, schema: PayloadSchema) -> Decode:
@@ -143,12 +156,9 @@ class TypedValues:
         return decode_numbers(newest_one.type, rows["payload"])
 
 
-def _key_of(row: Mapping[str, Any]) -> bytes | None:
-    key = row["key"]
-    if key is None:
-        return None
-    if not row["key_is_base64"]:
-        return bytes(key.encode())
+def _bytes_of(key: str, *, is_base64: bool) -> bytes:
+    if not is_base64:
+        return key.encode()
     try:
         return base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError) as error:

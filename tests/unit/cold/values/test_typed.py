@@ -30,6 +30,10 @@ def test_messages_without_a_schema_or_closed_ones_have_no_value():
     assert told(STRINGS, [b"x"], encrypted=True) == ([None], ["encrypted"])
 
 
+def test_a_key_that_cannot_be_read_spoils_no_value_that_has_none_of_it():
+    assert value_of(STRINGS, b"x", key="*", key_is_base64=True) == "x"
+
+
 def test_a_message_that_says_it_has_no_value_is_null_without_an_error():
     assert told([schema("INT32")], [b"", None], null_value=[True, None]) == ([None] * 2, [None] * 2)
 
