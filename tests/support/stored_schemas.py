@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from tests.support.sim_cluster import SimCluster
 
-AVRO, JSON, STRING, INT32, KEY_VALUE = 5, 3, 2, 9, 16  # SchemaRegistryFormat.SchemaType
+AVRO, PROTOBUF, STRING, INT32 = 5, 4, 2, 9  # SchemaRegistryFormat.SchemaType
 
 
 def varint(value: int) -> bytes:

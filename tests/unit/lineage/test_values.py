@@ -14,8 +14,9 @@ from pyarrow import parquet
 from tests.support.cold_entries import single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, message
 from tests.support.sim_scene import TOPIC
-from tests.support.stored_schemas import INT32, Registry
+from tests.support.stored_schemas import INT32, PROTOBUF, Registry
 from tests.unit.cold.values.test_avro import record, written
+from tests.unit.cold.values.test_protobuf import F, field, set_of
 from tests.unit.lineage.test_commands import TIME
 from tiering_assets.cli.lineage.value_documents import told_value
 from tiering_assets.cold.values.payload_schema import PayloadSchema
@@ -28,6 +29,7 @@ from tiering_assets.lineage.messages.options import cold_options
 from tiering_assets.lineage.messages.plan import plan_messages, reading
 from tiering_assets.lineage.messages.read_messages import read_messages
 from tiering_assets.lineage.messages.topic_schemas import with_schemas
+from tiering_assets.resources.errors import FormatError
 from tiering_assets.schemas.archive import archive_schemas
 
 NAME = TOPIC.replace("/persistent/", "/")
@@ -294,3 +296,31 @@ def test_a_value_of_one_type_is_that(told, scene, posted):
     scene.publish(scene.fill(TOPIC, message(TIME, version(0), payload=b"\x00\x00\x01\x00")))
     posted()
     assert [one["value"] for one in rows(told(*READ))] == [256]
+
+
+def test_a_program_may_give_a_descriptor(told, scene, posted, monkeypatch):
+    files = set_of(field("n", 1, F.TYPE_INT32))
+    Registry(scene.cluster, "/schemas/t/ns/orders").register(b"{}", PROTOBUF)
+    archive_schemas(scene.process("archive"), TOPIC, ())
+    scene.publish(scene.fill(TOPIC, message(TIME, version(0), payload=b"\x08\x05")))
+    posted()
+
+    @contextmanager
+    def opened(_settings):
+        yield scene.stack
+
+    monkeypatch.setattr(as_arrow, "open_stack", opened)
+
+    def values(protobuf):
+        return as_arrow.messages(
+            NAME,
+            columns=["entry_id"],
+            value=True,
+            protobuf=protobuf,
+            settings=scene.stack.settings,
+        ).read_all()["value"]
+
+    assert values(None).to_pylist() == [b"\x08\x05"]
+    assert values((files.SerializeToString(), "a.Outer")).to_pylist() == [{"n": 5}]
+    with pytest.raises(FormatError, match=r"has no message a\.Other"):
+        values((files.SerializeToString(), "a.Other"))

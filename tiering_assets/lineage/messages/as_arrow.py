@@ -7,6 +7,7 @@ block at a time from then on. pandas, Polars and DuckDB take a reader of Arrow a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -32,6 +33,7 @@ def messages(
     include_hot: bool = False,
     transactions: str = "all",
     value: bool = False,
+    protobuf: tuple[bytes, str] | None = None,
     settings: Settings | None = None,
 ) -> pa.RecordBatchReader:
     """Messages of a time, in the order of each topic, of partitions one after the other.
@@ -48,11 +50,14 @@ def messages(
         include_hot: also sealed ledgers that lie on bookies alone. Reads do not fence.
         value: also `value`, of the type of the topic's newest archived schema, and `value_error`.
             The schemas are read at once, and the topic is no pattern.
+        protobuf: a FileDescriptorSet and the full name of a message in it, for PROTOBUF schemas,
+            whose values are bytes without it.
         transactions: "all", or "committed" for messages of none and of those that were committed.
         settings: where everything is; else the file and the environment, as commands take them.
 
     Raises:
         ValueError: topic, time or column cannot be meant.
+        FormatError: the descriptor has no such message.
         CatalogueError, by the first batch: the topic is not in the catalogue.
         FormatError, by any batch: an entry or block that is named cannot be read.
         CatalogueError, by any batch: a transaction that is named is not decided.
@@ -71,6 +76,7 @@ def messages(
         }
     )
     if asked.messages.with_values:
+        asked = replace(asked, messages=replace(asked.messages, protobuf=protobuf))
         with open_stack(settings or load_settings().settings) as stack:
             asked = with_schemas(stack, asked)
     return pa.RecordBatchReader.from_batches(asked.schema, _batches(asked, settings))

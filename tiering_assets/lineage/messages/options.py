@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from tiering_assets.catalogue.view import AsOf, Tables
 from tiering_assets.cold.values.payload_schema import PayloadSchema
-from tiering_assets.cold.values.typed import TypedValues
 from tiering_assets.lineage.asked import USUAL, is_pattern, parse_span, parse_topic
 from tiering_assets.lineage.find import (
     blocks_of_ledgers,
@@ -71,7 +70,7 @@ class ColdOptions:
     @property
     def schema(self) -> pa.Schema:
         """As far as it is known: values are bytes until the schemas of their topic are given."""
-        return schema_of(self.messages.columns, TypedValues(self.messages.schemas).type)
+        return schema_of(self.messages.columns, self.messages.typed().type)
 
     def with_schemas(self, schemas: Sequence[PayloadSchema]) -> ColdOptions:
         """Those of its topic, by which values are read."""

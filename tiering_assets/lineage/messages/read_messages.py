@@ -23,6 +23,7 @@ from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
 from tiering_assets.cold.transactions import OF_TRANSACTIONS
 from tiering_assets.cold.values.payload_schema import PayloadSchema
+from tiering_assets.cold.values.protobuf import ProtobufShape
 from tiering_assets.cold.values.typed import NEEDED, TypedValues
 from tiering_assets.lineage.asked import Span
 from tiering_assets.lineage.messages.decided import Decided
@@ -41,7 +42,8 @@ _MS: Final = timedelta(milliseconds=1)
 class MessagesAsked:
     """Which messages, and what of them: columns of topic_columns.py.
 
-    `schemas` are those by which values are read. The rest are arguments of cold/decode.py.
+    `schemas` are those by which values are read, `protobuf` files and message of a descriptor for
+    those without one. The rest are arguments of cold/decode.py.
     """
 
     span: Span | None
@@ -52,11 +54,17 @@ class MessagesAsked:
     pieces: bool = False
     committed: bool = False
     schemas: tuple[PayloadSchema, ...] = ()
+    protobuf: tuple[bytes, str] | None = None
 
     @property
     def with_values(self) -> bool:
         """Whether payloads are to be read by schemas."""
         return not {*OF_VALUE}.isdisjoint(self.columns)
+
+    def typed(self) -> TypedValues:
+        """How values are made. FormatError for a descriptor that is none."""
+        given = None if self.protobuf is None else ProtobufShape(*self.protobuf)
+        return TypedValues(self.schemas, given)
 
     @property
     def decoded(self) -> list[str]:
@@ -89,7 +97,7 @@ def read_messages(
     transaction that is not decided.
     """
     numbers = count(1)
-    typed = TypedValues(wanted.schemas) if wanted.with_values else None
+    typed = wanted.typed() if wanted.with_values else None
     for _topic, some in groupby(blocks, key=lambda block: block.topic):
         content = "payload" in wanted.columns or wanted.with_values
         earlier = EarlierPieces(before, read, content=content)
