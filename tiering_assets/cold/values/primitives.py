@@ -1,8 +1,7 @@
 """Payloads of Pulsar's primitive types: all big-endian, and of a fixed size but for text.
 
 Owns: DATE, TIME and TIMESTAMP are milliseconds since 1970, as Java's own types are. Nanoseconds
-that 64 bits cannot tell, before 1677 and after 2262, are errors. Source: message-facts, Pulsar's
-schemas of 4.0.
+that 64 bits cannot tell, before 1677 and after 2262, are errors. Source: Pulsar's schemas of 4.0.
 """
 
 from __future__ import annotations
