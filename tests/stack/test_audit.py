@@ -18,6 +18,7 @@ import pytest
 from botocore.config import Config
 
 from tests.support.audited_bucket import put_chain
+from tests.support.offload_policies import offload_policies
 from tests.support.rewritten_records import raw, restored, rewrite
 from tests.support.tiered_cluster import tiered_cluster
 from tests.support.two_checkers import (
@@ -39,9 +40,8 @@ from tiering_assets.resources.devstack.traffic import TopicSpec
 pytestmark = pytest.mark.stack
 
 CHANGES = 10_000
-SPECS = [
-    TopicSpec(topic=f"public/default/audited-{i}", messages=12, payload_bytes=150) for i in (1, 2)
-]
+BUCKET, NAMESPACE = "audited", "public/audited"
+SPECS = [TopicSpec(topic=f"{NAMESPACE}/t-{i}", messages=12, payload_bytes=150) for i in (1, 2)]
 
 
 class Ledger:
@@ -77,7 +77,12 @@ class Ledger:
 
 @pytest.fixture(scope="module")
 def cluster(stack):
-    with tiered_cluster(stack, bucket="audited") as connected:
+    with tiered_cluster(stack, bucket=BUCKET) as connected:
+        policies = {
+            **offload_policies(connected.endpoints),
+            "s3ManagedLedgerOffloadBucket": BUCKET,
+        }
+        connected.make_namespace(NAMESPACE, offloadPolicies=policies)
         yield connected
 
 
