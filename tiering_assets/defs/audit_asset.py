@@ -25,7 +25,7 @@ NAME = "audit_a_topic"
 REPORT = "report.html"
 _DESCRIPTION = (
     "The audit of a topic for a period: the notebook `audit_a_topic` as it ran, and a report that "
-    "`tierkeeper audit verify --check-report` compares with the bucket. Launch the job `audit` by "
+    "`tierkeeper audit verify` compares with the bucket (option --check-report). Launch the job by "
     "hand, with a topic. Changes nothing."
 )
 

@@ -57,6 +57,7 @@ ONLY = {
         "settings",
         "settings_engines",
         "settings_kinds",
+        "settings_lineage",
         "settings_of_workers",
         "settings_places",
         "settings_protocol",

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Tier": ("ledger", "topic", "policy"),
-    "Prove": ("audit", "object", "scrub", "catalogue", "lineage"),
+    "Prove": ("audit", "object", "scrub", "catalogue", "lineage", "schema"),
     "Brake": ("hold", "tiering", "auto", "budget"),
     "Clean up": ("orphan", "expired-copy", "gone-record"),
     "Operate": ("doctor", "metrics", "broker", "dagster", "config", "key", "completion"),
@@ -43,14 +43,19 @@ def start_page(root: Any) -> list[str]:
 
 
 def _nouns(root: Any) -> Iterator[str]:
-    """Those that have one verb or none share the first line of their section."""
+    """Those that have one verb or none share the first line of their section, as do two that have a
+    section to themselves.
+    """
     for section, nouns in SECTIONS.items():
         verbs = {noun: [*getattr(root.commands[noun], "commands", ())] for noun in nouns}
-        short = [" ".join((noun, *said)) for noun, said in verbs.items() if len(said) < 2]
+        two = len(nouns) == 2
+        short = [" ".join((noun, *said)) for noun, said in verbs.items() if two or len(said) < 2]
         lines = [", ".join(short)] if short else []
         width = max(map(len, nouns))
         lines += [
-            f"{noun:<{width}}  {' '.join(said)}" for noun, said in verbs.items() if len(said) > 1
+            f"{noun:<{width}}  {' '.join(said)}"
+            for noun, said in verbs.items()
+            if not two and len(said) > 1
         ]
         for place, line in enumerate(lines):
             yield f"{'' if place else section:<9} {line}".rstrip()
