@@ -2,13 +2,15 @@
 
 Owns: every port given out was bindable a moment ago and lies below the range from which the kernel
 takes the local ports of outgoing connections, so that no connection of ours can occupy it between
-the choice and the start of its server.
+the choice and the start of its server. Nor does another process of ours choose it: each chosen port
+is held by a name that only one process can have, and that goes with the process.
 """
 
 from __future__ import annotations
 
 import random
 import socket
+import sys
 
 from tiering_assets.resources.devstack.config import HOST
 from tiering_assets.resources.devstack.options import S3_PORT_NAMES, StackOptions
@@ -58,6 +60,22 @@ def _find_free(offsets: tuple[int, ...], taken: set[int]) -> int:
     for _ in range(_TRIES):
         port = random.randint(_LOWEST, _HIGHEST)  # noqa: S311  spreads stacks, hides nothing
         wanted = [port + offset for offset in offsets]
-        if not taken.intersection(wanted) and all(is_free(number) for number in wanted):
+        if taken.intersection(wanted) or not all(is_free(number) for number in wanted):
+            continue
+        if all(map(_hold, wanted)):
             return port
     raise PrerequisiteError(f"no free port between {_LOWEST} and {_HIGHEST} on {HOST}")
+
+
+def _hold(port: int) -> bool:
+    """Keep other processes from choosing it; False where one has. Only Linux has such names."""
+    if sys.platform != "linux":
+        return True
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        name.bind(f"\0tierkeeper-port-{port}")
+    except OSError:
+        name.close()
+        return False
+    name.detach()  # held until this process ends
+    return True

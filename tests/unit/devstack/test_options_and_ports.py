@@ -1,3 +1,4 @@
+import random
 import socket
 
 import pytest
@@ -57,3 +58,11 @@ def test_a_fixed_port_is_kept_and_a_taken_one_refused():
         ):
             choose_ports(StackOptions(ports={"broker.web": taken}))
     assert choose_ports(StackOptions(ports={"broker.web": taken}))["broker.web"] == taken
+
+
+def test_ports_that_were_chosen_are_not_chosen_again_before_their_servers_start():
+    found = []
+    for _ in range(2):
+        random.seed(7)
+        found.append({*choose_ports(StackOptions()).values()})
+    assert found[0].isdisjoint(found[1])
