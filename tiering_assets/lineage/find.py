@@ -130,7 +130,7 @@ def rows_of_topics(
 
 
 def _rows_of_topic(topic: TopicName, table: str = "blocks") -> tuple[str, Callable[[str], bool]]:
-    where = f"from {table} where {_of_topic(topic.managed_ledger_name)}"
+    where = f"from {table} where {of_topic_named(topic.managed_ledger_name)}"
     return where, lambda name: is_of(name, topic)
 
 
@@ -196,7 +196,7 @@ def _from_it_on(tables: Tables, block: PlacedBlock, *, back: bool) -> Iterator[P
 
 def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:
     """CatalogueError where no ledger of the topic is in the catalogue."""
-    where = _of_topic(topic.managed_ledger_name)
+    where = of_topic_named(topic.managed_ledger_name)
     found = answer(tables, f"select distinct topic from ledger_changes where {where}")  # noqa: S608 - quoted
     if not any(is_of(row["topic"], topic) for row in found.to_pylist()):
         raise CatalogueError(
@@ -205,7 +205,7 @@ def require_topic(tables: Tables, topic: TopicName, as_of: AsOf) -> None:
         )
 
 
-def _of_topic(ml_name: str) -> str:
+def of_topic_named(ml_name: str) -> str:
     """It, or what may be a partition of it."""
     partitions = sql_text(f"{ml_name}-partition-")
     return f"(topic = {sql_text(ml_name)} or starts_with(topic, {partitions}))"

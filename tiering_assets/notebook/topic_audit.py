@@ -22,7 +22,7 @@ from tiering_assets.audit.report.report_file import ReportKind
 from tiering_assets.ground.record_book import writer_of
 from tiering_assets.ground.signing import load_signer
 from tiering_assets.lineage.asked import Span, is_of, parse_span, parse_topic
-from tiering_assets.lineage.find import blocks_of_span, require_topic
+from tiering_assets.lineage.find import blocks_of_span, of_topic_named, require_topic
 from tiering_assets.notebook.frames import frame_of
 from tiering_assets.notebook.look import ClusterLook
 from tiering_assets.resources.errors import CatalogueError, SettingsError
@@ -105,11 +105,8 @@ def period_of(look: ClusterLook, topic: str, since: str, until: str) -> AskedPer
 
 def _managed_ledgers(look: ClusterLook, topic: TopicName) -> tuple[str, ...]:
     """It, or its partitions, as far as the catalogue knows."""
-    own = topic.managed_ledger_name
-    rows = look.sql(
-        "select distinct topic from ledger_changes "  # noqa: S608 - quoted
-        f"where topic = {sql_text(own)} or starts_with(topic, {sql_text(f'{own}-partition-')})"
-    )
+    where = of_topic_named(topic.managed_ledger_name)
+    rows = look.sql(f"select distinct topic from ledger_changes where {where}")  # noqa: S608 - quoted
     return tuple(sorted(one for one in rows["topic"] if is_of(one, topic)))
 
 
