@@ -15,12 +15,11 @@ from importlib.util import find_spec
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 import requests
-from requests.auth import AuthBase
 
 from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.http_access import Bearer, host_in
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
@@ -70,9 +69,9 @@ class OpenLineageEndpoint:
     def __init__(self, settings: OpenLineageSettings) -> None:
         from openlineage.client.transport.http import HttpConfig, HttpTransport
 
-        self._host = urlsplit(settings.url).hostname or "a URL without host"
+        self._host = host_in(settings.url)
         session = requests.Session()
-        session.auth = _OurKeyAlone(settings.api_key)
+        session.auth = Bearer(settings.api_key)
         session.max_redirects = 0  # a POST that is sent elsewhere arrives there as a GET
         self._transport: HttpTransport = HttpTransport(
             HttpConfig(url=settings.url.rstrip("/") + "/", retry=dict(_ONCE), session=session)
@@ -127,15 +126,3 @@ class OpenLineageEndpoint:
         status = found.response.status_code
         taken = Reception.REFUSED if status in _REFUSALS else Reception.UNTAKEN
         return Answer(taken, f"{self._host} answered {status}")
-
-
-class _OurKeyAlone(AuthBase):
-    """Also keeps `requests` from looking for credentials in a netrc file."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
-        return request

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 
 from tiering_assets.resources.errors import PrerequisiteError
+from tiering_assets.resources.http_access import host_in
 
 TIMEOUT_S = 10.0
 
 
 def post_webhook(url: str, document: Mapping[str, Any]) -> None:
     """Post once. PrerequisiteError when there is no answer below 400, naming the host alone."""
-    host = urlsplit(url).hostname or "a URL without host"
+    host = host_in(url)
     try:
         status = requests.post(
             url, json=document, timeout=TIMEOUT_S, allow_redirects=False

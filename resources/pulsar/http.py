@@ -16,25 +16,13 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import requests
-from requests.auth import AuthBase
 
 from tiering_assets.resources.errors import BrokerError, BrokerNotFoundError, BrokerUnknownError
+from tiering_assets.resources.http_access import Bearer
 from tiering_assets.resources.settings import BrokerSettings
 
 REDIRECTS_MAX = 5
 REASON_CHARS = 300
-
-
-class _Bearer(AuthBase):
-    """Also keeps `requests` from looking for credentials in a netrc file."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
-        return request
 
 
 class AdminHttp:
@@ -123,7 +111,7 @@ class AdminHttp:
                     method,
                     url,
                     params=params,
-                    auth=_Bearer(token),
+                    auth=Bearer(token),
                     timeout=timeout,
                     allow_redirects=False,
                 )

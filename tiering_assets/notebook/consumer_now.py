@@ -16,6 +16,7 @@ import pyarrow as pa
 import requests
 
 from tiering_assets.resources.errors import BrokerError
+from tiering_assets.resources.http_access import Bearer
 from tiering_assets.resources.settings import BrokerSettings
 
 _KINDS: Final[dict[str, Any]] = {
@@ -39,9 +40,8 @@ def service_url_of(settings: BrokerSettings, topic: str) -> str:
         BrokerError: nobody answers, or no broker has the topic.
     """
     url = f"{settings.admin_url.rstrip('/')}/lookup/v2/topic/persistent/{quote(topic)}"
-    headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
     try:
-        answer = requests.get(url, headers=headers, timeout=settings.timeout_s)
+        answer = requests.get(url, auth=Bearer(settings.token), timeout=settings.timeout_s)
         found = answer.json() if answer.ok else {}
     except requests.RequestException as error:
         raise BrokerError(f"GET {url}: {error}") from error

@@ -70,3 +70,14 @@ def test_without_a_topic_nobody_is_asked(closed_port):
     settings = BrokerSettings(admin_url=f"http://127.0.0.1:{closed_port}")
     found = consumer_reads(settings, [])
     assert (found.schema, found.num_rows) == (SCHEMA, 0)
+
+
+def test_credentials_of_a_netrc_file_are_not_sent(admin, tmp_path, monkeypatch):
+    settings, _said, asked = admin
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    service_url_of(settings, TOPIC)
+    service_url_of(replace(settings, token="tok"), TOPIC)
+    assert [sent for _path, sent in asked] == [None, "Bearer tok"]

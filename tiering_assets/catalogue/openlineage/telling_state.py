@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
-from urllib.parse import urlsplit
 
 from tiering_assets.catalogue.openlineage.mark_object import read_mark
 from tiering_assets.catalogue.openlineage.telling_mark import TellingMark
@@ -19,6 +18,7 @@ from tiering_assets.ground.finding import Finding, fail, ok, warn
 from tiering_assets.ground.moments import moment
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.resources.errors import CatalogueError
+from tiering_assets.resources.http_access import host_in
 from tiering_assets.resources.openlineage import require_package
 from tiering_assets.resources.settings import Settings
 from tiering_assets.resources.tables import missing_package
@@ -72,7 +72,7 @@ def telling_state(stack: Stack, *, posted: int) -> TellingState | None:
     url = stack.settings.openlineage.url
     if not url:
         return None
-    host = urlsplit(url).hostname or "a URL without host"
+    host = host_in(url)
     try:
         found = read_mark(stack)
     except CatalogueError as error:
