@@ -170,7 +170,13 @@ def test_without_credentials_the_command_ends_with_a_finding(stack, tmp_path):
         "TIERKEEPER_STORE_SECRET_KEY": "",
     }
     told = Shell(stack, tmp_path).document(
-        "doctor", "--workers", code=1, schema="doctor-workers", timeout_s=1500, **bare
+        "doctor",
+        "--workers",
+        code=1,
+        schema="doctor-workers",
+        timeout_s=1500,
+        alone=True,
+        **bare,
     )
     workers = [one for one in told["findings"] if one["worker"] and one["level"] == "fail"]
     assert {one["check"] for one in workers} == {"credentials"}

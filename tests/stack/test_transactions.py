@@ -14,6 +14,8 @@ NAME = "transactions"
 SPEC = TopicSpec(topic="public/default/in-transactions", messages=0, payload_bytes=0)
 EVERY = ("topic", "read", SPEC.topic, "--from", "2020-01-01", "--until", "2100-01-01")
 COMMITTED = ("--transactions", "committed")
+CLIENTS = {"committed": False, "aborted": True, "later": False}
+"""What each client sends, one after the other, and whether it aborts its transactions."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def shell(stack_to_stop, tmp_path_factory):
 def sent(cluster, tmp_path_factory):
     """What a consumer gets, of transactions that were committed and of some that were aborted."""
     folder, topic = tmp_path_factory.mktemp("perf"), f"persistent://{SPEC.topic}"
-    for words, abort in (("committed", False), ("aborted", True), ("later", False)):
+    for words, abort in CLIENTS.items():
         send_in_transactions(cluster.running, topic, words, folder, messages=20, abort=abort)
         cluster.seal(SPEC)
     cluster.offload(cluster.ledger_ids(SPEC))
@@ -51,8 +53,21 @@ def test_committed_messages_are_those_that_a_consumer_gets(shell, sent):
 
 def test_all_messages_and_what_became_of_them_are_told_where_that_is_asked_for(shell, sent):
     rows = shell.document(*EVERY, "--columns", "all", "--markers")["rows"]
-    kinds = [row["marker"] for row in rows]
-    assert min(kinds.count(COMMIT), kinds.count(ABORT)) >= 2
-    words = [row["payload"].partition(" ")[0] for row in rows if row["marker"] is None]
-    assert words.count("aborted") >= 20
-    assert len(words) - words.count("aborted") == len(sent)
+    became = {txn_of(row): row["marker"] for row in rows if row["marker"] is not None}
+    assert min(list(became.values()).count(kind) for kind in (COMMIT, ABORT)) >= 2
+    messages = [row for row in rows if row["marker"] is None]
+    committed, aborted = (
+        [row["payload"].encode() for row in messages if became.get(txn_of(row)) == kind]
+        for kind in (COMMIT, ABORT)
+    )
+    assert committed == sent
+    assert len(aborted) >= 20
+    assert {one.partition(b" ")[0] for one in aborted} == {b"aborted"}
+    # Each client ends within a transaction that it neither commits nor aborts.
+    of_open = {txn_of(row) for row in messages} - set(became)
+    assert len(of_open) <= len(CLIENTS)
+    assert (None, None) not in of_open
+
+
+def txn_of(row):
+    return row["txn_most"], row["txn_least"]

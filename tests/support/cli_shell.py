@@ -31,8 +31,9 @@ class Shell:
     """Runs `tierkeeper` with this stack's settings; `document` is what --json printed.
 
     The first call of each command, whichever shell makes it, is a process. The others are made in
-    this one, with the environment and the folder that the process would have. `environment` adds to
-    the stack's.
+    this one, with the environment and the folder that the process would have. `alone` asks for a
+    process at any time: a Spark session of this one would answer with its own environment.
+    `environment` adds to the stack's.
     """
 
     _started: ClassVar[set[tuple[str, ...]]] = set()
@@ -46,13 +47,14 @@ class Shell:
         *words: object,
         code: int | Container[int] = 0,
         timeout_s: float = 180.0,
+        alone: bool = False,
         **changes: str,
     ) -> subprocess.CompletedProcess[str]:
         said = [str(word) for word in words]
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TIERKEEPER_")}
         environment = kept | self._environment | changes
         command = tuple(takewhile(str.isalpha, said[:2]))
-        if command not in self._started:
+        if alone or command not in self._started:
             self._started.add(command)
             done = self._process(said, environment, timeout_s)
         else:
@@ -72,9 +74,10 @@ class Shell:
         code: int | Container[int] = 0,
         schema: str | None = None,
         timeout_s: float = 180.0,
+        alone: bool = False,
         **changes: str,
     ) -> dict[str, Any]:
-        done = self(*words, "--json", code=code, timeout_s=timeout_s, **changes)
+        done = self(*words, "--json", code=code, timeout_s=timeout_s, alone=alone, **changes)
         found: dict[str, Any] = json.loads(done.stdout)
         assert found["schema"] == f"tierkeeper/{schema or '-'.join(words[:2])}/1"
         return found
