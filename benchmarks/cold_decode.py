@@ -2,9 +2,10 @@
 
     .venv/bin/python -m benchmarks.cold_decode [--times 5] [--accept]
 
-Each figure is the median CPU of some decodings of entries that lie in memory; the two ways take
-turns. No server is needed. "one by one" is the plain decoder, whose rows become columns as well; it
-takes a part of the entries. --accept writes benchmarks/results/cold_decode.json.
+Each figure is the median CPU of some decodings of entries that lie in memory; the ways take
+turns. No server is needed. "arrays" is what a process without the library does (resources/native).
+"one by one" is the plain decoder, whose rows become columns as well; it takes a part of the
+entries. --accept writes benchmarks/results/cold_decode.json.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.speed import turns_of_a_loop
 from tests.support.cold_entries import CODECS, TIME, entries_of, single
 from tests.support.pulsar_entries import EVENT_TIME, MESSAGES_IN_BATCH, UNCOMPRESSED_SIZE, message
 from tiering_assets.cold.columns import COLUMNS, schema_of
@@ -60,7 +62,7 @@ def cases() -> list[Case]:
     of = "batches of 500, 100 B, LZ4"
     return [
         Case(f"{of}, nine columns", batches, NINE, "rows_per_s", 1.5e6),
-        Case(f"{of}, all columns", batches, COLUMNS.names, "rows_per_s", 0),
+        Case(f"{of}, all columns", batches, COLUMNS.names, "rows_per_s", 1e6),
         Case(f"{of}, columns of entries alone", batches, OF_ENTRIES, "rows_per_s", 0),
         Case("single messages of 1 KiB, nine columns", singles, NINE, "bytes_per_s", 600e6),
         Case("single messages of 100 B, nine columns", small, NINE, "rows_per_s", 0),
@@ -84,7 +86,7 @@ def _single(size: int) -> bytes:
 
 
 def measured(case: Case, times: int) -> dict[str, Any]:
-    """Of both ways, in turns."""
+    """Of all ways, in turns."""
     some = case.entries[: max(1, len(case.entries) // _SHARE)]
     whole, part = entries_of(case.entries), sum(map(len, some))
 
@@ -94,9 +96,10 @@ def measured(case: Case, times: int) -> dict[str, Any]:
         )
         return as_columns(rows, schema_of(case.columns))
 
-    ours, plain = [], []
+    ours, arrays, plain = [], [], []
     for _ in range(times):
         ours.append(_took(lambda: decode_entries(whole, case.columns)))
+        arrays.append(_took(lambda: decode_entries(replace(whole, core=None), case.columns)))
         plain.append(_took(walked))
     size = sum(map(len, case.entries))
     rows, cpu_s = ours[0][0], statistics.median(one for _, one in ours)
@@ -105,6 +108,7 @@ def measured(case: Case, times: int) -> dict[str, Any]:
     return {
         **{name: round(value) for name, value in found.items()},
         "cpu_s_per_gb": round(cpu_s / size * 1e9, 3),
+        "arrays_cpu_s_per_gb": round(statistics.median(one for _, one in arrays) / size * 1e9, 3),
         "one_by_one_cpu_s_per_gb": round(walked_s * 1e9, 3),
         "times_as_fast": round(walked_s / (cpu_s / size), 1),
         "goal": {case.unit: case.goal, "met": found[case.unit] >= case.goal} if case.goal else None,
@@ -130,7 +134,11 @@ def main() -> int:
     document = {
         "schema": "tierkeeper/cold-decode/1",
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)},
+        "machine": {
+            "cores": os.cpu_count(),
+            "load": round(os.getloadavg()[0], 2),
+            **turns_of_a_loop(),
+        },
         "cases": found,
     }
     if asked.accept:

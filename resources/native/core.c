@@ -1,10 +1,11 @@
 /* The loop over entries: digest check, framing and decoding of whole batches, without an object each.
  *
- * Four functions. Each takes bytes as they came and says "plainly good" or where it stopped being so; what
- * is wrong, and whether it is, the Python reference says (bookkeeper/batch_body.py, offload_format/). Nothing
+ * Each function takes bytes as they came and says "plainly good" or where it stopped being so; what is wrong,
+ * and whether it is, the Python reference says (bookkeeper/batch_body.py, offload_format/, cold/). Nothing
  * here allocates, keeps state between calls, or reads or writes outside the ranges that it is given.
  *
- * What entries hold is looked at for figures alone: whatever they are, a block of them is as good.
+ * A copy looks at what entries hold for figures alone: whatever they are, a block of them is as good.
+ * core_frames, core_fields and core_singles are for those who read messages.
  *
  * Layouts: BookKeeper DigestManager (stored entry: 32 header bytes, CRC32C, payload; a batch prefixes each by
  * its int32 length), PIP-17 (block: 128 header bytes, frames of int32 length, int64 id, payload; padding), and
@@ -34,7 +35,7 @@ static int has_instruction(void) { return (getauxval(AT_HWCAP) & (1 << 7)) != 0;
 #endif
 
 #define EXPORT __attribute__((visibility("default")))
-#define ABI 2
+#define ABI 3
 
 enum {
     LENGTH_BYTES = 4,
@@ -44,6 +45,8 @@ enum {
     BLOCK_HEADER = 128,
     SHORT_LANE = 256, /* bytes of each of three streams that are digested at once */
     LONG_LANE = 4096,
+    KEYS = 512, /* of fields below 64 */
+    SIZE_KEY = 3 << 3, /* of a message of a batch: bytes of its payload */
 };
 
 static uint32_t short_ahead[4][256], long_ahead[4][256]; /* a digest after so many zero bytes */
@@ -289,4 +292,103 @@ EXPORT int64_t core_walk(const uint8_t *block, int64_t size, int64_t first, int6
     if (!are_messages) found[0] = -1;
     memcpy(facts, found, sizeof found);
     return payload_bytes;
+}
+
+/* Lengths of the frames of entries `first` and on, up to the first that is none: how many there are. */
+EXPORT int64_t core_frames(const uint8_t *block, int64_t size, int64_t first, int64_t count, int64_t *lengths) {
+    int64_t at = BLOCK_HEADER, good = 0;
+    for (; good < count && size - at >= FRAME_HEADER; good++) {
+        int32_t length = (int32_t)get32(block + at);
+        if (length < 0 || length > size - at - FRAME_HEADER || get64(block + at + 4) != first + good) break;
+        lengths[good] = length;
+        at += FRAME_HEADER + length;
+    }
+    return good;
+}
+
+/* Where fields of messages go, a row of each array for a message. `slots` has the slot of each key, below 0 for none.
+ * A slot has `rows` values, numbers or where bytes lie in the data; `lengths` have a slot for each from `numbers` on.
+ * Fields of the key `repeated`, 0 for none, are kept each: row, start and length, `room` of them at most. */
+struct fields {
+    int64_t rows, numbers, repeated, room, found;
+    const int8_t *slots;
+    int64_t *values, *lengths;
+    uint8_t *present;
+    int64_t *each;
+};
+
+/* 0 for a message in which anything is unusual: what was kept of it means nothing. The last of a key counts. */
+static int read_fields(struct fields *f, int64_t row, const uint8_t *data, const uint8_t *p, const uint8_t *end) {
+    while (p < end) {
+        uint64_t key, value;
+        int64_t length = 0;
+        if ((p = varint(p, end, &key)) == NULL || key < 8 || key > INT64_MAX) return 0;
+        int is_bytes = (key & 7) == 2;
+        if ((!is_bytes && (key & 7) != 0) || (p = varint(p, end, &value)) == NULL) return 0;
+        if (is_bytes) {
+            if (value > (uint64_t)(end - p)) return 0;
+            length = (int64_t)value;
+            value = (uint64_t)(p - data);
+        }
+        if ((int64_t)key == f->repeated) {
+            if (f->found < f->room) {
+                int64_t *to = f->each + f->found;
+                to[0] = row, to[f->room] = (int64_t)value, to[2 * f->room] = length;
+            }
+            f->found++;
+        } else if (key < KEYS && f->slots[key] >= 0) {
+            int64_t slot = f->slots[key], at = slot * f->rows + row;
+            f->values[at] = (int64_t)value;
+            f->present[at] = 1;
+            if (slot >= f->numbers) f->lengths[at - f->numbers * f->rows] = length;
+        }
+        p += length;
+    }
+    return 1;
+}
+
+/* Fields of `count` messages, of row `rows` each. `odd` is of each row. -1 for a place that is outside. */
+EXPORT int64_t core_fields(const uint8_t *data, int64_t size, int64_t count, const int64_t *rows, const int64_t *starts,
+                           const int64_t *ends, struct fields *f, uint8_t *odd) {
+    f->found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = rows[i], start = starts[i], end = ends[i];
+        if (row < 0 || row >= f->rows || start < 0 || start > end || end > size) return -1;
+        if (!read_fields(f, row, data, data + start, data + end)) odd[row] = 1;
+    }
+    return f->found;
+}
+
+/* Messages of one batch from `row` on, which end at `end` at the latest; 0 if anything in them is unusual. */
+static int read_batch(struct fields *f, int64_t row, int64_t count, const uint8_t *data, int64_t at, int64_t end,
+                      int64_t *starts, int64_t *lengths) {
+    for (int64_t behind = row + count; row < behind; row++) {
+        if (end - at < LENGTH_BYTES) return 0;
+        int64_t head = get32(data + at), size = 0;
+        at += LENGTH_BYTES;
+        if (head > end - at || !read_fields(f, row, data, data + at, data + at + head)) return 0;
+        at += head;
+        if (f->slots[SIZE_KEY] >= 0) size = (int32_t)f->values[f->slots[SIZE_KEY] * f->rows + row];
+        if (size < 0 || size > end - at) return 0;
+        starts[row] = at;
+        lengths[row] = size;
+        at += size;
+    }
+    return 1;
+}
+
+/* Messages of batches, so many of each, rows one behind the other: fields, and where their payloads lie. `odd` is of
+ * each batch. -1 for a place that is outside, or more messages than rows. */
+EXPORT int64_t core_singles(const uint8_t *data, int64_t size, int64_t batches, const int64_t *starts,
+                            const int64_t *ends, const int64_t *counts, struct fields *f, int64_t *payload_starts,
+                            int64_t *payload_lengths, uint8_t *odd) {
+    int64_t row = 0;
+    f->found = 0;
+    for (int64_t i = 0; i < batches; i++) {
+        int64_t start = starts[i], end = ends[i], count = counts[i];
+        if (start < 0 || start > end || end > size || count < 0 || count > f->rows - row) return -1;
+        if (!read_batch(f, row, count, data, start, end, payload_starts, payload_lengths)) odd[i] = 1;
+        row += count;
+    }
+    return f->found;
 }

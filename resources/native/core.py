@@ -2,16 +2,18 @@
 
 Owns: a function gives None, or stops before the end, wherever something is not plainly good. Then
 the caller asks the Python reference over the same bytes; nothing is refused by a word from here.
-Calls let other threads run. A buffer that Python may not write is not taken: views of received
-bytes and of our own blocks are.
+Calls let other threads run. A view that Python may not write is not taken: views of received
+bytes and of our own blocks are. Arrays lie in one piece, and hold what is said of them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-ABI: Final = 2  # core.c's
+ABI: Final = 3  # core.c's
+KEYS: Final = 512
+"""Slots of keys: those of fields below 64."""
 
 _BYTES, _COUNT, _OUT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
 _FUNCTIONS: Final = {
@@ -21,6 +23,9 @@ _FUNCTIONS: Final = {
     "core_verify": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _COUNT, _OUT)),
     "core_frame": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT, _COUNT)),
     "core_walk": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT)),
+    "core_frames": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT)),
+    "core_fields": (_COUNT, (_BYTES, _COUNT, _COUNT, *(_BYTES,) * 3, _OUT, _OUT)),
+    "core_singles": (_COUNT, (_BYTES, _COUNT, _COUNT, *(_BYTES,) * 3, *(_OUT,) * 4)),
 }
 
 
@@ -42,6 +47,28 @@ class Walked(NamedTuple):
     messages: int | None
     publish_min_ms: int | None
     publish_max_ms: int | None
+
+
+class FieldArrays(NamedTuple):
+    """Arrays of numpy that fields of messages are written to, a row for each message.
+
+    `slots` has KEYS int8: by the key of a field the slot of its values, or below 0. Slots of int64
+    in `values`, and of bool in `present`, are first those of `numbers` numbers, then those of
+    bytes, which begin there. `lengths` has the second ones alone.
+    """
+
+    numbers: int
+    slots: Any
+    values: Any
+    lengths: Any
+    present: Any
+
+
+class _Fields(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("rows", "numbers", "repeated", "room", "found")),
+        *((name, ctypes.c_void_p) for name in ("slots", "values", "lengths", "present", "each")),
+    )
 
 
 class Core:
@@ -120,6 +147,89 @@ class Core:
         if earliest > latest:
             return Walked(payload_bytes, messages, None, None)
         return Walked(payload_bytes, messages, earliest, latest)
+
+    def frames(self, block: Any, *, first_entry_id: int, lengths: Any) -> int:
+        """Lengths of the payloads of a block's entries, up to the first frame that is none.
+
+        `block` is an array of bytes, `lengths` has int64 for as many entries as are asked for.
+        Returns how many were found.
+        """
+        found: int = self._library.core_frames(
+            _of(block), len(block), first_entry_id, len(lengths), _of(lengths)
+        )
+        return found
+
+    def fields(
+        self,
+        data: Any,
+        *,
+        rows: Any,
+        starts: Any,
+        ends: Any,
+        into: FieldArrays,
+        repeated: int,
+        each: Any,
+        odd: Any,
+    ) -> int:
+        """Read fields of messages, each at its place in `data`, and mark rows that are `odd`.
+
+        Fields of the key `repeated`, 0 for none, are written to the columns of `each`: row, start,
+        length. Returns how many there are, which may be more than it has room for.
+
+        Raises:
+            ValueError: a place is outside of `data`, or a row of the arrays.
+        """
+        fields = _fields(into, repeated, each)
+        some = (_of(one) for one in (rows, starts, ends))
+        found: int = self._library.core_fields(
+            _of(data), len(data), len(rows), *some, ctypes.byref(fields), _of(odd)
+        )
+        if found < 0:
+            raise ValueError("fields are asked for outside of their bytes or rows")
+        return found
+
+    def singles(
+        self,
+        data: Any,
+        *,
+        starts: Any,
+        ends: Any,
+        counts: Any,
+        into: FieldArrays,
+        repeated: int,
+        each: Any,
+        payload_starts: Any,
+        payload_lengths: Any,
+        odd: Any,
+    ) -> int:
+        """Read messages of batches, so many of each, one row behind the other, as `fields` does.
+
+        Batches in which anything is unusual are `odd`; nothing of them means anything.
+
+        Raises:
+            ValueError: a batch is outside of `data`, or has more messages than there are rows.
+        """
+        fields = _fields(into, repeated, each)
+        some = (_of(one) for one in (starts, ends, counts))
+        out = (_of(one) for one in (payload_starts, payload_lengths, odd))
+        found: int = self._library.core_singles(
+            _of(data), len(data), len(starts), *some, ctypes.byref(fields), *out
+        )
+        if found < 0:
+            raise ValueError("messages are asked for outside of their bytes or rows")
+        return found
+
+
+def _fields(into: FieldArrays, repeated: int, each: Any) -> _Fields:
+    rows, room = into.values.shape[1], each.shape[1]
+    arrays = (into.slots, into.values, into.lengths, into.present, each)
+    return _Fields(rows, into.numbers, repeated, room, 0, *(_of(one) for one in arrays))
+
+
+def _of(array: Any) -> int:
+    """Where an array begins; who calls keeps it as long as the call lasts."""
+    address: int = array.ctypes.data
+    return address
 
 
 def _is_taken(view: memoryview) -> bool:

@@ -27,6 +27,12 @@ from tests.support.pulsar_entries import (
     message,
 )
 from tiering_assets.cold.decode import Entries
+from tiering_assets.resources.native.core import Core
+from tiering_assets.resources.native.loader import this_loop
+
+LIBRARY = this_loop().core
+LOOPS = {"library": LIBRARY, "python": None}
+"""The ways that messages are read."""
 
 TIME = 1_795_247_080_670
 _COMPRESSION, _TEXTS = 8, (b"", b"k", b"name", "n\u00e4".encode(), b"\xff\xfe", b"v" * 200)
@@ -141,8 +147,10 @@ def _properties(source: random.Random, number: int) -> list[Field]:
     return found
 
 
-def entries_of(made: Sequence[bytes], *, ledger_id: int = 7, first: int = 0) -> Entries:
-    """As they lie in a block, with something between them."""
+def entries_of(
+    made: Sequence[bytes], *, ledger_id: int = 7, first: int = 0, core: Core | None = LIBRARY
+) -> Entries:
+    """As they lie in a block, with something between them; read by the library, or without it."""
     pieces, starts, at = [], [], 0
     for one in made:
         pieces += [b"\xee" * 12, one]
@@ -155,4 +163,5 @@ def entries_of(made: Sequence[bytes], *, ledger_id: int = 7, first: int = 0) -> 
         ids=np.arange(first, first + len(made)),
         starts=begins,
         ends=begins + np.array([len(one) for one in made], np.int64),
+        core=core,
     )

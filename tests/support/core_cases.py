@@ -17,6 +17,7 @@ from struct import pack, pack_into, unpack_from
 from google_crc32c import value
 
 from tests.support.layouts import plan_layout_from_sizes
+from tests.support.message_cases import MessageCases
 from tests.support.pulsar_entries import any_entry
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.encoder import BlockEncoder
@@ -75,17 +76,20 @@ class Cases:
         self._core = core
         self._memory = Fenced(1 << 20) if fenced else Plain()
         self._out = Fenced(1 << 20) if fenced else Plain()
+        self._messages = MessageCases(core, self._memory.hold, self._out.take)
 
     def run(self, seed: int) -> None:
         """One case. AssertionError where both do not agree."""
         source = random.Random(seed)
-        match source.randrange(4):
+        match source.randrange(6):
             case 0 | 1:
                 self._batch(source)
             case 2:
                 self._block(source, whole=False)
-            case _:
+            case 3:
                 self._block(source, whole=True)
+            case _:
+                self._messages.run(source)
 
     def _batch(self, source: random.Random) -> None:
         first = source.choice((0, 1, 40, 2**31 - 3, 2**40))

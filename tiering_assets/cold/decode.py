@@ -19,17 +19,22 @@ from tiering_assets.cold.lockstep import Array
 from tiering_assets.cold.opened import TooMuchAtOnceError
 from tiering_assets.cold.plain_rows import as_columns, rows_of_entry
 from tiering_assets.cold.usual import read_usual
+from tiering_assets.resources.native.core import Core
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
-    """Entries of one ledger, each from `starts` to `ends` in `data`."""
+    """Entries of one ledger, each from `starts` to `ends` in `data`.
+
+    `core` is the library that reads them, None for Python's way, which is the same.
+    """
 
     ledger_id: int
     data: Array
     ids: Array
     starts: Array
     ends: Array
+    core: Core | None = None
 
     def some(self, which: slice | Array) -> Entries:
         return replace(self, ids=self.ids[which], starts=self.starts[which], ends=self.ends[which])
@@ -80,7 +85,13 @@ def decode_entries(
     """
     schema = schema_of(names)
     usual = read_usual(
-        entries.data, entries.starts, entries.ends, names, markers=markers, verify=verify
+        entries.data,
+        entries.starts,
+        entries.ends,
+        names,
+        markers=markers,
+        verify=verify,
+        core=entries.core,
     )
     odd = usual.odd
     columns = [column(usual, one, ledger_id=entries.ledger_id, ids=entries.ids) for one in names]

@@ -6,7 +6,7 @@ decoder (offload_format/message_decoder.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from google_crc32c import value as crc32c
 
 from tiering_assets.cold.lockstep import Array, Fields, Numbers, big_endian
 from tiering_assets.offload_format.wire_fields import bytes_key, varint_key
+from tiering_assets.resources.native.core import Core
 
 _BROKER_ENTRY_METADATA: Final = 0x0E02
 _CHECKSUM: Final = 0x0E01
@@ -69,10 +70,11 @@ def read_heads(
     starts: Array,
     ends: Array,
     *,
-    numbers: Iterable[int] = (),
-    slices: Iterable[int] = (),
+    numbers: Collection[int] = (),
+    slices: Collection[int] = (),
     properties: bool = False,
     broker: bool = False,
+    core: Core | None = None,
 ) -> Heads:
     """Heads of the entries at these places, with the fields that are wanted beside those that every
     entry has.
@@ -83,8 +85,9 @@ def read_heads(
         numbers={*_ALWAYS, *numbers},
         slices={PRODUCER, ENCRYPTION, *slices},
         repeated=PROPERTIES if properties else None,
+        core=core,
     )
-    of_broker = Fields(count, numbers=(BROKER_TIME, BROKER_INDEX) if broker else ())
+    of_broker = Fields(count, numbers=(BROKER_TIME, BROKER_INDEX) if broker else (), core=core)
     rows, at = np.arange(count), starts.copy()
 
     there = _tagged(data, at, ends, _BROKER_ENTRY_METADATA)

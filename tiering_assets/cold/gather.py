@@ -81,6 +81,8 @@ def in_order(parts: list[pa.RecordBatch], rows: Array) -> pa.RecordBatch:
 
 def _in_order(found: Slices) -> tuple[Array, Array]:
     """Starts and ends; what is not there lies, empty, behind what was before."""
+    if found.present.all():
+        return found.starts, found.starts + found.lengths
     ends = np.where(found.present, found.starts + found.lengths, 0)
     upto = np.maximum.accumulate(ends) if len(ends) else ends
     return np.where(found.present, found.starts, upto), np.where(found.present, ends, upto)

@@ -1,25 +1,30 @@
 """Protobuf fields of many messages side by side: the first field of all, then the second of all.
 
+By the library each message is read on its own, into the same arrays.
+
 Owns: a message in which anything is unusual is marked odd, and its values mean nothing. Then who
 asked reads it by the plain walk (offload_format/wire_fields.py), which says what is wrong, if
 anything is. The rules of fields are the same: one key is number and wire type, the last one counts.
 
-Grows with fields of the longest message times a dozen array operations, not with messages.
+Without the library it grows with fields of the longest message times a dozen array operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+
+from tiering_assets.resources.native.core import KEYS, Core, FieldArrays
 
 Array = Any  # of numpy; its own types tell no shape
 _VARINT_BYTES_MAX: Final = 10  # bits above the 64th are dropped
 PADDING: Final = bytes(16)
 _NOTHING: Final[Array] = np.int64(0)
 _FEW: Final = 40  # messages; for fewer the plain walk is faster
+_NO_SLOT: Final[Array] = np.full(KEYS, -1, np.int8)
 _PATIENCE: Final = 64  # fields, before it is looked at how few are left
 
 
@@ -57,21 +62,33 @@ class Numbers:
 class Fields:
     """What is wanted of so many messages, by key. `odd` are those of which nothing is known.
 
-    `repeated` fields are kept each, with the row that they are of, in their order.
+    `repeated` fields are kept each, with the row that they are of, in their order. By `core` they
+    are read one message after the other, else side by side.
     """
 
     def __init__(
         self,
         rows: int,
         *,
-        numbers: Iterable[int] = (),
-        slices: Iterable[int] = (),
+        numbers: Collection[int] = (),
+        slices: Collection[int] = (),
         repeated: int | None = None,
+        core: Core | None = None,
     ) -> None:
+        keys = (*dict.fromkeys(numbers), *dict.fromkeys(slices))
+        of_numbers = len(keys) - len(set(slices))
         self.odd = np.zeros(rows, bool)
-        self.numbers = {key: Numbers.none(rows) for key in numbers}
-        self.slices = {key: Slices.none(rows) for key in slices}
-        self.repeated = repeated
+        self.repeated, self.core = repeated, core
+        values, present = np.zeros((len(keys), rows), np.int64), np.zeros((len(keys), rows), bool)
+        lengths, slots = np.zeros((len(keys) - of_numbers, rows), np.int64), _NO_SLOT.copy()
+        slots[[*keys]] = np.arange(len(keys))
+        self.arrays = FieldArrays(of_numbers, slots, values, lengths, present)
+        columns = [*zip(keys, values, present, strict=True)]
+        self.numbers = {key: Numbers(one, has) for key, one, has in columns[:of_numbers]}
+        self.slices = {
+            key: Slices(one, length, has)
+            for (key, one, has), length in zip(columns[of_numbers:], lengths, strict=True)
+        }
         self._each: list[tuple[Array, Array, Array]] = []
 
     def each(self) -> tuple[Array, Array, Array]:
@@ -85,6 +102,28 @@ class Fields:
 
     def walk(self, data: Array, rows: Array, starts: Array, ends: Array) -> None:
         """Read the messages of these rows, each at its place in `data`, which is `padded`."""
+        if self.core is None:
+            self._side_by_side(data, rows, starts, ends)
+            return
+        places = {"rows": whole(rows), "starts": whole(starts), "ends": whole(ends)}
+        self.take(
+            lambda core, more: core.fields(data, **places, into=self.arrays, odd=self.odd, **more)
+        )
+
+    def take(self, read: Callable[..., int]) -> None:
+        """Have the core read, with room for as many repeated fields as there are."""
+        key, room = self.repeated or 0, len(self.odd) if self.repeated else 0
+        while True:
+            each = np.empty((3, room), np.int64)
+            found = read(self.core, {"repeated": key, "each": each})
+            if found <= room:
+                break
+            room = found
+        if found:
+            rows, starts, lengths = each[:, :found]
+            self._each.append((rows, starts, lengths))
+
+    def _side_by_side(self, data: Array, rows: Array, starts: Array, ends: Array) -> None:
         at, fields = starts, 0
         keys: Array
         lengths: Array
@@ -137,6 +176,11 @@ class Fields:
             number.values[rows], number.present[rows] = values, True
         elif (found := self.slices.get(key)) is not None:
             found.starts[rows], found.lengths[rows], found.present[rows] = at, values, True
+
+
+def whole(places: Array) -> Array:
+    """The same numbers of 64 bits, in one piece."""
+    return np.ascontiguousarray(places, np.int64)
 
 
 def padded(data: Array, ends: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tiering_assets.cold.entry_heads import CODEC, SIZE, Heads
 from tiering_assets.cold.lockstep import PADDING, Array
-from tiering_assets.offload_format.message_codecs import BYTES_MAX, inflate
+from tiering_assets.offload_format.message_codecs import BYTES_MAX, inflate_into
 from tiering_assets.resources.errors import FormatError
 
 INFLATED_MAX: Final = 256 * 1024 * 1024
@@ -40,24 +40,27 @@ def open_payloads(data: Array, ends: Array, heads: Heads, wanted: Array) -> Open
         TooMuchAtOnceError: of more than one entry.
     """
     starts, ends = heads.payloads.copy(), ends.copy()
-    odd = np.zeros(len(starts), bool)
     codes, sizes = heads.number(CODEC).values, heads.number(SIZE).values
-    view, pieces, at = memoryview(data), [memoryview(data)], len(data)
     closed = wanted & heads.is_open & (codes != 0)
-    likely = sizes[closed & (sizes > 0) & (sizes <= BYTES_MAX)]  # others are refused
-    if len(likely) > 1 and likely.sum() > INFLATED_MAX:
+    odd = closed & ((sizes < 0) | (sizes > BYTES_MAX))  # are refused
+    closed &= ~odd
+    room = int(sizes[closed].sum())
+    if np.count_nonzero(closed) > 1 and room > INFLATED_MAX:
         raise TooMuchAtOnceError
+    if not closed.any():
+        return Opened(data=data, starts=starts, ends=ends, odd=odd)
+    at = len(data)
+    whole: Array = np.empty(at + room + len(PADDING), np.uint8)
+    whole[:at] = data
+    view, out = memoryview(data), memoryview(whole)
     for n in np.flatnonzero(closed).tolist():
-        stored = bytes(view[starts[n] : ends[n]])
+        behind = at + int(sizes[n])
         try:
-            body = inflate(stored, code=int(codes[n]), size=int(sizes[n]))
+            inflate_into(view[starts[n] : ends[n]], out[at:behind], code=int(codes[n]))
         except FormatError:
             odd[n] = True
             continue
-        pieces.append(memoryview(body))
-        starts[n], ends[n] = at, at + len(body)
-        at += len(body)
-    if len(pieces) > 1:
-        pieces.append(memoryview(PADDING))
-        data = np.frombuffer(b"".join(pieces), np.uint8)
-    return Opened(data=data, starts=starts, ends=ends, odd=odd)
+        starts[n], ends[n] = at, behind
+        at = behind
+    whole[at : at + len(PADDING)] = 0
+    return Opened(data=whole[: at + len(PADDING)], starts=starts, ends=ends, odd=odd)

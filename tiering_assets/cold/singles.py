@@ -1,19 +1,21 @@
-"""Messages of many batches side by side: the first of all batches, then the second of all.
+"""Messages of many batches: by the library one batch after the other, else the first messages of
+all, then the second ones.
 
 Owns: where each message of a batch lies. A batch in which anything is unusual is odd.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from tiering_assets.cold.entry_heads import signed32
-from tiering_assets.cold.lockstep import Array, Fields, Slices, big_endian
+from tiering_assets.cold.lockstep import Array, Fields, Slices, big_endian, whole
 from tiering_assets.offload_format.wire_fields import bytes_key, varint_key
+from tiering_assets.resources.native.core import Core
 
 PROPERTIES, PAYLOAD_BYTES = bytes_key(1), varint_key(3)
 _LENGTH_BYTES: Final = 4
@@ -21,7 +23,7 @@ _LENGTH_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Singles:
-    """Messages in the order in which they were met: the first of all batches, then the second.
+    """Messages in the order in which they were met.
 
     `places` are theirs batch by batch; -1 for those of batches that are `odd`.
     """
@@ -38,9 +40,10 @@ def read_singles(
     ends: Array,
     counts: Array,
     *,
-    numbers: Iterable[int] = (),
-    slices: Iterable[int] = (),
+    numbers: Collection[int] = (),
+    slices: Collection[int] = (),
     properties: bool = False,
+    core: Core | None = None,
 ) -> Singles:
     """Messages of the batches whose payloads lie at these places, so many of each.
 
@@ -52,7 +55,26 @@ def read_singles(
         numbers={PAYLOAD_BYTES, *numbers},
         slices=slices,
         repeated=PROPERTIES if properties else None,
+        core=core,
     )
+    read = _side_by_side if core is None else _one_by_one
+    return read(fields, data, starts, ends, counts)
+
+
+def _one_by_one(fields: Fields, data: Array, starts: Array, ends: Array, counts: Array) -> Singles:
+    total, odd = int(counts.sum()), np.zeros(len(starts), bool)
+    payloads = Slices(np.zeros(total, np.int64), np.zeros(total, np.int64), np.ones(total, bool))
+    batches = {"starts": whole(starts), "ends": whole(ends), "counts": whole(counts)}
+    out = {"payload_starts": payloads.starts, "payload_lengths": payloads.lengths, "odd": odd}
+    fields.take(lambda core, more: core.singles(data, **batches, into=fields.arrays, **out, **more))
+    places = np.where(np.repeat(odd, counts), -1, np.arange(total))
+    return Singles(fields=fields, payloads=payloads, places=places, odd=odd)
+
+
+def _side_by_side(
+    fields: Fields, data: Array, starts: Array, ends: Array, counts: Array
+) -> Singles:
+    total = int(counts.sum())
     size = fields.numbers[PAYLOAD_BYTES]
     payloads = Slices(np.zeros(total, np.int64), np.zeros(total, np.int64), np.ones(total, bool))
     odd = np.zeros(len(starts), bool)

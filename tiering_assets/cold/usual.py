@@ -17,6 +17,7 @@ from tiering_assets.cold.lockstep import Array, Fields, Numbers, Slices, padded
 from tiering_assets.cold.opened import Opened, open_payloads
 from tiering_assets.cold.singles import Singles, read_singles
 from tiering_assets.offload_format.wire_fields import bytes_key, varint_key
+from tiering_assets.resources.native.core import Core
 
 _LEAST_BYTES: Final = 4  # of a message of a batch: the length of its head
 _INDEX: Final = frozenset({"batch_index"})
@@ -91,9 +92,16 @@ class Usual:
     single: Array
     pairs: Pairs
 
+    @property
+    def all_of_batches(self) -> bool:
+        """Then no row has a field of its entry alone."""
+        return len(self.of_batch) == len(self.entry)
+
     def number(self, name: str) -> Numbers:
         """Of each row."""
         of_entry, of_single = NUMBERS[name]
+        if self.all_of_batches and name not in INHERITED:
+            return self.singles.fields.numbers[of_single].taken(self.single)
         rows = len(self.entry)
         found = Numbers.none(rows)
         if of_entry is not None:
@@ -111,10 +119,14 @@ class Usual:
     def slices(self, name: str) -> Slices:
         """Of each row."""
         of_entry, of_single = SLICES[name]
+        if self.all_of_batches:
+            return self.singles.fields.slices[of_single].taken(self.single)
         found = self.heads.fields.slices[of_entry].taken(self.entry)
         return _put(found, self.of_batch, self.singles.fields.slices[of_single].taken(self.single))
 
     def payloads(self) -> Slices:
+        if self.all_of_batches:
+            return self.singles.payloads.taken(self.single)
         starts, ends = self.opened.starts[self.entry], self.opened.ends[self.entry]
         found = Slices(starts, ends - starts, np.ones(len(starts), bool))
         return _put(found, self.of_batch, self.singles.payloads.taken(self.single))
@@ -134,7 +146,14 @@ def _put(found: Slices, at: Array, own: Slices) -> Slices:
 
 
 def read_usual(
-    data: Array, starts: Array, ends: Array, names: Collection[str], *, markers: bool, verify: bool
+    data: Array,
+    starts: Array,
+    ends: Array,
+    names: Collection[str],
+    *,
+    markers: bool,
+    verify: bool,
+    core: Core | None = None,
 ) -> Usual:
     """Rows of the entries at these places, with what columns by these `names` need.
 
@@ -159,6 +178,7 @@ def read_usual(
         },
         properties=properties,
         broker=bool(wanted & {"broker_time", "broker_index"}),
+        core=core,
     )
     odd = heads.odd.copy()
     if verify:
@@ -185,6 +205,7 @@ def read_usual(
         numbers={NUMBERS[name][1] for name in wanted & NUMBERS.keys()},
         slices={SLICES[name][1] for name in wanted & SLICES.keys()},
         properties=properties,
+        core=core,
     )
     odd[at[singles.odd]] = True
     of_single = np.repeat(at, counts[at])  # the entry of each, batch by batch
@@ -229,7 +250,7 @@ def _pairs_in(
     if but is not None:
         some = ~but[rows]
         rows, starts, lengths = rows[some], starts[some], lengths[some]
-    pair = Fields(len(rows), slices=(_NAME, _VALUE))
+    pair = Fields(len(rows), slices=(_NAME, _VALUE), core=fields.core)
     pair.walk(data, np.arange(len(rows)), starts, starts + lengths)
     odd[entries[rows[pair.odd]]] = True
     for one in pair.slices.values():

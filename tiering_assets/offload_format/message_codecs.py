@@ -8,7 +8,7 @@ finished; an empty payload is no bytes at all there. Source: Pulsar's Compressio
 from __future__ import annotations
 
 import zlib
-from typing import Final
+from typing import Any, Final
 
 import cramjam
 import lz4.block
@@ -17,6 +17,7 @@ import zstandard
 from tiering_assets.resources.errors import FormatError
 
 CODECS: Final = {0: "NONE", 1: "LZ4", 2: "ZLIB", 3: "ZSTD", 4: "SNAPPY"}
+_LZ4: Final = 1
 CODES: Final = {name: code for code, name in CODECS.items()}
 BYTES_MAX: Final = 256 * 1024 * 1024  # a broker takes 5 MiB, unless it is told to take more
 
@@ -44,6 +45,20 @@ def inflate(data: bytes, *, code: int, size: int) -> bytes:
     if len(found) != size:
         raise FormatError(f"payload ({name}): expected {size} bytes, found {len(found)}")
     return found
+
+
+def inflate_into(data: memoryview, out: Any, *, code: int) -> None:
+    """Fill `out`, a view that may be written, with the payload. FormatError as from `inflate`."""
+    size = len(out)
+    if code == _LZ4 and size:
+        try:
+            found = cramjam.lz4.decompress_block_into(data, out)
+        except cramjam.DecompressionError as error:
+            raise FormatError(f"payload (LZ4): does not decompress: {error}") from error
+        if found != size:
+            raise FormatError(f"payload (LZ4): expected {size} bytes, found {found}")
+        return
+    out[:] = memoryview(inflate(bytes(data), code=code, size=size))
 
 
 def _inflated(data: bytes, code: int, size: int) -> bytes:

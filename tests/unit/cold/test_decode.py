@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.support.cold_entries import CODECS, TIME, any_messages, entries_of, single
+from tests.support.cold_entries import CODECS, LOOPS, TIME, any_messages, entries_of, single
 from tests.support.pulsar_entries import MESSAGES_IN_BATCH, UNCOMPRESSED_SIZE, any_entry, message
 from tiering_assets.cold import opened
 from tiering_assets.cold.columns import COLUMNS
@@ -46,28 +46,32 @@ def test_rows_are_those_of_the_plain_decoder(seed):
     make = any_messages if seed % 3 else lambda source: any_entry(source, source.randbytes(40))
     made = [make(source) for _ in range(source.choice((0, 1, 2, 60)))]
     how = {"markers": source.random() < 0.5, "verify": source.random() < 0.2}
-    found = decode_entries(entries_of(made), NAMES, on_error="row", **how)
-    found.validate(full=True)
-    assert told(found) == told(plainly(made, **how))
+    expected = told(plainly(made, **how))
+    for core in LOOPS.values():
+        found = decode_entries(entries_of(made, core=core), NAMES, on_error="row", **how)
+        found.validate(full=True)
+        assert told(found) == expected
 
 
+@pytest.mark.parametrize("core", LOOPS.values(), ids=LOOPS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_column_alone_is_what_it_is_among_all(name):
+def test_a_column_alone_is_what_it_is_among_all(name, core):
     source = random.Random(1)
     made = [any_messages(source) for _ in range(80)]
     sound = [one for one in made if not any(row.get("error") for row in told(plainly([one])))]
-    [*found] = told(decode_entries(entries_of(sound), [name]))
+    [*found] = told(decode_entries(entries_of(sound, core=core), [name]))
     assert found == [{name: row[name]} for row in told(plainly(sound))]
 
 
-def test_most_of_what_producers_send_is_usual():
+@pytest.mark.parametrize("core", LOOPS.values(), ids=LOOPS)
+def test_most_of_what_producers_send_is_usual(core):
     source = random.Random(2)
     made = [any_messages(source) for _ in range(400)]
     rows = [told(plainly([one], markers=True)) for one in made]  # none of a batch of nothing
     sound = [one for one, of in zip(made, rows, strict=True) if of and of[0]["error"] is None]
     entries = entries_of(sound)
     usual = read_usual(
-        entries.data, entries.starts, entries.ends, NAMES, markers=True, verify=False
+        entries.data, entries.starts, entries.ends, NAMES, markers=True, verify=False, core=core
     )
     assert not usual.odd.any()
     assert len(sound) > 200
@@ -102,9 +106,10 @@ def test_numbers_of_brokers_are_of_each_message():
     assert [one["broker_index"] for one in found] == [3, 4, 5, 6]
 
 
-def test_a_message_of_very_many_fields_takes_no_time_that_grows_so():
+@pytest.mark.parametrize("core", LOOPS.values(), ids=LOOPS)
+def test_a_message_of_very_many_fields_takes_no_time_that_grows_so(core):
     many = message(TIME, *[(31, 1)] * 200_000)
-    found = told(decode_entries(entries_of([many, message(TIME)]), ["producer"]))
+    found = told(decode_entries(entries_of([many, message(TIME)], core=core), ["producer"]))
     assert [one["producer"] for one in found] == ["p-1", "p-1"]
 
 

@@ -75,6 +75,60 @@ WRONG = {
     "every chunk is a message": ("chunks <= 1 || chunk == chunks - 1", "1"),
     "a field has the number zero": ("|| key < 8 ", ""),
     "what is no message is passed over": ("if (!are_messages) found[0] = -1;", ";"),
+    "a repeated field is written where there is no room": ("if (f->found < f->room) {", "{"),
+    "repeated fields are kept twice": ("} else if (key < KEYS &&", "}\n        if (key < KEYS &&"),
+    "the first of a key counts": (
+        "f->values[at] = (int64_t)value;",
+        "if (!f->present[at]) f->values[at] = (int64_t)value;",
+    ),
+    "lengths are those of another slot": (" - f->numbers * f->rows] = length", "] = length"),
+    "a field may be of any kind": ("(!is_bytes && (key & 7) != 0) || ", ""),
+    "a key has more slots than there are": ("key < KEYS && f->slots", "f->slots"),
+    "a field may end behind its message": (
+        "if (value > (uint64_t)(end - p)) return 0;\n            length",
+        "length",
+    ),
+    "a message may begin before its bytes": (
+        "row >= f->rows || start < 0 || ",
+        "row >= f->rows || ",
+    ),
+    "a message may end before it begins": (
+        "start < 0 || start > end || end > size) return -1;\n        if (!read_fields",
+        "start < 0 || end > size) return -1;\n        if (!read_fields",
+    ),
+    "a message may end behind all bytes": (
+        "start > end || end > size) return -1;\n        if (!read_fields",
+        "start > end) return -1;\n        if (!read_fields",
+    ),
+    "a row may be one of nobody's": ("row < 0 || row >= f->rows || ", ""),
+    "a head may end behind its batch": ("if (head > end - at || !", "if (!"),
+    "a head may begin behind its batch": ("if (end - at < LENGTH_BYTES) return 0;", ";"),
+    "a payload may be less than nothing": (
+        "if (size < 0 || size > end - at) return 0;",
+        "if (size > end - at) return 0;",
+    ),
+    "a payload may end behind its batch": (
+        "if (size < 0 || size > end - at) return 0;",
+        "if (size < 0) return 0;",
+    ),
+    "a batch may end behind all bytes": ("end > size || count < 0", "count < 0"),
+    "a batch may have more messages than rows": (
+        " || count > f->rows - row) return -1",
+        ") return -1",
+    ),
+    "fewer messages than none are read": (" || count < 0 || count > f", " || count > f"),
+    "messages of an odd batch have no rows": (
+        "payload_lengths)) odd[i] = 1;\n        row += count;",
+        "payload_lengths)) odd[i] = 1;\n        else row += count;",
+    ),
+    "frames of other entries are found": (
+        " || get64(block + at + 4) != first + good) break",
+        ") break",
+    ),
+    "a frame may end behind the bytes of its block": (
+        "if (length < 0 || length > size - at - FRAME_HEADER || get64(block + at + 4) != first + good",
+        "if (length < 0 || get64(block + at + 4) != first + good",
+    ),
     "three streams are joined in another order": (
         "ahead(table, ahead(table, crc) ^ second) ^ third",
         "ahead(table, ahead(table, second) ^ crc) ^ third",

@@ -8,6 +8,7 @@ from tiering_assets.cold.decode import Entries
 from tiering_assets.cold.frames import entries_of_block
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.lineage.read_entry import PIECE_MAX
+from tiering_assets.resources.native.loader import core
 
 GetBytes = Callable[[PlacedBlock, int, int], bytes]
 """Bytes of the object that has a block: where they begin, and how many."""
@@ -24,4 +25,5 @@ def entries_in_object(get: GetBytes, block: PlacedBlock) -> Entries:
         ledger_id=block.ledger_id,
         first_entry_id=block.first_entry_id,
         count=block.entries,
+        core=core(),
     )

@@ -15,6 +15,7 @@ from tiering_assets.cold.lockstep import PADDING
 from tiering_assets.lineage.messages.block_entries import GetBytes, entries_in_object
 from tiering_assets.lineage.messages.earlier_pieces import Read
 from tiering_assets.lineage.placed_block import PlacedBlock
+from tiering_assets.resources.native.loader import core
 from tiering_assets.tasks.descriptors import LedgerSource
 from tiering_assets.tasks.point_reads import PointReads
 
@@ -63,4 +64,5 @@ def entries_of(ledger_id: int, first_entry_id: int, payloads: Sequence[bytes]) -
         ids=np.arange(first_entry_id, first_entry_id + len(payloads)),
         starts=ends - lengths,
         ends=ends,
+        core=core(),
     )
