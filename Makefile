@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ bench-fleet: setup ## surveys, sensor ticks, one ledger and the metrics over LED
 
 bench-scale: setup ## sensors, lists and scans over a million ledgers of 100,000 topics, and lists of ten million; ACCEPT=1 keeps it
 	$(BIN)/python -m benchmarks.scale $(if $(ACCEPT),--accept)
+
+bench-cold: setup ## cold messages: decoding, Arrow, Spark and a broker in turns, on topics that were released; ACCEPT=1 keeps it
+	$(BIN)/python -m benchmarks.cold $(if $(ACCEPT),--accept)
 
 bench-start: setup ## what starting each kind of process costs, beside BASE=commit; benchmarks/results/start.json
 	$(BIN)/python -m benchmarks.start --base $(or $(BASE),c48726d) --starts $(or $(STARTS),5)
