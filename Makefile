@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix tail-kills soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ same: setup ## does this tree do what BASE=COMMIT did? effects, commands, names 
 
 tour-check: setup ## every command that reads only, where nothing is loaded: what each changed; build/read-only.json
 	$(BIN)/python -m tests.support.tour_check
+
+tail-kills: setup ## brokers killed under load while open ledgers' tails are read; build/tail-kills.json
+	$(BIN)/python -m tests.support.tail_kills --kills $(or $(KILLS),100)
 
 crash-matrix: setup ## kill a process at every crash point on real servers, run it again, audit; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.crash_matrix $(if $(ONLY),--only "$(ONLY)")

@@ -34,11 +34,11 @@ def segment_number(metadata: LedgerMetadata, entry_id: int) -> int:
     return number
 
 
-def segment_end(metadata: LedgerMetadata, number: int) -> int:
-    """Return the last entry id of a closed ledger's segment; before its first one if empty."""
+def segment_end(metadata: LedgerMetadata, number: int, *, last_entry_id: int) -> int:
+    """Return the last entry id of a segment, `last_entry_id` at most; before its first if empty."""
     if number + 1 < len(metadata.segments):
-        return min(metadata.segments[number + 1].first_entry_id - 1, metadata.last_entry_id)
-    return metadata.last_entry_id
+        return min(metadata.segments[number + 1].first_entry_id - 1, last_entry_id)
+    return last_entry_id
 
 
 def write_set(metadata: LedgerMetadata, entry_id: int) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""Reads of closed ledgers, straight from the bookies, with failover between replicas.
+"""Reads of ledgers, straight from the bookies, with failover between replicas.
 
 Owns: every entry handed out is digest-verified and is the one asked for; a failing replica costs
 time, never an entry. Follows BookKeeper `PendingReadOp` and `BatchedReadOp`: next replica on
 "no such entry", "no such ledger", I/O error, limbo, silence, a lost connection and a wrong digest;
 at once up on "not authorised".
-Refuses ledgers that are not CLOSED: their end is not known without recovery, and recovery fences.
+Refuses to read further than somebody proved (readable.py): all of a closed ledger, or up to a bound
+of an open one. To look for the end of that needs recovery, which fences.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tiering_assets.resources.bookkeeper.agreed_reads import iter_agreed
 from tiering_assets.resources.bookkeeper.batch_body import Entry
 from tiering_assets.resources.bookkeeper.connection import Connection
-from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, LedgerMetadata
+from tiering_assets.resources.bookkeeper.ledger import LedgerMetadata
 from tiering_assets.resources.bookkeeper.placement import (
     batch_reads_allowed,
     segment_end,
@@ -27,6 +28,7 @@ from tiering_assets.resources.bookkeeper.read_streams import (
     stream_batches,
     stream_single_reads,
 )
+from tiering_assets.resources.bookkeeper.readable import BoundBy, ReadableTo, of_closed
 from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.bookkeeper.stored_entry import StoredEntry, codec_for
 from tiering_assets.resources.bookkeeper.wire_v2 import ReadEntry
@@ -37,7 +39,6 @@ from tiering_assets.resources.errors import (
     EntryUnavailableError,
     FormatError,
     IntegrityError,
-    RefusedError,
 )
 from tiering_assets.resources.native.core import Core
 from tiering_assets.resources.settings import BookieSettings
@@ -46,7 +47,7 @@ SHUN_S = 30.0  # how long a bookie that gave a bad answer is tried last for this
 
 
 class LedgerReader:
-    """Reads one closed ledger. Not shared between threads, as its pool is not."""
+    """Reads one ledger. Not shared between threads, as its pool is not."""
 
     def __init__(
         self,
@@ -57,22 +58,28 @@ class LedgerReader:
         first_bookie_hint: int = 0,
         reresolve: Callable[[], LedgerMetadata] | None = None,
         core: Core | None = None,
+        readable_to: ReadableTo | None = None,
     ) -> None:
         """Prepare to read; nothing is sent yet.
 
         Args:
-            metadata: of a CLOSED ledger.
+            metadata: of the ledger.
             pool: connections, used by this reader and by no other thread.
             settings: batch size, window, and the password where metadata has none.
             first_bookie_hint: rotates which replica is preferred, to spread tasks over bookies.
             reresolve: reads the ledger's metadata again; autorecovery replaces bookies of closed
                 ledgers. Called when all replicas of an entry failed.
             core: the loop over entries in C; without it Python's, which is slower.
+            readable_to: how far, of a ledger that is open; without it the ledger is CLOSED.
 
         Raises:
             RefusedError: the ledger is not CLOSED.
         """
-        _require_closed(metadata)
+        self._readable = of_closed(metadata) if readable_to is None else readable_to
+        if self._readable.ledger_id != metadata.ledger_id:
+            raise ValueError(
+                f"a bound of ledger {self._readable.ledger_id} for ledger {metadata.ledger_id}"
+            )
         self._metadata = metadata
         self._pool = pool
         self._settings = settings
@@ -110,10 +117,10 @@ class LedgerReader:
             EntryUnavailableError: all replicas of an entry failed; everything before it was
                 yielded.
         """
-        if first_entry_id < 0 or last_entry_id > self._metadata.last_entry_id:
+        if first_entry_id < 0 or last_entry_id > self._readable.entry_id:
             raise ValueError(
                 f"entries {first_entry_id} to {last_entry_id} of ledger {self._metadata.ledger_id}"
-                f", which ends at {self._metadata.last_entry_id}"
+                f", which may be read up to {self._readable.entry_id} ({self._readable.by.value})"
             )
         return self._iterate(first_entry_id, last_entry_id, replica)
 
@@ -144,10 +151,10 @@ class LedgerReader:
 
         Source: BookKeeper PendingReadOp.
         """
-        if not 0 <= entry_id <= self._metadata.last_entry_id:
+        if not 0 <= entry_id <= self._readable.entry_id:
             raise ValueError(
                 f"entry {entry_id} of ledger {self._metadata.ledger_id}"
-                f", which ends at {self._metadata.last_entry_id}"
+                f", which may be read up to {self._readable.entry_id} ({self._readable.by.value})"
             )
         failures: dict[str, Exception] = {}
         found = self._try_replicas(entry_id, replica, failures)
@@ -164,7 +171,8 @@ class LedgerReader:
     def _iterate(self, first: int, last: int, replica: int) -> Iterator[Run]:
         position = first
         while position <= last:
-            end = min(last, segment_end(self._metadata, segment_number(self._metadata, position)))
+            number = segment_number(self._metadata, position)
+            end = segment_end(self._metadata, number, last_entry_id=last)
             preferred = self._order(position, replica)[0]
             try:
                 for run in self._stream(position, end, replica, preferred):
@@ -283,22 +291,17 @@ class LedgerReader:
         if self._reresolve is None:
             return False
         found = self._reresolve()
-        _require_closed(found)
-        for name in ("ledger_id", "last_entry_id", "length", "digest_type", "password"):
+        fixed = ["ledger_id", "digest_type", "password"]
+        if self._readable.by is BoundBy.CLOSED:
+            of_closed(found)
+            fixed += ["last_entry_id", "length"]
+        for name in fixed:
             if getattr(found, name) != getattr(self._metadata, name):
                 raise IntegrityError(
-                    f"ledger {self._metadata.ledger_id} was closed and its {name} changed; "
-                    "start again from its metadata"
+                    f"{name} of ledger {self._metadata.ledger_id} changed; start again from its "
+                    "metadata"
                 )
         if found.segments == self._metadata.segments:
             return False
         self._metadata = found
         return True
-
-
-def _require_closed(metadata: LedgerMetadata) -> None:
-    if metadata.state is not BookKeeperState.CLOSED:
-        raise RefusedError(
-            f"ledger {metadata.ledger_id} is {metadata.state.name}; only CLOSED ledgers are read, "
-            "because finding the end of another one would fence it. Wait until it is closed"
-        )

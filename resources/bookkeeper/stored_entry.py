@@ -49,6 +49,21 @@ class EntryCodec:
         header = HEADER.pack(self.ledger_id, entry_id, last_add_confirmed, cumulative_length)
         return header + self._digest(header, payload) + payload
 
+    def decode_last(self, stored: Buffer) -> StoredEntry:
+        """Verify the last entry that a bookie has, whichever that is; errors as in `decode`.
+
+        An entry confirms those before it alone: one that says more of itself is none.
+        """
+        view = memoryview(stored)
+        claimed = HEADER.unpack_from(view)[1] if len(view) >= HEADER.size else -1
+        entry = self.decode(view, entry_id=claimed)
+        if not -1 <= entry.last_add_confirmed < max(entry.entry_id, 0):
+            raise IntegrityError(
+                f"ledger {self.ledger_id} entry {entry.entry_id} says that "
+                f"{entry.last_add_confirmed} is confirmed; expected one before it"
+            )
+        return entry
+
     def decode(self, stored: Buffer, *, entry_id: int) -> StoredEntry:
         """Verify one stored entry; the payload is a view of `stored`.
 

@@ -27,7 +27,8 @@ class Artifact:
 
     @property
     def file_name(self) -> str:
-        return f"{self.name}-{self.revision}-{self.classifier}.{self.extension}"
+        kind = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.revision}{kind}.{self.extension}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,17 @@ _OFFLOADERS_3_3_6 = _archive(
     "ccc7e9ed089f4c8f95dbd9dcb7c78f4d1913d61310ab725f6d53a8c28e2f6d25"
     "642efd2b3537a22e24af79d19092388988da848d992201de753a51d829de7abc",
 )
+COMPILER = Artifact(
+    organisation="org.eclipse.jdt",
+    name="ecj",
+    revision="3.38.0",
+    classifier="",
+    extension="jar",
+    sha512="8937dede817b8c37f23e0b42162bdd0f722e34e40f75a35b9ca45a17bc78c1a0"
+    "d65ddaa81b5e6916c7cd8895023a04dd6112031c952ab4584e72e6a1f35f1608",
+    size_bytes=3_285_717,
+)
+"""Of Java, itself in Java: what asks Pulsar's own classes needs no JDK."""
 DISTRIBUTIONS: Mapping[str, Distribution] = {
     "3.3.6": Distribution(
         _archive(
@@ -108,6 +120,7 @@ IVY_SETTINGS_XML = """<ivysettings>
 
 def ivy_module_xml(artifact: Artifact) -> str:
     """Return the ivy.xml that asks for this one archive and none of its dependencies."""
+    kind = f'm:classifier="{artifact.classifier}"' if artifact.classifier else ""
     return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="tierkeeper" module="devstack"/>
   <configurations><conf name="default"/></configurations>
@@ -115,7 +128,7 @@ def ivy_module_xml(artifact: Artifact) -> str:
     <dependency org="{artifact.organisation}" name="{artifact.name}" rev="{artifact.revision}"
                 transitive="false" conf="default->default">
       <artifact name="{artifact.name}" type="{artifact.extension}" ext="{artifact.extension}"
-                m:classifier="{artifact.classifier}"/>
+                {kind}/>
     </dependency>
   </dependencies>
 </ivy-module>

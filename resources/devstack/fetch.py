@@ -101,6 +101,28 @@ def fetch_distribution(
     return target
 
 
+def fetch_file(
+    artifact: Artifact, cache: Path | None = None, report: Progress = report_to_stderr
+) -> Path:
+    """Return one archive as it is, fetched first if need be. Raises as fetch_distribution does."""
+    root = cache if cache is not None else cache_dir()
+    target = root / f"{artifact.sha512[:8]}-{artifact.file_name}"
+    if target.is_file():
+        return target
+    java = require_java()
+    root.mkdir(parents=True, exist_ok=True)
+    with (
+        _lock(root / "fetch.lock", report),
+        tempfile.TemporaryDirectory(prefix="unpack-", dir=root) as scratch,
+    ):
+        work = Path(scratch)
+        _download(artifact, java=java, cache=root, out=work, report=report)
+        require_pinned(work / artifact.file_name, artifact)
+        (work / artifact.file_name).replace(target)
+        shutil.rmtree(root / "ivy", ignore_errors=True)
+    return target
+
+
 def require_pinned(path: Path, artifact: Artifact) -> None:
     """Raise PrerequisiteError unless the file has the pinned length and SHA-512."""
     size = path.stat().st_size

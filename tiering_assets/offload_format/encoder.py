@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import Final
+from typing import Final, Protocol
 
 from tiering_assets.offload_format.block import (
     FRAME,
@@ -21,7 +21,6 @@ from tiering_assets.offload_format.block import (
     INDEX_ENTRY_BYTES,
     INDEX_HEADER_BYTES,
     INDEX_MAGIC,
-    encode_block_header,
     write_padding,
 )
 from tiering_assets.offload_format.layout import BlockPlan
@@ -34,26 +33,43 @@ _INDEX_HEADER: Final = Struct(
 _INDEX_ENTRY: Final = Struct(">qiq")  # first entry id, part number, offset
 
 
+class PlannedBlock(Protocol):
+    """One block of V1, or of a streaming segment."""
+
+    @property
+    def part_number(self) -> int: ...
+    @property
+    def first_entry_id(self) -> int: ...
+    @property
+    def last_entry_id(self) -> int: ...
+    @property
+    def block_length(self) -> int: ...
+    @property
+    def payload_bytes(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    def header(self) -> bytes:
+        """The 128 bytes that begin it."""
+
+
 class BlockEncoder:
     """Writes one planned block at a time: `begin`, `add` or `add_many` until full, `finish`."""
 
     def __init__(self, buffer: int | bytearray | memoryview) -> None:
         """Take a buffer, or a size in bytes to make one. A block that grew gets a larger buffer."""
         self._view = memoryview(bytearray(buffer) if isinstance(buffer, int) else buffer)
-        self._plan: BlockPlan | None = None
+        self._plan: PlannedBlock | None = None
         self._position = 0
         self._end = 0
         self._next_id = 0
 
-    def begin(self, plan: BlockPlan) -> None:
+    def begin(self, plan: PlannedBlock) -> None:
         """Start a block; one left unfinished is dropped. The last `finish` result becomes
         invalid.
         """
         if plan.block_length > len(self._view):
             self._view = memoryview(bytearray(plan.block_length))
-        self._view[:HEADER_BYTES] = encode_block_header(
-            block_length=plan.block_length, first_entry_id=plan.first_entry_id
-        )
+        self._view[:HEADER_BYTES] = plan.header()
         self._plan = plan
         self._position = HEADER_BYTES
         self._next_id = plan.first_entry_id
@@ -150,7 +166,7 @@ class BlockEncoder:
         self._plan, self._end = None, plan.block_length
         return self._view[: plan.block_length].toreadonly()
 
-    def _require_plan(self) -> BlockPlan:
+    def _require_plan(self) -> PlannedBlock:
         if self._plan is None:
             raise ValueError("no block begun")
         return self._plan

@@ -30,6 +30,7 @@ from tiering_assets.offload_format.block import (
     FRAME_BYTES,
     HEADER_BYTES,
     PARTS_MAX,
+    encode_block_header,
 )
 from tiering_assets.resources.errors import IntegrityError, RefusedError
 
@@ -67,6 +68,12 @@ class BlockPlan:
     def padding_bytes(self) -> int:
         return self.block_length - HEADER_BYTES - FRAME_BYTES * self.entries - self.payload_bytes
 
+    def header(self) -> bytes:
+        """The 128 bytes that begin it."""
+        return encode_block_header(
+            block_length=self.block_length, first_entry_id=self.first_entry_id
+        )
+
 
 def plan_layout(
     *,
@@ -96,7 +103,7 @@ def plan_layout(
             f"ledger length: metadata says {ledger_length} payload bytes, last entry"
             f" {last_entry_id} says {summed}"
         )
-    known = _KnownLengths(last_entry_id, summed, cumulative_length)
+    known = KnownLengths((-1, 0), (last_entry_id, summed), cumulative_length)
     blocks: list[BlockPlan] = []
     first, offset = 0, 0
     while first <= last_entry_id:
@@ -147,19 +154,29 @@ def block_bytes_for(ledger_length: int, entries: int, block_bytes_max: int) -> i
     return needed
 
 
-class _KnownLengths:
+class KnownLengths:
     """Cumulative lengths asked for so far, from the entry before the next block up to the last.
 
     Each new one is checked against its two known neighbours, so a source whose lengths go
     backwards is caught at the first probe that shows it.
     """
 
-    def __init__(self, last: int, payload_bytes: int, probe: Callable[[int], int]) -> None:
+    def __init__(
+        self, before: tuple[int, int], last: tuple[int, int], probe: Callable[[int], int]
+    ) -> None:
+        """Take the entry before all blocks and the last one, each with the payload bytes up to it.
+
+        Raises:
+            IntegrityError: the last one has fewer.
+        """
         self._probe = probe
-        self._ids = [-1, last]
-        self._values = [0, payload_bytes]
-        if payload_bytes < 0:
-            raise IntegrityError(f"ledger length {payload_bytes} is negative")
+        self._ids = [before[0], last[0]]
+        self._values = [before[1], last[1]]
+        if last[1] < before[1]:
+            raise IntegrityError(
+                f"payload bytes up to entry {last[0]}: {last[1]}, but up to entry {before[0]}: "
+                f"{before[1]}"
+            )
 
     @property
     def first_value(self) -> int:

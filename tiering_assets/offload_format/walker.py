@@ -26,6 +26,7 @@ from tiering_assets.offload_format.block import (
 from tiering_assets.resources.errors import FormatError
 
 _HEADER: Final = Struct(">Iqqq")  # magic, header length, block length, first entry id
+_LEDGER: Final = Struct(">q")  # behind it in blocks of a streaming segment
 _FRAME: Final = Struct(">iq")  # payload length, entry id
 _PADDING_LENGTH: Final = int.from_bytes(PAD_PATTERN, "big", signed=True)  # the pattern as a length
 _PAD: Final = PAD_PATTERN * 16_384
@@ -60,16 +61,19 @@ class BlockWalker:
         first_entry_id: int,
         entries_expected: int | None = None,
         offset: int = 0,
+        ledger_id: int | None = None,
     ) -> None:
         """Expect a block of `block_length` bytes; `offset` is its own in the object, for messages.
 
         `entries_expected` comes from the next block's first entry id, or from the ledger's last
-        entry id; without it the frames themselves say where they end.
+        entry id; without it the frames themselves say where they end. With `ledger_id` it is a
+        block of a streaming segment (PIP-76), which has that in its header.
         """
         self._block_length = block_length
         self._first_entry_id = first_entry_id
         self._end_id = None if entries_expected is None else first_entry_id + entries_expected
         self._offset = offset
+        self._ledger_id = ledger_id
         self._position = 0  # bytes decoded so far, those in _carry excluded
         self._next_id = first_entry_id
         self._next = _Next.HEADER
@@ -123,6 +127,7 @@ class BlockWalker:
                         block_length=self._block_length,
                         first_entry_id=self._first_entry_id,
                         offset=self._offset,
+                        ledger_id=self._ledger_id,
                     )
                     self._position = HEADER_BYTES
                     self._carry = bytearray()
@@ -248,26 +253,38 @@ def iter_block_entries(
 
 
 def require_header(
-    header: bytes | bytearray, *, block_length: int, first_entry_id: int, offset: int
+    header: bytes | bytearray,
+    *,
+    block_length: int,
+    first_entry_id: int,
+    offset: int,
+    ledger_id: int | None = None,
 ) -> None:
-    """Raise FormatError unless these 128 bytes head a V1 block of that length and first entry.
+    """Raise FormatError unless these 128 bytes head a block of that length and first entry.
 
-    `offset` is the header's own, for the message.
+    It is V1's without a ledger, else one of a streaming segment. `offset` is the header's own, for
+    the message.
     """
     magic, header_length, found_length, found_first = _HEADER.unpack_from(header)
-    if magic == STREAMING_MAGIC:
-        raise format_error("block", offset, "a V1 block", "a streaming (PIP-76) one, not supported")
-    if magic != MAGIC:
-        raise format_error("block magic", offset, f"{MAGIC:#010x}", f"{magic:#010x}")
+    kinds = {MAGIC: "a V1 one", STREAMING_MAGIC: "a streaming (PIP-76) one"}
+    wanted = MAGIC if ledger_id is None else STREAMING_MAGIC
+    if magic in kinds and magic != wanted:
+        raise format_error("block", offset, kinds[wanted], f"{kinds[magic]}, not supported here")
+    if magic != wanted:
+        raise format_error("block magic", offset, f"{wanted:#010x}", f"{magic:#010x}")
     if header_length != HEADER_BYTES:
         raise format_error("block header length", offset + 4, HEADER_BYTES, header_length)
     if found_length != block_length:
         raise format_error("block length", offset + 12, block_length, found_length)
     if found_first != first_entry_id:
         raise format_error("first entry id", offset + 20, first_entry_id, found_first)
-    reserved = bytes(header[_HEADER.size : HEADER_BYTES])
+    size = _HEADER.size
+    if ledger_id is not None:
+        (found_ledger,) = _LEDGER.unpack_from(header, size)
+        if found_ledger != ledger_id:
+            raise format_error("ledger id", offset + size, ledger_id, found_ledger)
+        size += _LEDGER.size
+    reserved = bytes(header[size:HEADER_BYTES])
     if reserved.strip(b"\0"):
         at = len(reserved) - len(reserved.lstrip(b"\0"))
-        raise format_error(
-            "reserved bytes", offset + _HEADER.size + at, "zero", f"{reserved[at]:#04x}"
-        )
+        raise format_error("reserved bytes", offset + size + at, "zero", f"{reserved[at]:#04x}")

@@ -38,8 +38,8 @@ def test_the_modulus_takes_the_absolute_entry_id():
 
 def test_an_ensemble_change_after_the_last_entry_leaves_an_empty_segment():
     metadata = ledger((0, "abc"), (100, "abd"), last=99)
-    assert segment_end(metadata, 0) == 99
-    assert segment_end(metadata, 1) == 99
+    assert segment_end(metadata, 0, last_entry_id=99) == 99
+    assert segment_end(metadata, 1, last_entry_id=99) == 99
 
 
 def test_batches_only_where_one_bookie_has_every_entry():

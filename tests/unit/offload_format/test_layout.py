@@ -167,7 +167,7 @@ def test_lengths_that_go_backwards_are_refused_or_never_asked_for(entry_id, valu
 
 
 def test_a_negative_ledger_length_is_refused():
-    with pytest.raises(IntegrityError, match="negative"):
+    with pytest.raises(IntegrityError, match="up to entry 9: -1, but up to entry -1: 0"):
         plan_of({9: -1}, ledger_length=-1)
 
 
