@@ -85,6 +85,11 @@ class StoreSettings:
     connections_max: int = setting(
         16, "size of the connection pool of one process", kinds.COUNT.upto(10_000)
     )
+    console_url: str = setting(
+        "",
+        "page of an object in the store's console, with {bucket} and {key}, for links in Dagster; "
+        "empty shows its s3:// path",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
@@ -271,12 +276,12 @@ class ObjectiveSettings:
         kinds.PAYLOAD_OR_0,
     )
     copy_lag_age_s_max: float = setting(
-        0.0,
+        24 * 3600.0,
         "time since the oldest ledger in copy lag was closed; 0 is no objective",
         kinds.AGE_OR_0,
     )
     delete_lag_age_s_max: float = setting(
-        0.0,
+        24 * 3600.0,
         "time for which the oldest bookie copy is overdue for release; 0 is no objective",
         kinds.AGE_OR_0,
     )

@@ -72,6 +72,11 @@ class DagsterSettings:
     docs_url: str = setting(
         "", "where docs/ is served, for the links in the UI; empty means its place in the checkout"
     )
+    code_url: str = setting(
+        "",
+        "where the checkout is served, for the links in the UI; empty means its place in the "
+        "checkout",
+    )
     notebook_dir: str = setting(
         "",
         "folder where the job `audit` keeps the notebooks that it ran; empty means `notebooks` in "

@@ -29,7 +29,7 @@ def build_definitions(settings: Settings, stack: TieringStack | None = None) -> 
         stack: through which runs and ticks reach the cluster, where their settings are in a file
             that is not this process's own.
     """
-    dressing = Dressing.of(settings.dagster)
+    dressing = Dressing.of(settings.dagster, console_url=settings.store.console_url)
     cluster = dressing.cluster
     jobs = define_jobs(cluster)
     return dg.Definitions(

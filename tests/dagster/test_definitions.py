@@ -19,7 +19,10 @@ BIN = Path(sys.executable).parent
 
 # asset: group, kinds, upstream, partitioned, checks
 GRAPH = {
-    "sealed_ledgers": ("ingest", {"pulsar"}, set(), True, set()),
+    "topics": ("sources", {"pulsar"}, set(), False, set()),
+    "bookkeeper_ledgers": ("sources", {"pulsar"}, set(), False, set()),
+    "bucket": ("sources", {"s3"}, set(), False, set()),
+    "sealed_ledgers": ("ingest", {"pulsar"}, {"topics", "bookkeeper_ledgers"}, True, set()),
     "tiering_backlog": ("ingest", {"pulsar"}, {"sealed_ledgers"}, False, {"objectives_met"}),
     "offloaded_objects": (
         "offload",
@@ -45,8 +48,8 @@ GRAPH = {
         {"expectation_suites", "released_safely"},
     ),
     "released_ledgers": ("release", {"s3"}, {"deleted_bookie_ledgers"}, False, set()),
-    "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
-    "swept_leavings": ("integrity", {"s3"}, {"offload_contexts"}, False, set()),
+    "scrubbed_ledgers": ("integrity", {"s3"}, {"offload_contexts", "bucket"}, False, set()),
+    "swept_leavings": ("integrity", {"s3"}, {"offload_contexts", "bucket"}, False, set()),
     "catalogue": (
         "integrity",
         {"deltalake"},
@@ -131,6 +134,14 @@ def test_the_graph_is_this_one():
     assert found == GRAPH
 
 
+def test_the_graph_begins_where_nobody_here_makes_anything():
+    graph = defs.resolve_asset_graph()
+    roots = {key.path[1] for key in graph.get_all_asset_keys() if not graph.get(key).parent_keys}
+    assert roots == {"topics", "bookkeeper_ledgers", "bucket"}
+    external = {key.path[1] for key in graph.get_all_asset_keys() if graph.get(key).is_external}
+    assert external == roots
+
+
 def test_the_partition_set_carries_the_cluster():
     assert PARTITION_SET == "ledgers_pulsar"
 
@@ -141,10 +152,13 @@ def test_every_asset_is_described_for_operators():
         assert len(graph.get(key).description or "") > 60, key
 
 
-def test_every_asset_links_to_a_page_that_exists():
+def test_every_asset_links_to_a_page_and_to_code_that_exist():
     graph = defs.resolve_asset_graph()
     for key in graph.get_all_asset_keys():
-        assert (ROOT / graph.get(key).metadata["docs"].value).is_file(), key
+        metadata = graph.get(key).metadata
+        assert (ROOT / metadata["docs"].value).is_file(), key
+        code = (ROOT / metadata["code"].value).read_text()
+        assert f"cluster.{key.path[1]}" in code, key
 
 
 def test_what_reads_bookies_and_what_releases_is_in_a_pool():
@@ -161,22 +175,28 @@ def test_owner_and_links_are_the_deployments(environment):
         "from tiering_assets.definitions import defs\n"
         "graph = defs.resolve_asset_graph()\n"
         "nodes = [graph.get(key) for key in graph.get_all_asset_keys()]\n"
-        "print(json.dumps([[node.owners, node.metadata['docs'].value] for node in nodes]))"
+        "print(json.dumps([[node.owners, node.metadata['docs'].value, "
+        "node.metadata['code'].value] for node in nodes]))"
     )
     named = {
         **environment,
         "TIERKEEPER_DAGSTER_OWNER": "team:storage",
         "TIERKEEPER_DAGSTER_DOCS_URL": "https://docs.example.com/tierkeeper/",
+        "TIERKEEPER_DAGSTER_CODE_URL": "https://code.example.com/tierkeeper/blob/main/",
     }
     found = json.loads(run("python", "-c", code, environment=named).stdout)
     assert len(found) == len(GRAPH)
-    for owners, link in found:
+    for owners, link, code_link in found:
+        assert code_link.startswith("https://code.example.com/tierkeeper/blob/main/tiering_assets/")
+        assert code_link.endswith(".py")
         assert owners == ["team:storage"]
         assert link.startswith("https://docs.example.com/tierkeeper/")
         assert link.endswith(".md")
     assert {
         tuple(owners)
-        for owners, _link in json.loads(run("python", "-c", code, environment=environment).stdout)
+        for owners, _link, _code in json.loads(
+            run("python", "-c", code, environment=environment).stdout
+        )
     } == {()}
     wrong = {**environment, "TIERKEEPER_DAGSTER_OWNER": "storage people"}
     assert (

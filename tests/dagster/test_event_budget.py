@@ -11,13 +11,14 @@ from dagster._serdes import serialize_value
 
 from tests.support.admin_sim import running_admin_simulator, tell_broker
 from tests.support.sim_clients import Process
-from tests.support.sim_dagster import SimulatedTiering
+from tests.support.sim_dagster import SimulatedTiering, executing
 from tests.support.sim_world import World
 from tiering_assets.definitions import build_definitions
 from tiering_assets.defs.shared.run_history import SENSOR_TAG
 from tiering_assets.resources.settings import BrokerSettings, DagsterSettings, Settings
 
 TOPIC = "payments-eu-west/settlement/persistent/card-authorisations-partition-12"
+NAME = "persistent://payments-eu-west/settlement/card-authorisations-partition-12"
 OPS = {
     "discover": "discovered",
     "offload": "offload_ledgers",
@@ -65,7 +66,7 @@ class Lived:
             resources={"tiering_stack": SimulatedTiering()},
             raise_on_error=False,
             tags={SENSOR_TAG: "x"} if by_sensor else None,
-            run_config={"ops": {OPS[job]: {"config": config}}},
+            run_config={"ops": {OPS[job]: {"config": executing(job, config)}}},
         )
         assert result.success is not fails
         return self.instance.all_logs(result.run_id)

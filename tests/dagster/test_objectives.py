@@ -1,6 +1,7 @@
 """`objectives_met` and the backlog's figures, in Dagster's own runs on simulated servers."""
 
 import json
+import re
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from tiering_assets.resources.settings import BrokerSettings, DagsterSettings, O
 TOPIC = "t/ns/persistent/orders"
 NAME = "persistent://t/ns/orders"
 NO_LEDGER = 999
+NONE = ObjectiveSettings(copy_lag_age_s_max=0, delete_lag_age_s_max=0)
 
 
 @pytest.fixture
@@ -40,9 +42,7 @@ def use(monkeypatch):
     found = Process(world, "dagster", site).stack()
 
     def set_objectives(**objectives):
-        settings = replace(
-            found.settings, broker=broker, objectives=ObjectiveSettings(**objectives)
-        )
+        settings = replace(found.settings, broker=broker, objectives=replace(NONE, **objectives))
 
         @contextmanager
         def connect(_self, _context, _cluster, *, with_tasks=False):
@@ -77,12 +77,16 @@ def status(instance):
     return newest.status.value
 
 
-def test_without_objectives_it_passes_and_says_so(use, instance):
+def test_without_objectives_it_warns_and_says_which_to_set(use, instance):
     use()
     result = run(instance, "discover", "discovered")
+    assert result.success
     found = evaluation(instance, result.run_id)
-    assert (found.passed, found.description) == (True, "no objective is set")
-    assert status(instance) == "SUCCEEDED"
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert found.description.startswith("no objective is set, so no lag is judged. Next: set ")
+    for name in re.findall(r"objectives\.(\w+)", found.description):
+        assert hasattr(NONE, name)
+    assert status(instance) == "FAILED"
     assert found.target_materialization_data.run_id == result.run_id
 
 

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from tests.support.sim_clients import Process
-from tests.support.sim_dagster import hand_out
+from tests.support.sim_dagster import executing, hand_out
 from tests.support.sim_world import World
 from tiering_assets.definitions import build_definitions
 from tiering_assets.defs.prune import find_old_runs
@@ -85,7 +85,7 @@ class Driven:
                     instance=self.instance,
                     tags=tags,
                     asset_selection=assets and [key(name) for name in assets],
-                    run_config={"ops": {OPS[job]: {"config": config}}},
+                    run_config={"ops": {OPS[job]: {"config": executing(job, config)}}},
                 )
             )
         assert result.success
@@ -161,8 +161,10 @@ def test_jobs_and_sensors_are_the_same(built):
 
 def test_a_backfill_of_days_is_a_run_a_day(built):
     for by, most in (("ledger", 100), ("day", 1)):
-        for one in built[by].assets:
-            assert one.backfill_policy.max_partitions_per_run == most
+        made = [one for one in built[by].assets if isinstance(one, dg.AssetsDefinition)]
+        assert len(made) == 7
+        for one in made:
+            assert one.backfill_policy == dg.BackfillPolicy.multi_run(most)
 
 
 def test_any_other_word_is_refused():

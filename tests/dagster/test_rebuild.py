@@ -23,7 +23,7 @@ from tests.support.default_cluster import (
     SEALED_LEDGERS,
 )
 from tests.support.sim_clients import Process
-from tests.support.sim_dagster import add_closed_ledgers, hand_out
+from tests.support.sim_dagster import add_closed_ledgers, executing, hand_out
 from tests.support.sim_world import World
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
@@ -37,6 +37,7 @@ from tiering_assets.records import keys
 from tiering_assets.resources.errors import FormatError, RefusedError, SettingsError
 
 TOPIC = "t/ns/persistent/orders"
+NAME = "persistent://t/ns/orders"
 OPS = {
     "discover": "discovered",
     "offload": "offload_ledgers",
@@ -97,7 +98,7 @@ def run(instance, job, assets=None, **config):
         instance=instance,
         asset_selection=assets,
         raise_on_error=False,
-        run_config={"ops": {OPS[job]: {"config": config}}},
+        run_config={"ops": {OPS[job]: {"config": executing(job, config)}}},
     )
 
 
@@ -282,7 +283,9 @@ def test_a_published_ledger_whose_copy_was_found_broken_fails_its_check(stack, t
     )
     again(stack, fresh)
     assert not evaluated(fresh, READ_BACK_EQUAL)[1].passed
-    assert evaluated(fresh, READ_BACK_EQUAL)[1].description == "scrub: the data object is gone"
+    assert evaluated(fresh, READ_BACK_EQUAL)[1].description == (
+        f"ledger 1 of {NAME}: scrub: the data object is gone"
+    )
 
 
 def test_an_attempt_that_a_suite_refused_fails_the_suite(stack, fresh):

@@ -14,11 +14,11 @@ from tiering_assets.look.ledger.survey import LedgerView
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def view(ledger_id, state, size, age_s):
+def view(ledger_id, state, size, age_s, topic="orders"):
     return LedgerView(
         ledger_id=ledger_id,
-        ml_name="t/ns/persistent/orders",
-        topic="persistent://t/ns/orders",
+        ml_name=f"t/ns/persistent/{topic}",
+        topic=f"persistent://t/ns/{topic}",
         state=state,
         entries=1,
         bytes=size,
@@ -48,4 +48,37 @@ def test_the_counts_by_reason_are_of_the_same_ledgers_as_those_by_state():
     table = metadata["by_reason"]
     assert isinstance(table, dg.TableMetadataValue)
     [_open, _below, failed] = [record.data for record in table.records]
-    assert failed == {"reason": "failed", "ledgers": 2, "bytes": 50, "oldest_seconds": 90.0}
+    assert failed == {"reason": "failed", "ledgers": 2, "size": "50 B", "oldest": "1.5 min"}
+
+
+def summary_of(*ledgers):
+    explained = [
+        ExplainedLedger(view=view, because=Because(why, ""), due_at=None) for view, why in ledgers
+    ]
+    figures = count_figures(map(counted, explained), disturbances_last_hour=0, now=NOW)
+    return str(backlog_metadata(figures)["summary"].value)
+
+
+SEALED = (view(1, LedgerState.SEALED, 10, 60), BacklogReason.BELOW_THRESHOLD)
+
+
+def test_damage_is_the_first_line_of_the_backlog_with_its_topics_and_the_next_step():
+    damaged = view(7, LedgerState.PUBLISHED, 2048, 90, topic="payments")
+    [first, *_rest] = summary_of(SEALED, (damaged, BacklogReason.DAMAGED)).splitlines()
+    assert first.startswith(
+        "**DAMAGED: 1 ledgers, 2.0 KiB**, of persistent://t/ns/payments. Next: "
+    )
+    assert "`tierkeeper scrub run --execute`" in first
+
+
+def test_damage_of_many_topics_is_one_line():
+    damaged = [
+        (view(i, LedgerState.PUBLISHED, 1, 90, topic=f"t{i}"), BacklogReason.DAMAGED)
+        for i in range(8)
+    ]
+    [first, *_rest] = summary_of(*damaged).splitlines()
+    assert "persistent://t/ns/t4 and 3 more topics" in first
+
+
+def test_without_damage_the_backlog_says_nothing_of_it():
+    assert summary_of(SEALED).startswith("**1 ledgers, 10 B** are on bookies alone")

@@ -26,6 +26,7 @@ from tests.support.default_cluster import (
     SEALED_LEDGERS,
     TIERING_BACKLOG,
 )
+from tests.support.sim_dagster import executing
 from tiering_assets.definitions import defs
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.explain.backlog import explain_ledger
@@ -101,7 +102,7 @@ def run(instance, job, **config):
     return defs.resolve_job_def(job).execute_in_process(
         instance=instance,
         raise_on_error=False,
-        run_config={"ops": {OPS[job]: {"config": config}}},
+        run_config={"ops": {OPS[job]: {"config": executing(job, config)}}},
     )
 
 
@@ -287,7 +288,8 @@ def test_jobs_run_as_processes_with_their_logs_in_s3(environment, stack, endpoin
     }
     for job in ("discover", "offload", "release"):
         config = tmp_path / f"{job}.yaml"
-        config.write_text(f"ops: {{{OPS[job]}: {{config: {{topics: ['{topic}']}}}}}}\n")
+        execute = ", dry_run: false" if job == "release" else ""
+        config.write_text(f"ops: {{{OPS[job]}: {{config: {{topics: ['{topic}']{execute}}}}}}}\n")
         done = subprocess.run(
             [
                 *(str(Path(sys.executable).with_name("dagster")), "job", "execute"),

@@ -39,6 +39,7 @@ from tests.support.default_cluster import (
     PARTITION_SET,
 )
 from tests.support.sim_clients import Process
+from tests.support.sim_dagster import executing
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
 from tiering_assets.defs.prune import delete_runs, find_old_runs
@@ -200,7 +201,7 @@ def _jobs(instance: dg.DagsterInstance, url: str, folder: Path) -> dict[str, int
 def _run(instance: dg.DagsterInstance, job: str, **config: object) -> float:
     began = time.monotonic()
     result = defs.resolve_job_def(job).execute_in_process(
-        instance=instance, run_config={"ops": {OPS[job]: {"config": config}}}
+        instance=instance, run_config={"ops": {OPS[job]: {"config": executing(job, config)}}}
     )
     _check(result.success, f"{job} failed")
     return time.monotonic() - began

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures, failure
 from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import tag_result
 
 if TYPE_CHECKING:
     from tiering_assets.notebook.executed import Executed
@@ -43,7 +44,7 @@ def define_topic_audit(dressing: Dressing) -> dg.AssetsDefinition:
     @dg.asset(
         key=cluster.topic_audit,
         description=_DESCRIPTION,
-        metadata={"docs": dressing.docs_link("notebooks.md")},
+        metadata={**dressing.links("notebooks.md", __name__)},
         group_name="integrity",
         kinds={"jupyter"},
         owners=dressing.owners,
@@ -51,7 +52,8 @@ def define_topic_audit(dressing: Dressing) -> dg.AssetsDefinition:
     def topic_audit(
         context: dg.AssetExecutionContext, config: AuditChoice, tiering_stack: TieringStack
     ) -> Iterator[dg.MaterializeResult[None]]:
-        yield from _audit(context, cluster, config, tiering_stack)
+        with as_failures("audit"):
+            yield from _audit(context, cluster, config, tiering_stack)
 
     return topic_audit
 
@@ -84,16 +86,15 @@ def _audit(
     )
     findings, metadata = told_of(executed, report)
     said = f"{len(findings)} findings" if findings else "nothing wrong"
-    tag_result(context, f"{config.topic}: {said}")
+    tag_result(context, said, {config.topic})
     yield dg.MaterializeResult(
         asset_key=cluster.topic_audit,
         metadata={"topic": config.topic, "since": config.since, "until": config.until, **metadata},
     )
     if findings:
-        raise dg.Failure(
-            f"audit of {config.topic}: {said}: {'; '.join(findings[:10])}. docs/audit.md says what "
-            f"each means; all are in {report}",
-            allow_retries=False,
+        raise failure(
+            f"audit of {config.topic}: {said}: {'; '.join(findings[:10])}",
+            next_step=f"docs/audit.md says what each means; all are in {report}",
         )
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import dagster as dg
 
 from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
-from tiering_assets.defs.shared.preview_api import AssetJob
+from tiering_assets.defs.shared.preview_api import AssetJob, without_partitions
 from tiering_assets.defs.shared.run_history import JOB_TAG, RELEASE_TAG
+
+_TAKES_PARTITIONS = {"offload", "release"}  # a person's own backfill; others look at everything
 
 
 def _job(
@@ -19,7 +21,8 @@ def _job(
     tags = {JOB_TAG: name, CLUSTER_TAG: cluster.name}
     if name == "release":
         tags[RELEASE_TAG] = cluster.name
-    return dg.define_asset_job(name, selection, description=description, tags=tags)
+    job = dg.define_asset_job(name, selection, description=description, tags=tags)
+    return job if name in _TAKES_PARTITIONS else without_partitions(job)
 
 
 def define_jobs(cluster: ClusterNames) -> list[AssetJob]:
@@ -59,7 +62,8 @@ def define_jobs(cluster: ClusterNames) -> list[AssetJob]:
             dg.AssetSelection.assets(
                 cluster.deleted_bookie_ledgers, cluster.released_ledgers
             ).without_checks(),
-            "Delete the bookie copies that are due, behind the release gate; or with dry_run say which.",
+            "Say which bookie copies are due, and why others are not; with `dry_run: false` delete "
+            "them, behind the release gate.",
         ),
         _job(
             cluster,

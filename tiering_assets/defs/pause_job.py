@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
+from tiering_assets.defs.shared.failures import as_failures, failure
 from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import JOB_TAG
-from tiering_assets.resources.errors import TierkeeperError
+from tiering_assets.defs.telling.batch_summary import tag_result
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
@@ -62,7 +63,8 @@ def define_pause_tiering(cluster: ClusterNames) -> dg.JobDefinition:
     def pause_topics(
         context: dg.OpExecutionContext, config: PauseConfig, tiering_stack: TieringStack
     ) -> None:
-        _pause(context, cluster, config, tiering_stack)
+        with as_failures("pause_tiering"):
+            _pause(context, cluster, config, tiering_stack)
 
     @dg.job(
         name="pause_tiering",
@@ -89,12 +91,8 @@ def _pause(
         command=context.job_name,
     )
     with opened as stack:
-        try:
-            lines = apply_pauses(stack, config, author=author_of(context.run.tags))
-        except TierkeeperError as error:
-            if error.retryable:
-                raise
-            raise _refusal(str(error)) from error
+        lines = apply_pauses(stack, config, author=author_of(context.run.tags))
+    tag_result(context, "; ".join(lines))
     context.add_output_metadata({"what": dg.MetadataValue.md("\n".join(f"* {x}" for x in lines))})
 
 
@@ -163,4 +161,6 @@ def _scopes(config: PauseConfig) -> "list[Scope]":
 
 
 def _refusal(text: str) -> dg.Failure:
-    return dg.Failure(f"pause_tiering: {text}", allow_retries=False)
+    return failure(
+        f"pause_tiering: {text}", next_step="correct the run config, then launch it again"
+    )

@@ -18,7 +18,12 @@ import dagster as dg
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.partitions import is_day_key
 from tiering_assets.defs.shared.preview_api import told_partitions
-from tiering_assets.defs.shared.run_history import BATCH_TAG, FINISHED, is_ours
+from tiering_assets.defs.shared.run_history import (
+    FINISHED,
+    batch_of,
+    count_of_batch,
+    is_ours,
+)
 
 _PAGE = 500
 
@@ -40,16 +45,12 @@ def find_old_runs(
     """Finished runs that were created before this moment, and which of them may go."""
     told_by = set(_telling_runs(instance, cluster))
     old = list(_finished(instance, cluster, before))
-    batches = Counter(run.tags[BATCH_TAG] for run in old if BATCH_TAG in run.tags)
-    held = {run.tags.get(BATCH_TAG) for run in old if run.run_id in told_by} - {None}
-    held |= {
-        name
-        for name, count in batches.items()
-        if instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name})) != count
-    }
+    batches = Counter(name for name in map(batch_of, old) if name is not None)
+    held = {batch_of(run) for run in old if run.run_id in told_by} - {None}
+    held |= {name for name, count in batches.items() if count_of_batch(instance, name) != count}
     telling = [run for run in old if run.run_id in told_by]
     free = [run for run in old if run.run_id not in told_by]
-    going = [run.run_id for run in free if run.tags.get(BATCH_TAG) not in held]
+    going = [run.run_id for run in free if batch_of(run) not in held]
     return OldRuns(
         going=tuple(reversed(going)), telling=len(telling), of_batches=len(free) - len(going)
     )

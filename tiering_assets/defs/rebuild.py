@@ -28,7 +28,7 @@ from tiering_assets.batch.recorded import (
 )
 from tiering_assets.batch.release_batch import ReleaseRecords
 from tiering_assets.defs.rebuild_days import restore_days
-from tiering_assets.defs.shared.checks import finding, release_evaluation
+from tiering_assets.defs.shared.checks import finding, naming, release_evaluation
 from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
@@ -323,7 +323,14 @@ def _events(stack: Stack, cluster: ClusterNames, proven: Proven) -> Iterator[Tim
         record = proven.quarantine.record
         check = cluster.index_suite if _BY_SUITE.match(record.reason) else cluster.read_back_equal
         failed = check
-        yield record.found_at, finding(check, record.ledger_id, record.reason)
+        yield (
+            record.found_at,
+            finding(
+                check,
+                record.ledger_id,
+                naming(record.ledger_id, ledger.view.topic, record.reason),
+            ),
+        )
     if stored is not None:
         certificate = stored.record
         at = certificate.verified_at

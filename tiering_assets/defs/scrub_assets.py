@@ -16,7 +16,6 @@ from tiering_assets.defs.nominated_copies import (
     post_again,
     some_of,
 )
-from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     TopicChoice,
     batch_failure,
@@ -24,10 +23,12 @@ from tiering_assets.defs.shared.batches import (
 )
 from tiering_assets.defs.shared.checks import finding
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.ledger_events import certified_evaluation
-from tiering_assets.defs.shared.metadata import Metadata
+from tiering_assets.defs.shared.metadata import Metadata, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import NOTHING_DUE, tag_result
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.telling import Telling
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 
 _TOLD_MAX = 200  # red checks that one run tells again; the table of the roll-up counts all
+_NONE_TO_LOOK_AT = (
+    "each copy was looked at within the intervals of [scrub]; `deep: true` reads them all the same"
+)
 _OPEN = "damaged, found before; `tierkeeper scrub status` has when it was last looked at"
 
 
@@ -62,7 +66,7 @@ def define_scrubbed_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
     @dg.asset(
         key=cluster.scrubbed_ledgers,
         description=_DESCRIPTION,
-        metadata={"docs": dressing.docs_link("runbook.md")},
+        metadata={**dressing.links("runbook.md", __name__)},
         group_name="integrity",
         kinds={"s3"},
         owners=dressing.owners,
@@ -71,7 +75,8 @@ def define_scrubbed_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
     def scrubbed_ledgers(
         context: dg.AssetExecutionContext, config: ScrubChoice, tiering_stack: TieringStack
     ) -> Iterator[dg.MaterializeResult[None]]:
-        yield from _scrub(context, cluster, config, tiering_stack)
+        with as_failures("scrub"):
+            yield from _scrub(context, cluster, config, tiering_stack)
 
     return scrubbed_ledgers
 
@@ -99,7 +104,13 @@ def _scrub(
             _tell_checks(cluster, stack, told, run, fleet, bad)
             told.lines({**bad, **unjudged})
     sound = len(run.looked) - len(run.broken) - len(unjudged)
-    tag_result(context, _line(len(run.broken), len(unjudged), sound))
+    tag_result(
+        context,
+        _line(len(run.broken), len(unjudged), sound),
+        {topic_text(one.candidate.ml_name) for one in run.looked},
+    )
+    if not run.looked:
+        narrate(context, f"{NOTHING_DUE}: {_NONE_TO_LOOK_AT}")
     by_rows = None if run.listed else chosen
     figures = _figures_of(fleet) if by_rows is None else _figures_by_rows(by_rows, run)
     yield dg.MaterializeResult(
@@ -141,6 +152,8 @@ def _tell_checks(
 
 def _line(broken: int, unjudged: int, sound: int) -> str:
     bad = [f"{n} {what}" for n, what in ((broken, "broken"), (unjudged, "not judged")) if n]
+    if not bad and not sound:
+        return NOTHING_DUE
     return ", ".join([*bad, f"{sound} sound"])
 
 

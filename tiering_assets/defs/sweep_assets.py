@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
-from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import batch_failure, reasons_table
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.metadata import Metadata, bytes_text
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import NOTHING_DUE, tag_result
 
 if TYPE_CHECKING:
     from tiering_assets.clean.clean_up import CleanUp
@@ -39,7 +40,7 @@ def define_swept_leavings(dressing: Dressing) -> dg.AssetsDefinition:
     @dg.asset(
         key=cluster.swept_leavings,
         description=_DESCRIPTION,
-        metadata={"docs": dressing.docs_link("runbook.md")},
+        metadata={**dressing.links("runbook.md", __name__)},
         group_name="integrity",
         kinds={"s3"},
         owners=dressing.owners,
@@ -47,7 +48,8 @@ def define_swept_leavings(dressing: Dressing) -> dg.AssetsDefinition:
     def swept_leavings(
         context: dg.AssetExecutionContext, config: SweepChoice, tiering_stack: TieringStack
     ) -> Iterator[dg.MaterializeResult[None]]:
-        yield from _sweep(context, cluster, config, tiering_stack)
+        with as_failures("sweep"):
+            yield from _sweep(context, cluster, config, tiering_stack)
 
     return swept_leavings
 
@@ -66,12 +68,13 @@ def _sweep(
     for error in found.errors:
         narrate(context, error)
     freed = sum(one.bytes_freed or 0 for one in found.done)
-    tag_result(
-        context,
-        f"{len(list(found.done))} swept, {bytes_text(freed)} freed"
-        if config.execute
-        else f"{len(found.going)} may go",
-    )
+    tag_result(context, _line(found, freed, execute=config.execute))
+    if not config.execute and found.going:
+        narrate(
+            context,
+            f"{len(found.going)} leavings may go and none was deleted: launch the job `sweep` with "
+            "`execute: true`, or run `tierkeeper orphan sweep --execute`",
+        )
     yield dg.MaterializeResult(
         asset_key=cluster.swept_leavings, metadata=sweep_metadata(found, execute=config.execute)
     )
@@ -87,6 +90,13 @@ def _sweep(
             waiting={},
             also=found.removals.refused,
         )
+
+
+def _line(found: "CleanUp", freed: int, *, execute: bool) -> str:
+    if execute:
+        done = len(list(found.done))
+        return f"{done} swept, {bytes_text(freed)} freed" if done else NOTHING_DUE
+    return f"{len(found.going)} may go" if found.going else NOTHING_DUE
 
 
 def sweep_metadata(found: "CleanUp", *, execute: bool) -> Metadata:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import dagster as dg
 
-from tiering_assets.defs.shared.batch_summary import tag_result
 from tiering_assets.defs.shared.batches import (
     LedgerBatch,
     batch_failure,
@@ -24,9 +23,12 @@ from tiering_assets.defs.shared.checks import (
     release_evaluation,
     suites_evaluation,
 )
-from tiering_assets.defs.shared.metadata import bucket_path, topic_text
+from tiering_assets.defs.shared.failures import as_failures
+from tiering_assets.defs.shared.metadata import object_link, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.shared.preview_api import outputs_of_checks
+from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import NOTHING_DUE, tag_result
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.telling import Telling
 from tiering_assets.ground.damage_advice import next_step
@@ -46,8 +48,10 @@ class Judged(NamedTuple):
     unjudged: dict[int, str]
     passed: int
     known: frozenset[int] = frozenset()
+    ml_names: frozenset[str] = frozenset()
 
 
+_NONE_CERTIFIED = "no ledger has a certificate; `tierkeeper topic backlog` says why"
 _DESCRIPTION = (
     "Reads every byte of certified ledgers again. Records what is damaged, changes nothing else."
 )
@@ -63,19 +67,21 @@ def define_verify_ledgers(cluster: ClusterNames) -> dg.AssetChecksDefinition:
     )
     def verify_ledgers(
         context: Context, config: LedgerBatch, tiering_stack: TieringStack
-    ) -> Iterator[dg.AssetCheckResult]:
-        yield from _verify(context, cluster, config, tiering_stack)
+    ) -> Iterator[dg.AssetCheckResult | dg.Output[None]]:
+        with as_failures("verify"):
+            yield from _verify(context, cluster, config, tiering_stack)
 
     return verify_ledgers
 
 
 def _verify(
     context: Context, cluster: ClusterNames, config: LedgerBatch, tiering_stack: TieringStack
-) -> Iterator[dg.AssetCheckResult]:
+) -> Iterator[dg.AssetCheckResult | dg.Output[None]]:
     """Verify the given ledgers, or all certified ones up to the cap."""
     selected = context.selected_asset_check_keys
     unjudged: dict[int, str] = {}
     found: dict[int, str] = {}
+    topics: set[str] = set()
     passed_at_all = failed_at_all = 0
     with (
         tiering_stack.connect(
@@ -98,10 +104,15 @@ def _verify(
             found |= {i: said for i, said in judged.bad.items() if i not in judged.known}
             passed_at_all += judged.passed
             failed_at_all += len(judged.bad)
+            topics |= {*map(topic_text, judged.ml_names)}
     findings = [(failed_at_all, "checks failed"), (len(unjudged), "ledgers not judged")]
     said = [f"{n} {what}" for n, what in findings if n]
-    tag_result(context, ", ".join([*said, f"{passed_at_all} passed"]))
-    yield from ()  # every result is logged above, ledger by ledger
+    if wanted:
+        tag_result(context, ", ".join([*said, f"{passed_at_all} passed"]), topics)
+    else:
+        tag_result(context, NOTHING_DUE)
+        narrate(context, f"{NOTHING_DUE}: {_NONE_CERTIFIED}")
+    yield from outputs_of_checks(context, selected)  # what was found is told above
     if unjudged or found:
         raise batch_failure("verify", {**unjudged, **found}, done=passed_at_all, waiting={})
 
@@ -134,7 +145,9 @@ def _read_back(
             findings=found.findings,
             metadata={
                 "topic": dg.MetadataValue.text(topic_text(found.ml_name)),
-                "object": bucket_path(stack.settings.store.bucket, found.data_key),
+                "object": object_link(
+                    cluster.console_url, stack.settings.store.bucket, found.data_key
+                ),
                 "object_bytes": dg.MetadataValue.int(found.bytes_read),
                 "blocks": dg.MetadataValue.int(found.blocks),
                 "compared_with_bookies": dg.MetadataValue.bool(found.with_source),
@@ -154,6 +167,7 @@ def _read_back(
         _unjudged(results, judged),
         len(judged) - len(bad),
         frozenset(i for i in bad if not judged[i].new),
+        frozenset(found.ml_name for found in judged.values()),
     )
 
 
@@ -176,6 +190,7 @@ def _releases(
     from tiering_assets.batch.release_batch import release_records
 
     bad: dict[int, str] = {}
+    names: set[str] = set()
     passed = 0
     for ledger_id in ledger_ids:
         records = release_records(stack, ledger_id)
@@ -183,6 +198,7 @@ def _releases(
             continue  # never released, so there is nothing to judge
         told.begin([ledger_id])
         faults = records.faults
+        names.add(records.release.record.ml_name)
         evaluation = release_evaluation(
             cluster,
             ledger_id,
@@ -197,7 +213,7 @@ def _releases(
             bad[ledger_id] = "; ".join(faults)
         else:
             passed += 1
-    return Judged(bad, {}, passed)
+    return Judged(bad, {}, passed, ml_names=frozenset(names))
 
 
 def _unjudged(results: Mapping[int, object], judged: Mapping[int, object]) -> dict[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -27,14 +28,20 @@ def run_job(
     environment: Mapping[str, str],
     log: Path,
     report: Callable[[str], None],
+    config: Mapping[str, object] | None = None,
 ) -> float:
-    """Execute one job in a process of its own; returns its seconds.
+    """Execute one job in a process of its own; returns its seconds. `config` is its run config, and
+    is kept beside the log.
 
     Raises:
         JobFailedError: with the end of the job's log.
     """
     dagster = Path(sys.executable).with_name("dagster")
     command = [str(dagster), "job", "execute", "-m", "tiering_assets.definitions", "-j", name]
+    if config is not None:
+        file = log.with_suffix(".run.yaml")
+        file.write_text(json.dumps(config) + "\n")  # JSON is YAML
+        command += ["-c", str(file)]
     began = time.monotonic()
     with log.open("wb") as out:
         process = subprocess.Popen(

@@ -7,6 +7,7 @@ of its own, so that no release reads every byte again.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -33,6 +34,8 @@ from tiering_assets.resources.settings import Settings
 LAG_S = 3.0
 MARGIN_S = 1.5  # stores keep times in whole seconds
 TOPICS_AT_ONCE = 2  # more would be more messages on their way than small bookies hold
+EXECUTE_RELEASE = {"ops": {"release_ledgers": {"config": {"dry_run": False}}}}
+"""By hand, which a demo is as well, a release is a dry run."""
 Report = Callable[[str], None]
 
 
@@ -59,7 +62,7 @@ def run_demo(stack: DevStack, *, project: Path, build: Path, report: Report) -> 
             left = lag_left(opened)
         report(f"waiting {left:.1f} s: what is left of the deletion lag of {LAG_S:g} s")
         time.sleep(left)
-        _job("release", project, environment, logs, report)
+        _job("release", project, environment, logs, report, config=EXECUTE_RELEASE)
         with open_stack(settings) as opened:
             ledgers = _ledgers(opened)
             _require_gone(opened, ledgers)
@@ -136,9 +139,14 @@ def _produce(
 
 
 def _job(
-    name: str, project: Path, environment: Mapping[str, str], logs: Path, report: Report
+    name: str,
+    project: Path,
+    environment: Mapping[str, str],
+    logs: Path,
+    report: Report,
+    config: Mapping[str, object] | None = None,
 ) -> None:
-    report(f"dagster job execute -j {name}")
+    report(f"dagster job execute -j {name}" + ("" if config is None else f", {json.dumps(config)}"))
     seconds = run_job(
         name,
         project=project,
@@ -146,6 +154,7 @@ def _job(
         environment=environment,
         log=logs / f"{name}.log",
         report=report,
+        config=config,
     )
     report(f"  job {name} succeeded ({seconds:.1f} s)")
 

@@ -16,6 +16,7 @@ from tests.support.sim_world import World
 from tiering_assets.definitions import build_definitions
 from tiering_assets.defs.lineage import COVERAGE_FRESH_S
 from tiering_assets.defs.shared.partitions import partition_key
+from tiering_assets.defs.shared.run_history import BATCH_TAG
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.resources.metastore import zookeeper_watches
 from tiering_assets.resources.settings import (
@@ -172,7 +173,7 @@ def test_a_run_refuses_the_settings_of_the_other(built, sites, instance):
     [failed] = done.get_step_failure_events()
     assert (
         "'west', but the definitions were loaded for 'east'"
-        in failed.step_failure_data.error.cause.message
+        in failed.step_failure_data.user_failure_data.description
     )
     assert materialized(instance, "east") == materialized(instance, "west") == set()
 
@@ -214,7 +215,7 @@ def test_what_sensors_of_one_remember_is_not_the_others(built, sites, instance, 
     assert "no topic changed since the last look" in again.skip_message
     [request] = tick(instance, built["west"], sites["west"], "offload_threshold_west").run_requests
     assert request.run_config["ops"]["offload_ledgers"]["config"]["ledger_ids"] == [0, 1]
-    assert request.tags["tierkeeper/batch"].startswith("offload_threshold_west-")
+    assert request.tags[BATCH_TAG].startswith("offload_threshold_west-")
 
 
 LOADERS = {"tiering_assets.resources.settings_sources", "tiering_assets.resources.settings_file"}

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from tiering_assets.look.ledger.states import LedgerState as S
 from tiering_assets.resources.settings import ObjectiveSettings
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+NONE = ObjectiveSettings(copy_lag_age_s_max=0, delete_lag_age_s_max=0)
 
 
 def fleet(*ledgers):
@@ -43,8 +45,17 @@ LAGGING = fleet(
 
 
 def test_without_objectives_nothing_is_judged():
-    assert decide_objectives(LAGGING, ObjectiveSettings()) == ()
+    assert decide_objectives(LAGGING, NONE) == ()
     assert worst_level(()) is ObjectiveLevel.MET
+
+
+def test_a_deployment_that_sets_none_is_told_of_lags_of_more_than_a_day():
+    day_s = 24 * 3600
+    found = decide_objectives(LAGGING, ObjectiveSettings())
+    assert {one.figure: one.limit for one in found} == {
+        "copy_lag_age_s": day_s,
+        "delete_lag_age_s": day_s,
+    }
 
 
 @pytest.mark.parametrize(
@@ -57,7 +68,7 @@ def test_without_objectives_nothing_is_judged():
     ],
 )
 def test_the_limit_is_an_error_beyond_it_and_a_warning_near_it(limit, level):
-    [found] = decide_objectives(LAGGING, ObjectiveSettings(copy_lag_bytes_max=limit))
+    [found] = decide_objectives(LAGGING, replace(NONE, copy_lag_bytes_max=limit))
     assert (found.figure, found.level, found.found, found.limit) == (
         "copy_lag_bytes",
         level,
@@ -100,7 +111,7 @@ def test_an_empty_fleet_meets_everything():
 def test_a_higher_limit_is_never_harder_to_meet(limit, more, warn_at):
     def level(maximum):
         [found] = decide_objectives(
-            LAGGING, ObjectiveSettings(copy_lag_bytes_max=maximum, warn_at=warn_at)
+            LAGGING, replace(NONE, copy_lag_bytes_max=maximum, warn_at=warn_at)
         )
         return found.level
 
@@ -109,5 +120,5 @@ def test_a_higher_limit_is_never_harder_to_meet(limit, more, warn_at):
 
 def test_no_more_than_five_topics_are_named():
     many = fleet(*((f"t{i:02}", R.FAILED, S.SEALED, 1, i) for i in range(9)))
-    [found] = decide_objectives(many, ObjectiveSettings(copy_lag_age_s_max=1))
+    [found] = decide_objectives(many, replace(NONE, copy_lag_age_s_max=1))
     assert [one.found for one in found.worst] == [8, 7, 6, 5, 4]

@@ -75,7 +75,9 @@ def collector(clock, topics_max=0):
 
 def test_the_figures_by_namespace_reason_and_objective(clock):
     serving = collector(clock)
-    objectives = ObjectiveSettings(copy_lag_bytes_max=30, stuck_max=100)
+    objectives = ObjectiveSettings(
+        copy_lag_bytes_max=30, copy_lag_age_s_max=0, delete_lag_age_s_max=0, stuck_max=100
+    )
     serving.succeeded(FLEET, decide_objectives(FLEET, objectives), took_s=1.5)
     found = samples(serving)
     expected = {

@@ -69,7 +69,8 @@ def rebuild(
         from tiering_assets.defs.rebuild import rebuild
         from tiering_assets.defs.shared.names import ClusterNames
 
-        cluster = ClusterNames.of(loaded_settings().dagster)
+        loaded = loaded_settings()
+        cluster = ClusterNames.of(loaded.dagster, console_url=loaded.store.console_url)
         with open_instance(home) as instance:
             found = rebuild(stack, instance, cluster, dry_run=plan, force=force)
     if session.as_json:

@@ -18,6 +18,7 @@ import dagster as dg
 
 from tiering_assets.defs.automation.nominated import nominating
 from tiering_assets.defs.automation.tick import EVENTS_MAX, Result, Tick
+from tiering_assets.defs.shared.metadata import bytes_text
 from tiering_assets.defs.shared.names import ClusterNames
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ _TOLD_MAX = 5000
 _SHOWN_MAX = 50  # ledgers of an observation
 _COLUMNS = dg.TableSchema(
     columns=[
-        dg.TableColumn("ledger", "int"),
+        dg.TableColumn("ledger", "string"),
         dg.TableColumn("topic", "string"),
         dg.TableColumn("entries", "int"),
-        dg.TableColumn("bytes", "int", "of the ledger's payload"),
+        dg.TableColumn("size", "string", "of the ledger's payload"),
         dg.TableColumn("closed_at", "string"),
     ]
 )
@@ -140,10 +141,10 @@ def _observation(cluster: ClusterNames, found: Sequence[ClosedLedger]) -> dg.Ass
     rows = [
         dg.TableRecord(
             {
-                "ledger": one.ledger_id,
+                "ledger": str(one.ledger_id),
                 "topic": topic_of(one.topic),
                 "entries": one.entries or 0,
-                "bytes": one.bytes or 0,
+                "size": bytes_text(one.bytes or 0),
                 "closed_at": one.closed_at.isoformat(timespec="seconds"),
             }
         )

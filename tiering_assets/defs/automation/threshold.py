@@ -167,7 +167,7 @@ def release_due(tick: Tick) -> Result:
         looked = replace(looked, resume=looked.names[-1])
     if releases.wrong:
         post_again(tick, releases.wrong.values(), ledgers=releases.wrong_ledgers)
-    ask = Ask(job="release", op="release_ledgers", ready=looked.found, config={})
+    ask = Ask(job="release", op="release_ledgers", ready=looked.found, config={"dry_run": False})
     return _asked(
         tick,
         "release_due",

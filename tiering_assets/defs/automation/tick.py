@@ -18,12 +18,13 @@ from tiering_assets.defs.automation.cursor import Read, read_cursor, write_curso
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.wake import TICK_S
 from tiering_assets.defs.shared.batches import most_ledgers
+from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
 from tiering_assets.defs.shared.resources import TieringStack
 from tiering_assets.defs.shared.run_history import read_history
 from tiering_assets.policy.admission_rules import History
-from tiering_assets.resources.errors import RefusedError, TierkeeperError
+from tiering_assets.resources.errors import RefusedError
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.resources.settings import AutoSettings, Settings
 
@@ -131,6 +132,10 @@ def automatic(
             description=description,
         )
         def sensor(context: dg.SensorEvaluationContext, tiering_stack: TieringStack) -> Result:
+            with as_failures(name):
+                return look(context, tiering_stack)
+
+        def look(context: dg.SensorEvaluationContext, tiering_stack: TieringStack) -> Result:
             settings = tiering_stack.load_for_cluster(memory.cluster)
             if not settings.auto.enabled:
                 return dg.SkipReason(OFF)
@@ -164,7 +169,7 @@ def connected(
     settings: Settings,
     name: str,
 ) -> Iterator[Stack]:
-    """The stack of one tick. An error of ours fails the tick by its message, without our frames."""
+    """The stack of one tick."""
     from tiering_assets.defs.automation.shared_topics import SharedTopics
 
     with tiering_stack.open(
@@ -173,7 +178,4 @@ def connected(
         narrate=lambda line: context.log.info("tierkeeper: %s", line),
         command=f"sensor {name}",
     ) as stack:
-        try:
-            yield replace(stack, topics=SharedTopics(stack.metadata, memory.topics))
-        except TierkeeperError as error:
-            raise dg.DagsterInvariantViolationError(f"{name}: {error}") from error
+        yield replace(stack, topics=SharedTopics(stack.metadata, memory.topics))

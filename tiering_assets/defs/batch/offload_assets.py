@@ -11,7 +11,6 @@ import dagster as dg
 
 from tiering_assets.defs.batch.offload_prefix import narrate_plan, narrate_progress, plan_of
 from tiering_assets.defs.explain.figures import observed_backlog
-from tiering_assets.defs.shared.batch_summary import BatchSummary, Result, Row, log_batch
 from tiering_assets.defs.shared.batches import (
     OffloadBatch,
     batch_failure,
@@ -20,6 +19,7 @@ from tiering_assets.defs.shared.batches import (
 )
 from tiering_assets.defs.shared.checks import disproved_by, finding
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.ledger_events import (
     certificate_event,
     certified_evaluation,
@@ -30,6 +30,13 @@ from tiering_assets.defs.shared.ledger_events import (
 from tiering_assets.defs.shared.metadata import INDEX_COLUMNS, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import (
+    NOTHING_DUE,
+    BatchSummary,
+    Result,
+    Row,
+    log_batch,
+)
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.days import on_chosen_days
 from tiering_assets.defs.telling.telling import ReachedLedger, Telling
@@ -38,6 +45,10 @@ if TYPE_CHECKING:
     from tiering_assets.batch.pipeline import LedgerOutcome
     from tiering_assets.ground.stack import Stack
 
+_NONE_READY = (
+    "no closed ledger waits for a copy, or a run has it; `tierkeeper topic backlog` says what is "
+    "left and why"
+)
 _DESCRIPTION = "Copies, verifies and publishes a batch of ledgers. Safe to run again."
 
 
@@ -54,7 +65,8 @@ def define_offload_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
     def offload_ledgers(
         context: dg.AssetExecutionContext, config: OffloadBatch, tiering_stack: TieringStack
     ) -> Iterator[dg.MaterializeResult[None]]:
-        yield from _offload(context, cluster, config, tiering_stack)
+        with as_failures("offload"):
+            yield from _offload(context, cluster, config, tiering_stack)
 
     return offload_ledgers
 
@@ -69,6 +81,7 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
             group="offload",
             kinds={"spark", "s3"},
             page="formats.md",
+            module=__name__,
         ),
         dressing.asset_spec(
             cluster.index_objects,
@@ -77,6 +90,7 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
             group="offload",
             kinds={"spark", "s3"},
             page="formats.md",
+            module=__name__,
             metadata={"dagster/column_schema": INDEX_COLUMNS},
         ),
         dressing.asset_spec(
@@ -86,6 +100,7 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
             group="integrity",
             kinds={"spark", "greatexpectations"},
             page="records.md",
+            module=__name__,
         ),
         dressing.asset_spec(
             cluster.offload_contexts,
@@ -94,6 +109,7 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
             group="release",
             kinds={"pulsar"},
             page="states.md",
+            module=__name__,
         ),
     ]
 
@@ -149,6 +165,10 @@ def _tell(
     told.begin([one.ledger_id for one in reached])
     for outcome in reached:
         _tell_outcome(context, cluster, stack, told, outcome)
+    faults = {one.ledger_id: _fault(one) for one in outcomes}
+    told.failed(
+        cluster.offloaded_objects, {i: said for i, said in faults.items() if said is not None}
+    )
     told.lines(
         {
             one.ledger_id: f"waits: {one.wait}"
@@ -156,6 +176,14 @@ def _tell(
             if one.wait is not None and not one.wait.reason.is_fault and one.error is None
         }
     )
+
+
+def _fault(outcome: "LedgerOutcome") -> str | None:
+    """Why a ledger failed; None for one that is done, or that merely waits."""
+    if outcome.error is not None:
+        return str(outcome.error)
+    wait = outcome.wait
+    return str(wait) if wait is not None and wait.reason.is_fault else None
 
 
 def _tell_outcome(
@@ -204,10 +232,8 @@ def _finish(
     waiting: dict[int, str] = {}
     failures: dict[int, str] = {}
     for outcome in outcomes:
-        if outcome.error is not None:
-            failures[outcome.ledger_id] = str(outcome.error)
-        elif outcome.wait is not None and outcome.wait.reason.is_fault:
-            failures[outcome.ledger_id] = str(outcome.wait)
+        if (said := _fault(outcome)) is not None:
+            failures[outcome.ledger_id] = said
         elif outcome.wait is not None:
             waiting[outcome.ledger_id] = str(outcome.wait)
     rows = [_row(outcome, failures, waiting) for outcome in outcomes]
@@ -221,7 +247,9 @@ def _finish(
     narrate(
         context,
         f"{done} ledgers offloaded ({noop} were before), {len(waiting)} wait, "
-        f"{len(failures)} failed",
+        f"{len(failures)} failed"
+        if outcomes
+        else f"{NOTHING_DUE}: {_NONE_READY}",
     )
     if failures:
         raise batch_failure("offload", failures, done=done, waiting=waiting)

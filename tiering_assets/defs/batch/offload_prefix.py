@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from tiering_assets.defs.shared.batches import OffloadBatch
+from tiering_assets.defs.shared.failures import failure
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.resources import narrate
 from tiering_assets.resources.errors import TierkeeperError
@@ -31,7 +32,7 @@ def plan_of(stack: Stack, config: OffloadBatch, *, chosen: Sequence[int]) -> Pre
     from tiering_assets.batch.offload_prefix_rules import parse_until
 
     try:
-        until = parse_until(config.before, config.keep_bytes)
+        until = parse_until(config.before, config.bytes_to_keep)
         if until is None:
             return None
         if chosen:
@@ -49,11 +50,14 @@ def plan_of(stack: Stack, config: OffloadBatch, *, chosen: Sequence[int]) -> Pre
     except TierkeeperError as error:
         if error.retryable:
             raise
-        raise _refusal(str(error)) from error
+        raise _refusal(str(error)) from None
 
 
 def _refusal(text: str) -> dg.Failure:
-    return dg.Failure(f"offload: {text}", allow_retries=False)
+    return failure(
+        f"offload: {text}",
+        next_step="correct `topics`, `before` or `keep_bytes`, then launch it again",
+    )
 
 
 def narrate_plan(context: Context, plan: PrefixPlan, *, taken: int) -> None:

@@ -10,14 +10,6 @@ import dagster as dg
 
 from tiering_assets.defs.explain.figures import observed_backlog
 from tiering_assets.defs.explain.rollups import NEWEST_SHOWN, released_metadata
-from tiering_assets.defs.shared.batch_summary import (
-    BatchSummary,
-    Result,
-    Row,
-    log_batch,
-    summary_metadata,
-    tag_result,
-)
 from tiering_assets.defs.shared.batches import (
     ReleaseBatch,
     batch_failure,
@@ -27,12 +19,23 @@ from tiering_assets.defs.shared.batches import (
 )
 from tiering_assets.defs.shared.checks import release_evaluation
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.ledger_events import context_event, release_event, release_metadata
 from tiering_assets.defs.shared.metadata import Metadata, bucket_path, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.resources import TieringStack
+from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import (
+    NOTHING_DUE,
+    BatchSummary,
+    Result,
+    Row,
+    log_batch,
+    summary_metadata,
+    tag_result,
+)
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.days import on_chosen_days
+from tiering_assets.defs.telling.dry_run import tell_dry_run
 from tiering_assets.defs.telling.telling import ReachedLedger, Telling
 
 if TYPE_CHECKING:
@@ -40,6 +43,10 @@ if TYPE_CHECKING:
     from tiering_assets.batch.release_plan import Written
     from tiering_assets.ground.stack import Stack
 
+_NONE_DUE = (
+    "no published ledger is past its deletion lag; `tierkeeper ledger list --state published` "
+    "lists those that wait"
+)
 PLAN_SHOWN = 50  # ledgers of a plan that people read in Dagster; a larger one is in its record
 _DESCRIPTION = "Deletes due bookie copies behind the release gate. Safe to run again."
 
@@ -57,7 +64,8 @@ def define_release_ledgers(dressing: Dressing) -> dg.AssetsDefinition:
     def release_ledgers(
         context: dg.AssetExecutionContext, config: ReleaseBatch, tiering_stack: TieringStack
     ) -> Iterator[dg.MaterializeResult[None]]:
-        yield from _release(context, cluster, config, tiering_stack)
+        with as_failures("release"):
+            yield from _release(context, cluster, config, tiering_stack)
 
     return release_ledgers
 
@@ -72,6 +80,7 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
             group="release",
             kinds={"pulsar"},
             page="states.md",
+            module=__name__,
         ),
         dressing.asset_spec(
             cluster.released_ledgers,
@@ -82,6 +91,7 @@ def _specs(dressing: Dressing) -> list[dg.AssetSpec]:
             group="release",
             kinds={"s3"},
             page="records.md",
+            module=__name__,
             of_ledgers=False,
         ),
     ]
@@ -124,6 +134,15 @@ def _release(
             _tell_suites(cluster, told, written)
             released = tell_releases(cluster, stack, told, outcomes)
             _tell_published(cluster, stack, told, done.along)
+            if not dry_run:
+                told.failed(
+                    cluster.deleted_bookie_ledgers,
+                    {
+                        o.ledger_id: str(o.result)
+                        for o in outcomes
+                        if isinstance(o.result, Exception)
+                    },
+                )
             told.lines(said)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         shown: Metadata = {}
@@ -142,19 +161,21 @@ def _release(
     summary = BatchSummary(
         action="release plan" if dry_run else "release", rows=tuple(rows), seconds=seconds
     )
-    if cluster.released_ledgers in context.selected_asset_keys:
-        tag_result(context, summary.line)
-        yield dg.MaterializeResult(
-            asset_key=cluster.released_ledgers,
-            metadata={
-                **shown,
-                **summary_metadata(summary),
-                "plan" if dry_run else "last_run": reasons_table(said, "outcome"),
-                **plan_metadata,
-            },
-        )
+    metadata = {
+        **shown,
+        **summary_metadata(summary),
+        "plan" if dry_run else "last_run": reasons_table(said, "outcome"),
+        **plan_metadata,
+    }
+    if dry_run:
+        tell_dry_run(context, cluster, summary, metadata, outcomes)
+    elif cluster.released_ledgers in context.selected_asset_keys:
+        tag_result(context, summary.result, summary.topics)
+        yield dg.MaterializeResult(asset_key=cluster.released_ledgers, metadata=metadata)
     else:
         log_batch(context, cluster.deleted_bookie_ledgers, summary)
+    if not rows:
+        narrate(context, f"{NOTHING_DUE}: {_NONE_DUE}")
     failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
     if failures:
         gone = {outcome.ledger_id for outcome in released}

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures, failure
 from tiering_assets.defs.shared.metadata import Metadata
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.telling.batch_summary import tag_result
 
 if TYPE_CHECKING:
     from tiering_assets.catalogue.status import Status
@@ -45,6 +47,7 @@ def define_catalogue(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefiniti
                 group="integrity",
                 kinds={"deltalake"},
                 page="catalogue.md",
+                module=__name__,
                 of_ledgers=False,
                 metadata=dressing.notebook_links(
                     "audit_a_topic", "query_cold_messages", "where_the_bytes_went"
@@ -59,6 +62,7 @@ def define_catalogue(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefiniti
                 group="integrity",
                 kinds={"deltalake"},
                 page="lineage.md",
+                module=__name__,
                 of_ledgers=False,
                 metadata=dressing.notebook_links("follow_one_ledger", "query_cold_messages"),
                 freshness_policy=fresh,
@@ -80,7 +84,8 @@ def define_catalogue(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefiniti
     def compared_blocks(
         context: dg.AssetExecutionContext, tiering_stack: TieringStack
     ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-        yield from _cover(context, cluster, tiering_stack)
+        with as_failures("coverage"):
+            yield from _cover(context, cluster, tiering_stack)
 
     return compared_blocks
 
@@ -95,21 +100,24 @@ def _cover(
     with tiering_stack.connect(context, cluster) as stack:
         status = catalogue_status(stack, Catalogue.of(stack))
         if status.as_of.proven_at is None:
-            raise dg.Failure(
-                "nobody has proven yet that everything is in the catalogue: "
-                "`tierkeeper catalogue prove`, then launch this again",
-                allow_retries=False,
+            raise failure(
+                "coverage: nobody has proven yet that everything is in the catalogue",
+                next_step="`tierkeeper catalogue prove`, then launch this again",
             )
         if cluster.catalogue in chosen:
             yield dg.MaterializeResult(
                 asset_key=cluster.catalogue, metadata=_of_tables(cluster, status)
             )
+        said = f"{sum(status.ledgers.values())} ledgers"
         if cluster.covered in context.selected_asset_check_keys:
-            yield _covered(context, cluster, stack)
+            judged = _covered(context, cluster, stack)
+            said = judged.description or said
+            yield judged
         if cluster.lineage in chosen:
             yield dg.MaterializeResult(
                 asset_key=cluster.lineage, metadata=_of_blocks(cluster, status)
             )
+        tag_result(context, said)
 
 
 def _covered(

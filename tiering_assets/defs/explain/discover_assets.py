@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,22 @@ from tiering_assets.defs.explain.figures import (
     judge,
     objectives_spec,
 )
-from tiering_assets.defs.explain.rollups import NEWEST_SHOWN, backlog_metadata, released_metadata
+from tiering_assets.defs.explain.rollups import (
+    NEWEST_SHOWN,
+    backlog_metadata,
+    pending_text,
+    released_metadata,
+)
+from tiering_assets.defs.explain.topic_rows import RunLink
 from tiering_assets.defs.shared.batches import Discovery, most_ledgers
 from tiering_assets.defs.shared.dressing import Dressing
+from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.ledger_events import sealed_event
-from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.preview_api import provenance_tags
+from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
+from tiering_assets.defs.shared.preview_api import outputs_of_checks, provenance_tags
 from tiering_assets.defs.shared.resources import TieringStack, narrate
+from tiering_assets.defs.shared.run_history import TOPICS_TAG, topic_tags
+from tiering_assets.defs.telling.batch_summary import RESULT_TAG, tag_result
 from tiering_assets.defs.telling.choose import telling
 from tiering_assets.defs.telling.telling import ReachedLedger
 
@@ -28,6 +38,19 @@ if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
     from tiering_assets.look.ledger.survey import LedgerView
 
+_RUNS_SHOWN = 5
+_BY_LEDGER = (
+    "* **a ledger**: its id is a partition of [certificates](/assets/{cluster}/certificates); "
+    "`tierkeeper ledger show ID` has all of it"
+)
+_BY_DAY = "* **a ledger**: `tierkeeper ledger show ID`; partitions are days, which count ledgers"
+_FIND = (
+    "* **a topic**: the table `by_topic` has its last runs; [runs](/runs) of it have the tag "
+    "`tierkeeper/topic`; `tierkeeper ledger list --topic TOPIC`\n"
+    "* **why something failed**: a run's error ends with the next step; `tierkeeper ledger why ID`\n"
+    "* **who released a ledger, on which proof**: "
+    "[released_ledgers](/assets/{cluster}/released_ledgers); `tierkeeper ledger show ID`"
+)
 _DESCRIPTION = "Surveys metadata and bucket; admits sealed ledgers; counts the rest."
 
 
@@ -44,8 +67,9 @@ def define_discovered(dressing: Dressing, *, fresh_s: float) -> dg.AssetsDefinit
     )
     def discovered(
         context: dg.AssetExecutionContext, config: Discovery, tiering_stack: TieringStack
-    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-        yield from _discover(context, cluster, config, tiering_stack)
+    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.Output[None]]:
+        with as_failures("discover"):
+            yield from _discover(context, cluster, config, tiering_stack)
 
     return discovered
 
@@ -61,6 +85,7 @@ def _specs(dressing: Dressing, fresh_s: float) -> list[dg.AssetSpec]:
             group="ingest",
             kinds={"pulsar"},
             page="states.md",
+            module=__name__,
         ),
         dressing.asset_spec(
             cluster.tiering_backlog,
@@ -71,10 +96,18 @@ def _specs(dressing: Dressing, fresh_s: float) -> list[dg.AssetSpec]:
             group="ingest",
             kinds={"pulsar"},
             page="metrics.md",
+            module=__name__,
             of_ledgers=False,
+            metadata={"find": dg.MetadataValue.md(find_text(cluster))},
             freshness_policy=dg.FreshnessPolicy.time_window(fail_window=timedelta(seconds=fresh_s)),
         ),
     ]
+
+
+def find_text(cluster: ClusterNames) -> str:
+    """How everything else is found, for the page that people open first."""
+    shown = _BY_DAY if cluster.by_day else _BY_LEDGER.format(cluster=cluster.name)
+    return "\n".join([shown, _FIND.format(cluster=cluster.name)])
 
 
 def _discover(
@@ -82,7 +115,7 @@ def _discover(
     cluster: ClusterNames,
     config: Discovery,
     tiering_stack: TieringStack,
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.Output[None]]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.batch.newest_releases import newest_releases
     from tiering_assets.fleet.backlog import take_backlog
@@ -106,12 +139,19 @@ def _discover(
         yield dg.MaterializeResult(
             asset_key=cluster.tiering_backlog,
             metadata={
-                **backlog_metadata(figures),
+                **backlog_metadata(figures, partial(runs_of_topic, context.instance, cluster)),
                 **({} if config.topics else figures_metadata(figures)),  # would read as a drop
             },
         )
-    if not config.topics and cluster.objectives_met in context.selected_asset_check_keys:
-        yield check_result(cluster, judge(figures, objectives))
+    topics = len(figures.topics)
+    names = [*figures.topics] if topics == 1 else []
+    more = {} if names else {TOPICS_TAG: str(topics)}
+    tag_result(context, pending_text(figures.total), names, more)
+    if cluster.objectives_met in context.selected_asset_check_keys:
+        if config.topics:  # a part of the fleet is not judged by objectives of all of it
+            yield from outputs_of_checks(context, [cluster.objectives_met])
+        else:
+            yield check_result(cluster, judge(figures, objectives))
     if not config.topics:
         shown = released_metadata(figures, newest, bucket=bucket, prefix=prefix)
         context.log_event(
@@ -121,6 +161,18 @@ def _discover(
                 tags=provenance_tags(context, cluster.deleted_bookie_ledgers),
             )
         )
+
+
+def runs_of_topic(instance: dg.DagsterInstance, cluster: ClusterNames, topic: str) -> list[RunLink]:
+    """The last runs that were about this topic alone, newest first."""
+    wanted = dg.RunsFilter(tags={**topic_tags([topic]), CLUSTER_TAG: cluster.name})
+    return [
+        RunLink(
+            run.run_id,
+            f"{run.job_name}: {run.tags.get(RESULT_TAG) or run.status.value.lower()}",
+        )
+        for run in instance.get_runs(wanted, limit=_RUNS_SHOWN)
+    ]
 
 
 def _tell_sealed(

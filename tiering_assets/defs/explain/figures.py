@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from tiering_assets.defs.shared.metadata import Metadata
+from tiering_assets.defs.shared.metadata import Metadata, bytes_text, duration_text
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import log_evaluation
 from tiering_assets.defs.shared.resources import narrate
@@ -28,11 +28,15 @@ from tiering_assets.explain.figures.objectives import (
 from tiering_assets.resources.errors import TierkeeperError
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures
+    from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures, Lag
     from tiering_assets.ground.stack import Stack
     from tiering_assets.resources.settings import ObjectiveSettings
 
 _NAMESPACES_SHOWN = 50
+NO_OBJECTIVE = (
+    "no objective is set, so no lag is judged. Next: set objectives.copy_lag_age_s_max and "
+    "objectives.delete_lag_age_s_max (docs/metrics.md)"
+)
 
 
 def objectives_spec(cluster: ClusterNames) -> dg.AssetCheckSpec:
@@ -41,7 +45,8 @@ def objectives_spec(cluster: ClusterNames) -> dg.AssetCheckSpec:
         asset=cluster.tiering_backlog,
         description=(
             "Copy lag, delete lag and stuck ledgers of all topics are within the objectives of "
-            "the settings. It warns near a limit and fails beyond it (docs/metrics.md)."
+            "the settings. It warns near a limit, and where none is set, and fails beyond it "
+            "(docs/metrics.md)."
         ),
     )
 
@@ -76,18 +81,15 @@ def figures_metadata(figures: FleetFigures) -> Metadata:
 
 
 def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
-    """The verdict of `objectives_met`. Without objectives it passes and says that there are
-    none.
-    """
+    """The verdict of `objectives_met`. Without objectives it warns: nobody is told of a lag."""
     findings = decide_objectives(figures, objectives)
     level = worst_level(findings)
     missed = [finding for finding in findings if finding.level is not ObjectiveLevel.MET]
-    said = f"{len(findings)} objectives met" if findings else "no objective is set"
+    said = f"{len(findings)} objectives met" if findings else NO_OBJECTIVE
+    warns = level is ObjectiveLevel.WARN or not findings
     return Verdict(
-        passed=not missed,
-        severity=dg.AssetCheckSeverity.WARN
-        if level is ObjectiveLevel.WARN
-        else dg.AssetCheckSeverity.ERROR,
+        passed=bool(findings) and not missed,
+        severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
         description="; ".join(map(str, missed)) or said,
         metadata={
             "objectives": _table(findings),
@@ -218,6 +220,13 @@ def _table(findings: Sequence[MissedObjective]) -> dg.MetadataValue:
     )
 
 
+def _lag_text(lag: Lag) -> str:
+    """`12.8 MiB, oldest 3.2 h`."""
+    if not lag.ledgers:
+        return "none"
+    return f"{bytes_text(lag.bytes)}, oldest {duration_text(lag.oldest_s)}"
+
+
 def _by_namespace(namespaces: Mapping[str, Figures]) -> dg.MetadataValue:
     most = sorted(
         namespaces.items(),
@@ -228,11 +237,9 @@ def _by_namespace(namespaces: Mapping[str, Figures]) -> dg.MetadataValue:
             dg.TableRecord(
                 {
                     "namespace": name,
-                    "copy_lag_bytes": found.copy_lag.bytes,
-                    "copy_lag_oldest_seconds": found.copy_lag.oldest_s,
-                    "delete_lag_bytes": found.delete_lag.bytes,
-                    "delete_lag_oldest_seconds": found.delete_lag.oldest_s,
-                    "stuck_ledgers": found.stuck,
+                    "copy lag": _lag_text(found.copy_lag),
+                    "delete lag": _lag_text(found.delete_lag),
+                    "stuck": found.stuck,
                 }
             )
             for name, found in most[:_NAMESPACES_SHOWN]
@@ -240,11 +247,9 @@ def _by_namespace(namespaces: Mapping[str, Figures]) -> dg.MetadataValue:
         schema=dg.TableSchema(
             columns=[
                 dg.TableColumn("namespace", "string"),
-                dg.TableColumn("copy_lag_bytes", "int"),
-                dg.TableColumn("copy_lag_oldest_seconds", "float"),
-                dg.TableColumn("delete_lag_bytes", "int"),
-                dg.TableColumn("delete_lag_oldest_seconds", "float"),
-                dg.TableColumn("stuck_ledgers", "int"),
+                dg.TableColumn("copy lag", "string", "bytes, and for how long the oldest waits"),
+                dg.TableColumn("delete lag", "string"),
+                dg.TableColumn("stuck", "int", "ledgers that wait for a person"),
             ]
         ),
     )

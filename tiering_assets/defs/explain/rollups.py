@@ -5,11 +5,12 @@ A ledger without a partition is in these counts, too: the backlog may be a milli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.explain.topic_rows import RunLink, topic_rows
 from tiering_assets.defs.shared.metadata import Metadata, bucket_uri, bytes_text, duration_text
 from tiering_assets.explain.figures.lag_figures import (
     Figures,
@@ -17,6 +18,8 @@ from tiering_assets.explain.figures.lag_figures import (
     ReasonCount,
     StateCount,
 )
+from tiering_assets.explain.reasons.backlog_reason import BacklogReason
+from tiering_assets.ground.damage_advice import next_step
 from tiering_assets.ground.moments import moment
 from tiering_assets.look.ledger.states import LedgerState
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tiering_assets.batch.newest_releases import ReleasedLedger
 
 _TOPICS_SHOWN = 50
+_DAMAGED_SHOWN = 5
 NEWEST_SHOWN = 50  # releases that are named; every one of them costs a read
 _FIND = (
     "A ledger's partition is retired some time after its release; its records stay. The table has "
@@ -35,11 +39,15 @@ _FIND = (
 _PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
 
 
-def backlog_metadata(figures: FleetFigures) -> Metadata:
+def backlog_metadata(
+    figures: FleetFigures, runs: Callable[[str], Sequence[RunLink]] = lambda _topic: ()
+) -> Metadata:
     """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most.
 
-    `because_<reason>` counts the same ledgers by the one reason that each has.
+    `because_<reason>` counts the same ledgers by the one reason that each has. `runs` are the last
+    ones of a topic.
     """
+    largest = figures.topics.largest(_TOPICS_SHOWN)
     total = figures.total
     pending = [row for row in total.states if row.state.value in _PENDING]
     oldest_s = max((row.oldest_s for row in pending if row.oldest_s is not None), default=0.0)
@@ -47,14 +55,12 @@ def backlog_metadata(figures: FleetFigures) -> Metadata:
     count = sum(row.ledgers for row in pending)
     return {
         "summary": dg.MetadataValue.md(
-            f"**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
+            f"{_damage(figures)}**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
             f"oldest for {duration_text(oldest_s)}.\n\n"
             f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
         ),
         "by_reason": _by_reason(total.reasons),
-        "by_topic": _by_topic(
-            {name: one.states for name, one in figures.topics.largest(_TOPICS_SHOWN)}
-        ),
+        "by_topic": topic_rows(largest, {name: runs(name) for name, _one in largest}),
         "topics": dg.MetadataValue.int(len(figures.topics)),
         "pending_ledgers": dg.MetadataValue.int(count),
         "pending_bytes": dg.MetadataValue.int(size_pending),
@@ -66,6 +72,34 @@ def backlog_metadata(figures: FleetFigures) -> Metadata:
             for row in total.reasons
         },
     }
+
+
+def _damage(figures: FleetFigures) -> str:
+    """The first line, where a copy is damaged; nothing else where none is."""
+    damaged = _damaged(figures.total)
+    if damaged is None:
+        return ""
+    topics = [name for name, one in figures.topics.lagging() if _damaged(one) is not None]
+    shown = ", ".join(topics[:_DAMAGED_SHOWN])
+    if len(topics) > _DAMAGED_SHOWN:
+        shown += f" and {len(topics) - _DAMAGED_SHOWN} more topics"
+    step = next_step(None)
+    return (
+        f"**DAMAGED: {damaged.ledgers} ledgers, {bytes_text(damaged.bytes)}**, of {shown}. "
+        f"Next: {step}.\n\n"
+    )
+
+
+def _damaged(figures: Figures) -> ReasonCount | None:
+    found = (row for row in figures.reasons if row.reason is BacklogReason.DAMAGED)
+    return next((row for row in found if row.ledgers), None)
+
+
+def pending_text(total: Figures) -> str:
+    """`14 ledgers, 3.1 MiB on bookies alone`."""
+    pending = [row for row in total.states if row.state.value in _PENDING]
+    size = sum(row.bytes for row in pending)
+    return f"{sum(row.ledgers for row in pending)} ledgers, {bytes_text(size)} on bookies alone"
 
 
 def _released(figures: Figures) -> StateCount:
@@ -99,10 +133,10 @@ def _newest(newest: Iterable[ReleasedLedger], prefix: str) -> dg.MetadataValue:
         [
             dg.TableRecord(
                 {
-                    "ledger": one.ledger_id,
+                    "ledger": str(one.ledger_id),
                     "topic": one.topic or "unknown: its record cannot be read",
                     "released_at": moment(one.released_at),
-                    "bytes": one.bytes or 0,
+                    "size": "unknown" if one.bytes is None else bytes_text(one.bytes),
                     "record": one.key.removeprefix(prefix),
                 }
             )
@@ -110,10 +144,10 @@ def _newest(newest: Iterable[ReleasedLedger], prefix: str) -> dg.MetadataValue:
         ],
         schema=dg.TableSchema(
             columns=[
-                dg.TableColumn("ledger", "int"),
+                dg.TableColumn("ledger", "string"),
                 dg.TableColumn("topic", "string"),
                 dg.TableColumn("released_at", "string"),
-                dg.TableColumn("bytes", "int"),
+                dg.TableColumn("size", "string"),
                 dg.TableColumn("record", "string", "what the release wrote down"),
             ]
         ),
@@ -127,8 +161,8 @@ def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
                 {
                     "reason": row.reason.value,
                     "ledgers": row.ledgers,
-                    "bytes": row.bytes,
-                    "oldest_seconds": round(row.oldest_s or 0.0, 1),
+                    "size": bytes_text(row.bytes),
+                    "oldest": "" if row.oldest_s is None else duration_text(row.oldest_s),
                 }
             )
             for row in reasons
@@ -137,8 +171,8 @@ def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
             columns=[
                 dg.TableColumn("reason", "string"),
                 dg.TableColumn("ledgers", "int"),
-                dg.TableColumn("bytes", "int"),
-                dg.TableColumn("oldest_seconds", "float"),
+                dg.TableColumn("size", "string"),
+                dg.TableColumn("oldest", "string", "time since the first of them was closed"),
             ]
         ),
     )
@@ -151,7 +185,7 @@ def _by_topic(topics: Mapping[str, Sequence[StateCount]]) -> dg.MetadataValue:
                 {
                     "topic": topic,
                     "ledgers": sum(row.ledgers for row in found),
-                    "bytes": sum(row.bytes for row in found),
+                    "size": bytes_text(sum(row.bytes for row in found)),
                     "states": ", ".join(
                         sorted(f"{row.state.value} {row.ledgers}" for row in found)
                     ),
@@ -163,7 +197,7 @@ def _by_topic(topics: Mapping[str, Sequence[StateCount]]) -> dg.MetadataValue:
             columns=[
                 dg.TableColumn("topic", "string"),
                 dg.TableColumn("ledgers", "int"),
-                dg.TableColumn("bytes", "int"),
+                dg.TableColumn("size", "string"),
                 dg.TableColumn("states", "string"),
             ]
         ),

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING
 import dagster as dg
 from pydantic import Field
 
+from tiering_assets.defs.shared.failures import failure
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.run_history import SENSOR_TAG
-from tiering_assets.resources.errors import RefusedError
 from tiering_assets.resources.metastore.topic_names import parse_topic_name
 
 if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
 
 RUN_LEDGERS_MAX = 200
+NO_SIZE = -1
 _SHOWN_MAX = 50  # rows of a table people read; the rest is in the records
 
 
@@ -33,7 +34,7 @@ class TopicChoice(dg.Config):
     """Which topics a run looks at."""
 
     topics: list[str] = Field(
-        default_factory=list,
+        default=[],  # a factory's value is not in the launchpad's form
         description="full topic names (persistent://tenant/namespace/topic); empty means all",
     )
 
@@ -52,7 +53,7 @@ class LedgerBatch(TopicChoice):
     """A batch. With neither ids nor partitions of a backfill it is whatever is ready."""
 
     ledger_ids: list[int] = Field(
-        default_factory=list, description="ledgers to work on; empty means all that are ready"
+        default=[], description="ledgers to work on; empty means all that are ready"
     )
     max_ledgers: int = Field(
         default=100,
@@ -84,10 +85,10 @@ class OffloadBatch(LedgerBatch):
         ),
     )
     keep_bytes: int | None = Field(
-        default=None,
+        default=NO_SIZE,  # null is not in the launchpad's form
         description=(
             "offload what is older than the newest so many bytes of the one topic in `topics`; "
-            "null means whatever is ready"
+            "-1 or null means whatever is ready"
         ),
     )
     when_due: bool = Field(
@@ -98,9 +99,20 @@ class OffloadBatch(LedgerBatch):
         ),
     )
 
+    @property
+    def bytes_to_keep(self) -> int | None:
+        """None where no size chooses ledgers."""
+        return None if self.keep_bytes == NO_SIZE else self.keep_bytes
+
 
 class ReleaseBatch(LedgerBatch):
-    dry_run: bool = Field(default=False, description="only say what would be released, and why not")
+    dry_run: bool = Field(
+        default=True,
+        description=(
+            "only say what would be released, and why not; false deletes the bookie copies that "
+            "are due"
+        ),
+    )
     acknowledge: str = Field(
         default="",
         description="who accepts that more than release.fleet_share_max of the fleet goes, and why",
@@ -140,10 +152,9 @@ def chosen_ids(
     if not ids and not cluster.by_day:
         ids = sorted(map(ledger_id_of, chosen_keys(context)))
     if len(ids) > RUN_LEDGERS_MAX:
-        raise dg.Failure(
-            f"{len(ids)} ledgers are given by id, and a run takes {RUN_LEDGERS_MAX} at most: "
-            "give the others to other runs, or no ids and `topics`",
-            allow_retries=False,
+        raise failure(
+            f"{len(ids)} ledgers are given by id, and a run takes {RUN_LEDGERS_MAX} at most",
+            next_step="give the others to other runs, or no ids and `topics`",
         )
     return ids
 
@@ -152,13 +163,11 @@ def _written(config: LedgerBatch, stack: Stack) -> list[int]:
     from tiering_assets.automation.run_batches import read_run_batch
 
     if config.ledger_ids:
-        raise dg.Failure(
-            "ledgers are given by ledger_ids or by batch_key, not by both", allow_retries=False
+        raise failure(
+            "ledgers are given by ledger_ids or by batch_key, not by both",
+            next_step="leave one of them empty, then launch it again",
         )
-    try:
-        return [*read_run_batch(stack, config.batch_key, config.batch_sha256)]
-    except RefusedError as error:
-        raise dg.Failure(str(error), allow_retries=False) from error
+    return [*read_run_batch(stack, config.batch_key, config.batch_sha256)]
 
 
 def most_ledgers(cluster: ClusterNames, wanted: int) -> int:
@@ -213,13 +222,15 @@ def batch_failure(
     """
     named = "; ".join(f"ledger {i}: {said}" for i, said in sorted(failures.items())[:_SHOWN_MAX])
     said = "; ".join(part for part in (also, named) if part)
-    return dg.Failure(
+    return failure(
         f"{action}: {len(failures)} failed, {done} done, {len(waiting)} waiting. {said}",
+        next_step=f"`tierkeeper ledger why {min(failures)}` says what is done about it"
+        if failures
+        else "docs/runbook.md begins with a list of symptoms",
         metadata={
             "failed": reasons_table(failures, "error"),
             "waiting": reasons_table(waiting, "reason"),
         },
-        allow_retries=False,
     )
 
 

@@ -26,6 +26,7 @@ from tiering_assets.resources.errors import ExpectationError, FormatError, Integ
 if TYPE_CHECKING:
     from tiering_assets.records.models import SuiteResult
 
+_SAID_MAX = 300  # of one ledger, in the word on a whole batch
 _ABOUT = {
     "read_back_equal": (
         "Every byte of the data object was read back with an independent decoder. Entry ids, "
@@ -70,6 +71,13 @@ def disproved_by(cluster: ClusterNames, error: Exception | None) -> dg.AssetChec
     if isinstance(error, ExpectationError):
         return cluster.index_suite
     return cluster.read_back_equal if isinstance(error, IntegrityError | FormatError) else None
+
+
+def naming(ledger_id: int, topic: str | None, said: str) -> str:
+    """What was found, behind the ledger and its topic; None for a topic that nobody knows."""
+    of = f"ledger {ledger_id}"
+    said = said.removeprefix(f"{of}: ")
+    return f"{of}: {said}" if topic is None else f"{of} of {topic}: {said}"
 
 
 def finding(check: dg.AssetCheckKey, ledger_id: int, said: str) -> Evaluation:
@@ -123,13 +131,17 @@ def log_batch(
         check,
         partition=None,
         passed=not bad,
-        description=f"{passed} ledgers passed, {len(bad)} failed",
+        description=f"{passed} ledgers passed, {len(bad)} failed{_such_as(bad)}",
         metadata={
             "ledgers_passed": dg.MetadataValue.int(passed),
             "ledgers_failed": dg.MetadataValue.int(len(bad)),
             "failed": reasons_table(bad, "finding"),
         },
     )
+
+
+def _such_as(bad: Mapping[int, str]) -> str:
+    return f"; such as {bad[min(bad)][:_SAID_MAX]}" if bad else ""
 
 
 def release_evaluation(

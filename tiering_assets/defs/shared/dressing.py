@@ -1,6 +1,7 @@
 """How an asset is presented: group, kinds, owner, and the page that explains it.
 
-Owns: one place for what a deployment may change, `dagster.owner` and `dagster.docs_url`.
+Owns: one place for what a deployment may change, `dagster.owner`, `dagster.docs_url`
+and `dagster.code_url`.
 """
 
 from __future__ import annotations
@@ -29,29 +30,33 @@ def check_owner(owner: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dressing:
-    """What all assets of a cluster have in common. `docs_url` is empty where docs/ is not
-    served.
+    """What all assets of a cluster have in common. The URLs are empty where docs/ and the checkout
+    are not served.
     """
 
     cluster: ClusterNames
     owners: list[str]
     docs_url: str
+    code_url: str
 
     @classmethod
-    def of(cls, settings: DagsterSettings) -> Dressing:
+    def of(cls, settings: DagsterSettings, *, console_url: str = "") -> Dressing:
         """SettingsError for a cluster's name or an owner that Dagster refuses."""
         return cls(
-            cluster=ClusterNames.of(settings),
+            cluster=ClusterNames.of(settings, console_url=console_url),
             owners=check_owner(settings.owner),
             docs_url=settings.docs_url,
+            code_url=settings.code_url,
         )
 
     def docs_link(self, page: str) -> dg.MetadataValue:
         """A link to a page of docs/ below its URL; its place in the checkout without one."""
-        base = self.docs_url.rstrip("/")
-        if base:
-            return dg.MetadataValue.url(f"{base}/{page}")
-        return dg.MetadataValue.path(f"docs/{page}")
+        return _link(self.docs_url, page, below="docs/")
+
+    def links(self, page: str, module: str) -> dict[str, dg.MetadataValue]:
+        """To the page that explains an asset, and to the module that makes it."""
+        path = f"{module.replace('.', '/')}.py"
+        return {"docs": self.docs_link(page), "code": _link(self.code_url, path)}
 
     def notebook_links(self, *names: str) -> dict[str, object]:
         """The page about notebooks, and those of these names that are there, for the UI to show."""
@@ -71,15 +76,18 @@ class Dressing:
         group: str,
         kinds: set[str],
         page: str,
+        module: str,
         of_ledgers: bool = True,
         metadata: dict[str, object] | None = None,
         freshness_policy: dg.FreshnessPolicy | None = None,
     ) -> dg.AssetSpec:
-        """One asset. `page` is the file in docs/ that says more; `of_ledgers` partitions it."""
+        """One asset. `page` is the file in docs/ that says more, `module` makes it; `of_ledgers`
+        partitions it.
+        """
         return dg.AssetSpec(
             key,
             description=description,
-            metadata={"docs": self.docs_link(page), **(metadata or {})},
+            metadata={**self.links(page, module), **(metadata or {})},
             partitions_def=self.cluster.partitions if of_ledgers else None,
             freshness_policy=freshness_policy,
             group_name=group,
@@ -87,3 +95,9 @@ class Dressing:
             owners=self.owners,
             skippable=True,
         )
+
+
+def _link(base: str, path: str, *, below: str = "") -> dg.MetadataValue:
+    """A path below its URL; its place in the checkout without one."""
+    base = base.rstrip("/")
+    return dg.MetadataValue.url(f"{base}/{path}") if base else dg.MetadataValue.path(below + path)

@@ -51,7 +51,7 @@ def object_event(
     certificate = stored.record
     copy_s = certificate.copy_seconds
     seconds = certificate.seconds if copy_s is None else copy_s
-    metadata = object_metadata(certificate, seconds=seconds)
+    metadata = object_metadata(certificate, console_url=cluster.console_url, seconds=seconds)
     return _of_certificate(cluster.offloaded_objects, certificate, metadata, noop=noop)
 
 

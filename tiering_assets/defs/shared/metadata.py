@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import dagster as dg
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tiering_assets.records.models import Certificate, Publication, SuiteResult
 
 Metadata = Mapping[str, dg.MetadataValue]
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 INDEX_COLUMNS = dg.TableSchema(
     columns=[
         dg.TableColumn("part_number", "int", "number of the block, from 1"),
@@ -37,12 +38,12 @@ def bucket_path(bucket: str, key: str) -> dg.MetadataValue:
 
 
 def bytes_text(size: int) -> str:
-    """`12.3 MB`, in powers of a thousand."""
+    """`12.3 MiB`, as in a terminal."""
     value, unit = float(size), _UNITS[0]
     for unit in _UNITS:
-        if value < 1000 or unit == _UNITS[-1]:
+        if value < 1024 or unit == _UNITS[-1]:
             break
-        value /= 1000
+        value /= 1024
     return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
@@ -54,11 +55,18 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def object_metadata(certificate: Certificate, *, seconds: float) -> Metadata:
+def object_link(console_url: str, bucket: str, key: str) -> dg.MetadataValue:
+    """An object's page in the store's console; its path where no console is known."""
+    if not console_url:
+        return bucket_path(bucket, key)
+    return dg.MetadataValue.url(console_url.format(bucket=quote(bucket), key=quote(key)))
+
+
+def object_metadata(certificate: Certificate, *, console_url: str, seconds: float) -> Metadata:
     data = certificate.data
     return {
         "topic": dg.MetadataValue.text(topic_text(certificate.ml_name)),
-        "object": bucket_path(certificate.bucket, data.key),
+        "object": object_link(console_url, certificate.bucket, data.key),
         "sha256": dg.MetadataValue.text(data.sha256),
         "dagster/partition_row_count": dg.MetadataValue.int(certificate.entries),
         "payload_bytes": dg.MetadataValue.int(certificate.payload_bytes),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from string import Formatter
 
 import dagster as dg
 
@@ -40,23 +41,41 @@ def check_partition_by(by: str) -> bool:
     return by == "day"
 
 
+def check_console(url: str) -> str:
+    """Return a page that names bucket and key, or nothing. SettingsError for any other."""
+    try:
+        places = {name for _text, name, _spec, _how in Formatter().parse(url) if name is not None}
+    except ValueError:  # a brace alone
+        places = set()
+    if url and places != {"bucket", "key"}:
+        raise SettingsError(
+            f"store.console_url is {url!r}, expected {{bucket}} and {{key}} in it, such as "
+            "https://console.example.com/{bucket}/{key}"
+        )
+    return url
+
+
 @dataclass(frozen=True)
 class ClusterNames:
     """`is_first`: the instance has no other cluster that was there before. `by_day`: partitions are
-    days, and else ledgers.
+    days, and else ledgers. `console_url`: where objects are looked at, empty for nowhere.
     """
 
     name: str
     is_first: bool = True
     by_day: bool = False
+    console_url: str = ""
 
     @classmethod
-    def of(cls, settings: DagsterSettings) -> ClusterNames:
-        """SettingsError for a cluster's name that no asset key can carry."""
+    def of(cls, settings: DagsterSettings, *, console_url: str = "") -> ClusterNames:
+        """SettingsError for a cluster's name that no asset key can carry, and a page without its
+        places.
+        """
         return cls(
             check_cluster(settings.cluster),
             settings.first_of_instance,
             check_partition_by(settings.partition_by),
+            check_console(console_url),
         )
 
     def named(self, name: str) -> str:
@@ -98,6 +117,18 @@ class ClusterNames:
     @cached_property
     def release_pool(self) -> str:
         return self.named("release")
+
+    @cached_property
+    def topics(self) -> dg.AssetKey:
+        return self.key_of("topics")
+
+    @cached_property
+    def bookkeeper_ledgers(self) -> dg.AssetKey:
+        return self.key_of("bookkeeper_ledgers")
+
+    @cached_property
+    def bucket(self) -> dg.AssetKey:
+        return self.key_of("bucket")
 
     @cached_property
     def sealed_ledgers(self) -> dg.AssetKey:

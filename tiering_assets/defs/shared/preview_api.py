@@ -11,11 +11,13 @@ tests/dagster/test_preview_api.py fails when one of them moves.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import dagster as dg
 from dagster import AssetCheckEvaluation
@@ -91,6 +93,37 @@ def with_lineage(
         # Only people's own backfills have ranges; without a policy each ledger would be a run.
         backfill_policy=dg.BackfillPolicy.multi_run(max_partitions_per_run=partitions_a_run),
     )
+
+
+class _Unpartitioned(UnresolvedAssetJobDefinition):
+    """A job that looks at everything, though one of its assets has partitions."""
+
+    def resolve(self, *args: Any, **how: Any) -> dg.JobDefinition:
+        return super().resolve(*args, **how)._copy(partitions_def=None)
+
+
+def without_partitions(job: AssetJob) -> AssetJob:
+    """The same job; its launchpad asks for no partition, which its runs would not look at.
+
+    Dagster infers a job's partitions from its assets, and has no word for this.
+    """
+    names = inspect.signature(AssetJob).parameters
+    return _Unpartitioned(**{name: getattr(job, name) for name in names})
+
+
+def outputs_of_checks(
+    context: Context, checks: Iterable[dg.AssetCheckKey]
+) -> Iterator[dg.Output[None]]:
+    """Say of checks that their op is through with them, where it logged what it found, or where
+    there was nothing to judge.
+
+    Without it Dagster tells people that the op did not yield its expected outputs.
+    """
+    through = {*checks}
+    specs = context.op_execution_context.assets_def.check_specs_by_output_name
+    for name, spec in specs.items():
+        if spec.key in through:
+            yield dg.Output(None, output_name=name)
 
 
 def log_found(context: Context, found: Evaluation) -> None:
@@ -251,6 +284,15 @@ def told_metadata(
     ).records
     told = found[0].asset_materialization if found else None
     return None if told is None else told.metadata
+
+
+def observed_reason(instance: dg.DagsterInstance, asset: dg.AssetKey, partition: str) -> str | None:
+    """What the partition's last observation says; None without one."""
+    found = instance.fetch_observations(
+        dg.AssetRecordsFilter(asset_key=asset, asset_partitions=[partition]), limit=1
+    ).records
+    told = found[0].asset_observation if found else None
+    return None if told is None else told.description
 
 
 def target_of(

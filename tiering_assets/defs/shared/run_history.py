@@ -7,12 +7,13 @@ again at once, and the run keys that would forbid it are lost with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from tiering_assets.defs.shared.metadata import topic_text
 from tiering_assets.defs.shared.names import CLUSTER_TAG, ClusterNames
 from tiering_assets.policy.admission_rules import Batch, History
 
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
 JOB_TAG = "tierkeeper/job"
 RELEASE_TAG = "tierkeeper/release"  # the cluster: dagster.yaml lets one release of each run
-BATCH_TAG = "tierkeeper/batch"
+BATCH_TAG = ".dagster/tierkeeper_batch"  # a digest: Dagster's pages do not show what begins so
+OLD_BATCH_TAG = "tierkeeper/batch"  # runs of before have it under this name
 SENSOR_TAG = "tierkeeper/sensor"
+TOPIC_TAG = "tierkeeper/topic"  # of a run of one topic: its name without the scheme
+TOPICS_TAG = "tierkeeper/topics"  # of a run of several: how many
 _RUNS_MAX = 1000
 Batches = Callable[[str, str], Iterable[int]]  # by the key and digest of their records
 FINISHED = [
@@ -97,6 +101,27 @@ def our_records(
     return sorted(found, key=lambda one: one.create_timestamp, reverse=True)[:limit]
 
 
+def topic_tags(topics: Collection[str]) -> dict[str, str]:
+    """Of a run about these topics, given by their names as people know them."""
+    names = {name.removeprefix("persistent://") for name in topics}
+    if len(names) == 1:
+        return {TOPIC_TAG: names.pop()}
+    return {TOPICS_TAG: str(len(names))} if names else {}
+
+
+def batch_of(run: dg.DagsterRun) -> str | None:
+    """The name of the batch that a run was asked for; None of any other run."""
+    return run.tags.get(BATCH_TAG) or run.tags.get(OLD_BATCH_TAG)
+
+
+def count_of_batch(instance: dg.DagsterInstance, name: str) -> int:
+    """How many runs there are of a batch of this name."""
+    return sum(
+        instance.get_runs_count(dg.RunsFilter(tags={tag: name}))
+        for tag in (BATCH_TAG, OLD_BATCH_TAG)
+    )
+
+
 def is_ours(cluster: ClusterNames, run: dg.DagsterRun) -> bool:
     """Whether a run is one of our jobs for this cluster. Other people's pipelines have no such
     tag.
@@ -143,7 +168,7 @@ def request_of(
         else {"batch_key": written.key, "batch_sha256": written.sha256}
     )
     name = f"{cluster.named(sensor)}-{batch.name}"
-    earlier = instance.get_runs_count(dg.RunsFilter(tags={BATCH_TAG: name}))
+    earlier = count_of_batch(instance, name)
     return dg.RunRequest(
         run_key=f"{name}-{earlier}",
         job_name=job,
@@ -153,5 +178,6 @@ def request_of(
             SENSOR_TAG: sensor,
             "tierkeeper/ledgers": str(len(batch.ledgers)),
             "tierkeeper/bytes": str(batch.bytes),
+            **topic_tags({topic_text(one.ml_name) for one in batch.ledgers}),
         },
     )

@@ -37,6 +37,9 @@ class ByDay(Telling):
     def lines(self, said: Mapping[int, str]) -> None:
         """None: the summary has a table of the first fifty, those that went wrong before others."""
 
+    def failed(self, asset: dg.AssetKey, said: Mapping[int, str]) -> None:
+        """Nothing, for the same reason."""
+
     def finish(self) -> None:
         super().finish()
         reached = [one for some in self._reached.values() for one in some]

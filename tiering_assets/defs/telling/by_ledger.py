@@ -6,6 +6,7 @@ that a sensor asked for says nothing twice. A ledger without a key is counted, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,13 @@ import dagster as dg
 from tiering_assets.defs.shared.batches import by_hand, give_keys
 from tiering_assets.defs.shared.checks import suites_evaluation
 from tiering_assets.defs.shared.names import ClusterNames
-from tiering_assets.defs.shared.partitions import ledger_id_of
+from tiering_assets.defs.shared.partitions import ledger_id_of, partition_key
 from tiering_assets.defs.shared.preview_api import (
     Context,
     Evaluation,
     failed_partitions,
     log_found,
+    observed_reason,
     told_metadata,
 )
 from tiering_assets.defs.shared.resources import narrate
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tiering_assets.ground.stack import Stack
     from tiering_assets.records.models import SuiteResult
 
+_UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_ITS_TIME = {"noop", "rebuilt", "state"}  # what an event says of the moment it was told in
 
 
@@ -57,16 +60,30 @@ class ByLedger(Telling):
         return new
 
     def check(self, found: Evaluation) -> None:
+        found = self.named(found)
         self.count(found)
         self._log(found)
 
     def suites(
         self, check: dg.AssetCheckKey, ledger_id: int, suites: Iterable[SuiteResult]
     ) -> bool:
-        found = suites_evaluation(check, ledger_id, suites)
+        found = self.named(suites_evaluation(check, ledger_id, suites))
         if not self.count(found) or found.partition in self._failed_before(check):
             self._log(found)
         return found.passed
+
+    def failed(self, asset: dg.AssetKey, said: Mapping[int, str]) -> None:
+        """One observation of a ledger for each change of reason, where it has a key."""
+        live = {*self.context.instance.get_dynamic_partitions(self.cluster.partition_set)}
+        for ledger_id, reason in sorted(said.items()):
+            key = partition_key(ledger_id)
+            if key not in live:
+                continue
+            before = observed_reason(self.context.instance, asset, key)
+            if before is None or _kind(before) != _kind(reason):
+                self.context.op_execution_context.log_event(
+                    dg.AssetObservation(asset, partition=key, description=reason)
+                )
 
     def finish(self) -> None:
         super().finish()
@@ -93,6 +110,12 @@ class ByLedger(Telling):
         if check not in self._failed:
             self._failed[check] = failed_partitions(self.context.instance, check)
         return self._failed[check]
+
+
+def _kind(reason: str) -> str:
+    """A reason without what differs each time: ids, numbers, and all behind its first part."""
+    first = re.split(r"[;(]|\. ", reason, maxsplit=1)[0]
+    return re.sub(rf"{_UUID}|\d+", "#", first).strip()
 
 
 def _lasting(metadata: Mapping[str, object]) -> dict[str, object]:

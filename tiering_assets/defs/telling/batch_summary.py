@@ -7,24 +7,29 @@ fails has told its summary before. Reads nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 import dagster as dg
 
 from tiering_assets.defs.shared.batches import markdown_cell
 from tiering_assets.defs.shared.metadata import Metadata, bytes_text
 from tiering_assets.defs.shared.preview_api import Context
+from tiering_assets.defs.shared.run_history import TOPIC_TAG, TOPICS_TAG, topic_tags
 
 RESULT_TAG = "tierkeeper/result"
+DRY_RUN_TAG = "tierkeeper/dry_run"
+NOTHING_DUE = "nothing was due"
+RunContext = Context | dg.OpExecutionContext
 _SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger
 _COLUMNS = dg.TableSchema(
     columns=[
-        dg.TableColumn("ledger", "int"),
+        dg.TableColumn("ledger", "string"),
         dg.TableColumn("topic", "string"),
         dg.TableColumn("result", "string", "done, noop (was done before), waiting or failed"),
-        dg.TableColumn("bytes", "int", "of the ledger's payload"),
+        dg.TableColumn("size", "string", "of the ledger's payload"),
         dg.TableColumn("said", "string", "how far it got, or why no further"),
     ]
 )
@@ -80,7 +85,17 @@ class BatchSummary:
         said = [
             f"{self.counts[result]} {result.value}" for result in _BAD_FIRST if self.counts[result]
         ]
-        return ", ".join(said) or "no ledgers"
+        return ", ".join(said) or NOTHING_DUE
+
+    @property
+    def result(self) -> str:
+        """`6 done, 12.8 MiB`: the same with what was moved or freed, for the list of runs."""
+        return f"{self.line}, {bytes_text(self.bytes)}" if self.bytes else self.line
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Topics of its ledgers, as far as they are known."""
+        return frozenset(row.topic for row in self.rows if row.topic)
 
 
 def summary_metadata(summary: BatchSummary) -> Metadata:
@@ -106,13 +121,25 @@ def log_batch(context: Context, asset: dg.AssetKey, summary: BatchSummary) -> No
             asset, description=f"{summary.action}: {summary.line}", metadata={**metadata}
         )
     )
-    tag_result(context, summary.line)
+    tag_result(context, summary.result, summary.topics)
 
 
-def tag_result(context: Context, line: str) -> None:
-    """What the run came to, as a tag, so that the list of runs says it without opening any."""
-    operation = context.op_execution_context
-    operation.instance.add_run_tags(operation.run_id, {RESULT_TAG: line})
+def tag_result(
+    context: RunContext,
+    line: str,
+    topics: Collection[str] = (),
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """What the run came to and of which topics, so that the list of runs says it without opening
+    any.
+    """
+    operation = (
+        context if isinstance(context, dg.OpExecutionContext) else context.op_execution_context
+    )
+    asked = {TOPIC_TAG, TOPICS_TAG} & operation.run.tags.keys()  # the sensor has said it
+    operation.instance.add_run_tags(
+        operation.run_id, {RESULT_TAG: line, **({} if asked else topic_tags(topics)), **more}
+    )
 
 
 def _markdown(summary: BatchSummary) -> str:
@@ -147,10 +174,10 @@ def _reasons(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
 def _record(row: Row) -> dg.TableRecord:
     return dg.TableRecord(
         {
-            "ledger": row.ledger_id,
+            "ledger": str(row.ledger_id),
             "topic": row.topic,
             "result": row.result.value,
-            "bytes": row.bytes,
+            "size": bytes_text(row.bytes),
             "said": row.said,
         }
     )
