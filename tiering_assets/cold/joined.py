@@ -1,13 +1,14 @@
 """Rows of messages instead of rows of their pieces, batch by batch in the order of a topic.
 
-Owns: the row of a message is that of its last piece, with the place of its first one. One whose
-pieces are not all there is no row, as no consumer sees it; where its first ones are not found, it
-may be a row that says so.
+Owns: the row of a message is that of its last piece, with the place of its first one. One of which
+a piece is missing is no row, as no consumer sees it. Where it is not known whether its first ones
+are somewhere, that is an error, or a row that says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,8 +22,17 @@ from tiering_assets.resources.errors import FormatError
 
 PENDING_MAX: Final = 256 * 1024 * 1024
 """Bytes of pieces that wait for others."""
-Earlier = Callable[[Row], Begun | None]
-"""What the pieces before this one, which were not met, have come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfound:
+    """It is not known whether pieces are before one, and why not."""
+
+    why: str
+
+
+Earlier = Callable[[Row], Begun | Unfound | None]
+"""What the pieces before this one, which were not met, have come to. None: one is missing."""
 _GONE: Final = "its message cannot be joined: pieces before it are not there, or lie too far back"
 
 
@@ -32,13 +42,13 @@ class JoinChunks:
     def __init__(self, *, on_error: str) -> None:
         self._on_error = on_error
         self._begun: dict[str, Begun] = {}  # by uuid, the one that went on last behind the others
-        self._lost: set[str] = set()
+        self._lost: dict[str, str] = {}  # by uuid, why; empty where a piece is missing
 
     def joined(self, found: pa.RecordBatch, earlier: Earlier) -> pa.RecordBatch:
         """The same rows, with messages in the place of their last pieces.
 
-        FormatError that names the last piece of one that does not inflate, unless `on_error` is
-        "row".
+        FormatError that names the last piece of one that does not inflate, or of which others were
+        not found, unless `on_error` is "row".
         """
         is_piece = numpy_of(pc.is_valid(found.column("chunks")))
         if not is_piece.any():
@@ -53,7 +63,7 @@ class JoinChunks:
         """The row of the message that this piece completes, if it does."""
         uuid = piece["chunk_uuid"]
         if piece["chunk"] == 0:
-            self._lost.discard(uuid)
+            self._lost.pop(uuid, None)
             self._begun[uuid] = Begun.by(piece)
             self._drop_oldest()
             return None
@@ -62,10 +72,10 @@ class JoinChunks:
                 return self._whole(self._begun.pop(uuid), piece)
             case PieceOrder.NEXT:
                 self._drop_oldest()
+            case PieceOrder.BEHIND_A_GAP if is_last(piece):
+                return self._not_whole(piece, self._lost[uuid])
             case PieceOrder.BEHIND_A_GAP:
-                self._lost.add(uuid)
-                if is_last(piece) and self._on_error == "row":
-                    return _error(piece, _GONE)
+                pass
             case PieceOrder.AGAIN:
                 pass
         return None
@@ -75,18 +85,30 @@ class JoinChunks:
         begun = self._begun.pop(uuid, None)
         taken = PieceOrder.BEHIND_A_GAP if begun is None else begun.take(piece)
         if taken is PieceOrder.BEHIND_A_GAP and uuid not in self._lost:
-            begun = earlier(piece)
+            found = earlier(piece)
+            self._lost[uuid] = found.why if isinstance(found, Unfound) else ""
+            begun = found if isinstance(found, Begun) else None
             taken = PieceOrder.BEHIND_A_GAP if begun is None else begun.take(piece)
         if begun is not None and taken is not PieceOrder.BEHIND_A_GAP:
             self._begun[uuid] = begun
+            self._lost.pop(uuid, None)
         return taken
 
     def _drop_oldest(self) -> None:
-        """As consumers do, where more waits than memory should hold."""
+        """Where more waits than memory should hold. Its pieces are looked for again."""
         while sum(one.bytes for one in self._begun.values()) > PENDING_MAX:
-            uuid = next(iter(self._begun))
-            del self._begun[uuid]
-            self._lost.add(uuid)
+            del self._begun[next(iter(self._begun))]
+
+    def _not_whole(self, last: Row, why: str) -> Row | None:
+        """A message of which a piece is missing is none. Where others may be, nobody may take what
+        is left for all that was sent.
+        """
+        said = f"{_GONE} ({why})" if why else _GONE
+        if self._on_error == "row":
+            return _error(last, said)
+        if why:
+            raise FormatError(f"ledger {last['ledger_id']}, entry {last['entry_id']}: {said}")
+        return None
 
     def _whole(self, begun: Begun, last: Row) -> Row | None:
         first = {

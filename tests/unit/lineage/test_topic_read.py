@@ -144,16 +144,19 @@ def test_what_lies_too_far_back_or_cannot_be_read_is_not_joined(
     third = ("topic", "read", NAME, "--from", "2026-11-23")
     with monkeypatch.context() as patched:
         patched.setattr(earlier_pieces, "LOOKED_MAX", 100)
-        assert rows(told(*third)) == []
+        said = told(*third, code=13)[-1]
         [row] = rows(told(*third, "--keep-going"))
     assert "cannot be joined" in row["error"]
+    assert f"ledger {in_three_ledgers[2]}, entry 0: its message cannot be joined" in said
     uid = scene.context(in_three_ledgers[1]).uid
     scene.world.monitor.damaged.add(uid)
     key = data_key(uid, in_three_ledgers[1])
     body = bytearray(scene.stack.objects.get(key).body)
     body[128] ^= 0x40
     scene.world.objects.rot(key, bytes(body))
-    assert rows(told(*third)) == []
+    said = told(*third, code=13)[-1]
+    assert f"ledger {in_three_ledgers[2]}, entry 0: its message cannot be joined" in said
+    assert f"ledger {in_three_ledgers[1]}, entries 0 to 1: " in said
 
 
 def test_what_cannot_be_meant_is_a_usage_error(told, ledger):

@@ -7,12 +7,13 @@ a row that says so: nobody may take what is left for all that was sent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from tiering_assets.cold.decode import decode_entries
+from tiering_assets.cold.decode import decode_lots
 from tiering_assets.cold.gather import in_order
 from tiering_assets.cold.plain_rows import Row, as_columns, as_rows
 from tiering_assets.cold.transactions import OF_TRANSACTIONS, Txn, TxnRows, outcomes_in
@@ -66,14 +67,15 @@ class Decided:
                 return
             if (one.ledger_id, one.part) not in self._looked:
                 self._looked.add((one.ledger_id, one.part))
-                self.learn(self._heads(one))
+                for heads in self._heads(one):
+                    self.learn(heads)
             missing -= self._outcomes.keys()
             if not missing:
                 return
 
-    def _heads(self, block: PlacedBlock) -> pa.RecordBatch:
+    def _heads(self, block: PlacedBlock) -> Iterator[pa.RecordBatch]:
         """FormatError where a block behind cannot be read: a marker may be in it."""
-        return decode_entries(self._read(block), OF_TRANSACTIONS, markers=True)
+        return decode_lots(self._read(block), OF_TRANSACTIONS, markers=True)
 
 
 def _error(row: Row) -> Row:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tiering_assets.cold.chunks import OF_CONTENT, OF_PIECES
 from tiering_assets.cold.columns import COLUMNS, schema_of
-from tiering_assets.cold.decode import decode_lots
+from tiering_assets.cold.decode import Entries, decode_lots
 from tiering_assets.cold.joined import JoinChunks
 from tiering_assets.cold.plain_rows import as_columns
 from tiering_assets.cold.transactions import OF_TRANSACTIONS
@@ -27,11 +27,16 @@ from tiering_assets.cold.values.protobuf import ProtobufShape
 from tiering_assets.cold.values.typed import NEEDED, TypedValues
 from tiering_assets.lineage.asked import Span
 from tiering_assets.lineage.messages.decided import Decided
-from tiering_assets.lineage.messages.earlier_pieces import Blocks, EarlierPieces, Read
+from tiering_assets.lineage.messages.earlier_pieces import (
+    CANNOT_BE_READ,
+    Blocks,
+    EarlierPieces,
+    Read,
+)
 from tiering_assets.lineage.messages.topic_columns import OF_VALUE, with_topic
 from tiering_assets.lineage.placed_block import PlacedBlock
 from tiering_assets.resources.arrow_columns import pc, scalar
-from tiering_assets.resources.errors import FormatError
+from tiering_assets.resources.errors import FormatError, ObjectStoreError
 
 _TIME: Final = "publish_time"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -93,9 +98,10 @@ def read_messages(
     `before` tells the blocks before it, where pieces of its messages may lie, and `after` those
     behind it, where it may be decided what becomes of transactions.
 
-    FormatError that names ledger, block and entry, for what cannot be read; CatalogueError for a
-    transaction that is not decided.
+    Errors name ledger, block and entries. FormatError for what cannot be read, ObjectStoreError
+    for what the store does not give, CatalogueError for a transaction that is not decided.
     """
+    read = _naming(read)
     numbers = count(1)
     typed = wanted.typed() if wanted.with_values else None
     for _topic, some in groupby(blocks, key=lambda block: block.topic):
@@ -112,6 +118,20 @@ def read_messages(
                 if typed is not None:
                     asked = _with_values(asked, typed)
                 yield number, with_topic(asked, block.topic, wanted.columns)
+
+
+def _naming(read: Read) -> Read:
+    """The same; a store's errors name a key, and then ledger and entries as well."""
+
+    def named(block: PlacedBlock) -> Entries:
+        try:
+            return read(block)
+        except (FormatError, ObjectStoreError) as error:
+            entries = f"entries {block.first_entry_id} to {block.last_entry_id}"
+            said = f"ledger {block.ledger_id}, {entries}: {error}"
+            raise type(error).retold(said) from error
+
+    return named
 
 
 def _with_values(found: pa.RecordBatch, typed: TypedValues) -> pa.RecordBatch:
@@ -152,7 +172,7 @@ def _decoded(read: Read, block: PlacedBlock, wanted: MessagesAsked) -> Iterator[
     names = wanted.decoded
     try:
         entries = read(block)
-    except FormatError as error:
+    except CANNOT_BE_READ as error:
         if wanted.on_error != "row":
             raise
         place = {"ledger_id": block.ledger_id, "entry_id": block.first_entry_id}
