@@ -20,7 +20,7 @@ INFLATED_MAX: Final = 256 * 1024 * 1024
 
 
 class TooMuchAtOnceError(Exception):
-    """These entries would be larger than INFLATED_MAX: ask for fewer."""
+    """These entries would be larger than INFLATED_MAX, or of too many rows: ask for fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

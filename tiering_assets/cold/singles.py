@@ -58,7 +58,17 @@ def read_singles(
         core=core,
     )
     read = _side_by_side if core is None else _one_by_one
-    return read(fields, data, starts, ends, counts)
+    return _filled(read(fields, data, starts, ends, counts), ends, counts)
+
+
+def _filled(found: Singles, ends: Array, counts: Array) -> Singles:
+    """A batch with bytes behind its last message is odd as well: there may be more of them."""
+    last, own = found.places[np.cumsum(counts) - 1], found.payloads
+    more = (last >= 0) & (own.starts[last] + own.lengths[last] != ends)
+    if more.any():
+        found.odd[more] = True
+        found.places[np.repeat(more, counts)] = -1
+    return found
 
 
 def _one_by_one(fields: Fields, data: Array, starts: Array, ends: Array, counts: Array) -> Singles:

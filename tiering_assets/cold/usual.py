@@ -12,14 +12,25 @@ from typing import Final
 import numpy as np
 
 from tiering_assets.cold.columns import OF_MESSAGE
-from tiering_assets.cold.entry_heads import BATCH, CODEC, Heads, misfits, read_heads, signed32
+from tiering_assets.cold.entry_heads import (
+    BATCH,
+    CODEC,
+    SIZE,
+    Heads,
+    misfits,
+    read_heads,
+    signed32,
+)
 from tiering_assets.cold.lockstep import Array, Fields, Numbers, Slices, padded
-from tiering_assets.cold.opened import Opened, open_payloads
+from tiering_assets.cold.opened import Opened, TooMuchAtOnceError, open_payloads
 from tiering_assets.cold.singles import Singles, read_singles
+from tiering_assets.offload_format.message_codecs import BYTES_MAX, MESSAGES_MAX
 from tiering_assets.offload_format.wire_fields import bytes_key, varint_key
 from tiering_assets.resources.native.core import Core
 
 _LEAST_BYTES: Final = 4  # of a message of a batch: the length of its head
+ROWS_MAX: Final = MESSAGES_MAX
+"""Messages of several entries: a block of zeros may have some hundred million of no bytes."""
 _INDEX: Final = frozenset({"batch_index"})
 NUMBERS: Final = {  # name: key in the entry, and in a message of a batch
     "event_time": (varint_key(12), varint_key(5)),
@@ -158,6 +169,9 @@ def read_usual(
     """Rows of the entries at these places, with what columns by these `names` need.
 
     To `verify` is to judge checksums: an entry whose own does not fit is odd.
+
+    Raises:
+        TooMuchAtOnceError: of more than one entry.
     """
     wanted, data = {*names}, padded(data, ends)
     if wanted & TRANSACTION:  # half of an id is none
@@ -194,8 +208,11 @@ def read_usual(
     odd |= opened.odd
     data = opened.data
     counts = np.where(batches, signed32(heads.number(BATCH).values), 1).astype(np.int64)
-    room = np.where(looked_into, (opened.ends - opened.starts) // _LEAST_BYTES, counts)
-    odd |= batches & ((counts < 1) | (counts > room))
+    room = np.where(looked_into, opened.ends - opened.starts, _claimed(heads, ends)) // _LEAST_BYTES
+    odd |= batches & ((counts < 1) | (counts > np.minimum(room, MESSAGES_MAX)))
+    many = counts[shown & ~odd]
+    if len(many) > 1 and many.sum() > ROWS_MAX:
+        raise TooMuchAtOnceError
     at = np.flatnonzero(looked_into & ~odd)
     singles = read_singles(
         data,
@@ -238,6 +255,16 @@ def read_usual(
         single=single,
         pairs=of_heads.moved(row_of_head).and_also(of_singles.moved(row_of_single)),
     )
+
+
+def _claimed(heads: Heads, ends: Array) -> Array:
+    """Bytes that the payload of each entry has by its metadata, 0 where it claims what is refused.
+
+    A batch that is not looked into has no more messages than these can hold.
+    """
+    sizes, closed = heads.number(SIZE).values, heads.number(CODEC).values != 0
+    told = np.where((sizes >= 0) & (sizes <= BYTES_MAX), sizes, 0)
+    return np.where(closed, told, ends - heads.payloads)
 
 
 def _pairs_in(

@@ -15,7 +15,7 @@ from typing import Final
 
 from google_crc32c import value as crc32c
 
-from tiering_assets.offload_format.message_codecs import codec_name, inflate
+from tiering_assets.offload_format.message_codecs import MESSAGES_MAX, codec_name, inflate
 from tiering_assets.offload_format.wire_fields import bytes_key, iter_fields, signed, varint_key
 from tiering_assets.resources.errors import FormatError
 
@@ -154,9 +154,17 @@ def _message(
 
 
 def _singles(payload: bytes, count: int, entry: EntryMessage) -> Iterator[EntryMessage]:
-    """Each with its own key, ordering key and properties; time and null value are inherited."""
+    """Each with its own key, ordering key and properties; time and null value are inherited.
+
+    FormatError where there are fewer than the batch says, or bytes that no message has: then there
+    may be more.
+    """
     rest = memoryview(payload)
+    if count < 0:
+        raise FormatError(f"a batch of {count} messages")
     for index in range(count):
+        if index == MESSAGES_MAX:
+            raise FormatError(f"a batch of {count} messages, at most {MESSAGES_MAX}")
         what = f"message {index} of a batch of {count}"
         head, rest = _sized(rest, what)
         numbers, strings, properties = _fields(head, what)
@@ -176,6 +184,8 @@ def _singles(payload: bytes, count: int, entry: EntryMessage) -> Iterator[EntryM
             compacted_out=bool(numbers.get(varint_key(4))),
         )
         rest = rest[size:]
+    if rest:
+        raise FormatError(f"a batch of {count}: {len(rest)} bytes are behind its last message")
 
 
 def _fields(data: memoryview, what: str) -> tuple[Numbers, Strings, Mapping[str, str]]:
