@@ -12,6 +12,7 @@ from tiering_assets.lineage.in_spark.registered import register
 from tiering_assets.resources.devstack.endpoints import environment_of
 from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
 from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.spark import carried
 from tiering_assets.spark.session import open_session
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
@@ -87,7 +88,52 @@ def planned_by_the_server(settings, _remote_spark, tmp_path):
             yield session.sql("select * from cold where entry_id >= 0")
 
 
-WAYS = (standalone, planned_by_the_client, planned_by_the_server)
+def shipped_source(session, settings):
+    carried.register(session, settings)
+    reader = session.read.format("pulsar_ledgers").option("topic", SPEC.topic)
+    return reader.option("columns", COLUMNS).load()
+
+
+@contextmanager
+def standalone_shipped(settings, remote_spark, _tmp_path):
+    """Neither the driver's planner nor a worker has the code but from the session."""
+    python = remote_spark.bare_python
+    spark = SparkSettings(
+        master=remote_spark.master, python=python, code="ship", executor_memory="512m"
+    )
+    chosen = replace(settings, spark=spark)
+    with open_session(chosen) as session:
+        yield shipped_source(session, chosen)
+
+
+@contextmanager
+def connect_shipped(settings, remote_spark, _tmp_path):
+    """A Connect server of a cluster that has no code of ours; the client plans."""
+    spark = SparkSettings(master=remote_spark.connect, code="ship")
+    chosen = replace(settings, spark=spark)
+    with open_session(chosen) as session:
+        carry = carried.carried(chosen)
+        yield messages_frame(session, chosen, carry=carry, topic=SPEC.topic, columns=COLUMNS)
+
+
+@contextmanager
+def connect_shipped_planned_by_the_server(settings, remote_spark, tmp_path):
+    """The server has settings and keys, and plans by the code that the client sent."""
+    python = remote_spark.bare_python
+    with connect_server(tmp_path, environment_of(settings), python=python) as address:
+        chosen = replace(settings, spark=SparkSettings(master=address, code="ship"))
+        with open_session(chosen) as session:
+            yield shipped_source(session, chosen)
+
+
+WAYS = (
+    standalone,
+    standalone_shipped,
+    planned_by_the_client,
+    connect_shipped,
+    planned_by_the_server,
+    connect_shipped_planned_by_the_server,
+)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -100,3 +146,28 @@ def test_each_way_has_the_messages_that_were_sent(
         )
     assert {row.topic for row in rows} == {SPEC.topic}
     assert [bytes(row.payload) for row in rows] == sent
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        ("bare_python", "has no code of tierkeeper, build .* is expected"),
+        ("stale_python", "has build .* of tierkeeper, the driver"),
+    ],
+)
+def test_workers_with_other_code_are_named_and_read_nothing(
+    cluster, sent, settings, remote_spark, python, said
+):
+    spark = SparkSettings(
+        master=remote_spark.master,
+        python=getattr(remote_spark, python),
+        executor_memory="512m",
+    )
+    chosen = replace(settings, spark=spark)
+    with open_session(chosen) as session:
+        carry = carried.carried(chosen)
+        frame = messages_frame(session, chosen, carry=carry, topic=SPEC.topic, columns=COLUMNS)
+        with pytest.raises(Exception, match=said):
+            frame.collect()
+        with pytest.raises(Exception, match=said):
+            shipped_source(session, chosen).collect()

@@ -170,8 +170,13 @@ def spark_cluster(home: Path, *, worker_environment: dict[str, str]) -> Iterator
 
 
 @contextmanager
-def connect_server(home: Path, environment: dict[str, str]) -> Iterator[str]:
-    """A Connect server that runs all of it in its own machine, as this Python; its address."""
+def connect_server(
+    home: Path, environment: dict[str, str], *, python: str = sys.executable
+) -> Iterator[str]:
+    """A Connect server that runs all of it in its own machine; its address.
+
+    As this Python it has the code of this checkout, as another one what that has.
+    """
     port = free_port()
     submit = _connect_words("local[2,2]", "connect-alone", port, {})
     known = {
@@ -179,7 +184,8 @@ def connect_server(home: Path, environment: dict[str, str]) -> Iterator[str]:
         "JAVA_HOME": str(require_java().parents[1]),
         "JAVA_TOOL_OPTIONS": SHORT_LIVED,
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
+        **({"PYTHONPATH": str(ROOT)} if python == sys.executable else {}),
         **environment,
     }
     with _server(home, "connect-alone", "spark-submit", submit, known):

@@ -56,8 +56,8 @@ def _run(
     batches: Batches, entry: str, arguments: Mapping[str, Any], expected: Mapping[str, str]
 ) -> Batches:
     if expected["packages"]:
-        _add_packages(expected["packages"])
-    found = _loaded(entry, expected)
+        add_packages(expected["packages"])
+    found = loaded(entry, expected)
     if not isinstance(found, str):
         yield from found(batches, **arguments)
         return
@@ -66,8 +66,12 @@ def _run(
             yield _refused(str(row), found)
 
 
-def _loaded(entry: str, expected: Mapping[str, str]) -> Callable[..., Batches] | str:
-    """The function, or a sentence that says why this worker must not run it."""
+def loaded(entry: str, expected: Mapping[str, str]) -> Callable[..., Any] | str:
+    """What is named so, or a sentence that says why this worker must not run it.
+
+    `expected` has the driver's build and Python, and as `of` the function of spark/build.py that
+    tells which build it is; without one it is that of tasks.
+    """
     import importlib
     import socket
 
@@ -79,7 +83,8 @@ def _loaded(entry: str, expected: Mapping[str, str]) -> Callable[..., Batches] |
             " workers' Python of spark://)"
         )
     try:
-        build = importlib.import_module("tiering_assets.spark.build").build_hash()
+        told_by = importlib.import_module("tiering_assets.spark.build")
+        build = getattr(told_by, expected.get("of", "build_hash"))()
     except Exception as error:  # noqa: BLE001 - anything may be installed under our name
         return (
             f"{worker} has no code of tierkeeper, build {expected['build']} is expected"
@@ -93,7 +98,7 @@ def _loaded(entry: str, expected: Mapping[str, str]) -> Callable[..., Batches] |
         )
     module, _, name = entry.partition(":")
     try:
-        function: Callable[..., Batches] = getattr(importlib.import_module(module), name)
+        function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     except ImportError as error:
         return (
             f"{worker} cannot load {module} ({error}): install tierkeeper's dependencies for"
@@ -102,7 +107,7 @@ def _loaded(entry: str, expected: Mapping[str, str]) -> Callable[..., Batches] |
     return function
 
 
-def _add_packages(name: str) -> None:
+def add_packages(name: str) -> None:
     """Put an archive of packages behind what the image has: its own versions are the tried ones."""
     import os
 

@@ -2,8 +2,10 @@
 
 Owns: the hash is of the files' contents, so that a checkout, an installed wheel and a shipped zip
 of the same code have the same one, and another code has another. Only the rooms that workers need
-count: a change of the command line makes no image of workers stale. The libraries built from core.c
-travel in the zip, too, and do not count: where one is missing, Python does the same.
+count: a change of the command line makes no image of workers stale. Those that read messages run
+more modules (reader_rooms.py) and have a hash of their own: a change there stops no offload. The
+libraries built from core.c travel in the zip, too, and do not count: where one is missing, Python
+does the same.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import atexit
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -20,6 +22,7 @@ from io import BytesIO
 from pathlib import Path
 
 from tiering_assets.resources.native.build import BUILT
+from tiering_assets.spark.reader_rooms import READER_ROOMS
 
 NATIVE = "tiering_assets.resources.native"
 
@@ -93,6 +96,7 @@ ONLY = {
     "tiering_assets.look": ("__init__",),
     "tiering_assets.look.ledger": ("__init__", "states"),
 }
+_READER = {room: ("__init__", *names.split()) for room, names in READER_ROOMS.items()}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the first a zip can hold: the bytes must not tell the time
 
 
@@ -102,15 +106,21 @@ def worker_files() -> tuple[tuple[str, bytes], ...]:
 
     Read once, so that what is hashed is what is shipped while somebody edits.
     """
-    return tuple(_found())
+    return tuple(_found({room: ONLY.get(room) for room in WORKER_ROOMS}))
 
 
-def _found() -> Iterator[tuple[str, bytes]]:
-    for room in WORKER_ROOMS:
+@cache
+def reader_files() -> tuple[tuple[str, bytes], ...]:
+    """The same of those that sources of messages need."""
+    return tuple(_found(_READER))
+
+
+def _found(rooms: Mapping[str, Collection[str] | None]) -> Iterator[tuple[str, bytes]]:
+    for room, names in rooms.items():
         folder = room.replace(".", "/")
         for file in sorted(files(room).iterdir(), key=lambda found: found.name):
             stem, dot, kind = file.name.rpartition(".")
-            if dot and kind in ("py", "c") and stem in ONLY.get(room, (stem,)):
+            if dot and kind in ("py", "c") and (names is None or stem in names):
                 yield f"{folder}/{file.name}", file.read_bytes()
 
 
@@ -127,18 +137,28 @@ def _libraries() -> tuple[tuple[str, bytes], ...]:
 @cache
 def build_hash() -> str:
     """Return the first 16 hex digits of SHA-256 over the files' paths, lengths and contents."""
+    return _hash_of(worker_files())
+
+
+@cache
+def reader_hash() -> str:
+    """The same of `reader_files`."""
+    return _hash_of(reader_files())
+
+
+def _hash_of(found: tuple[tuple[str, bytes], ...]) -> str:
     digest = sha256()
-    for path, contents in worker_files():
+    for path, contents in found:
         digest.update(f"{path}\0{len(contents)}\0".encode())
         digest.update(contents)
     return digest.hexdigest()[:16]
 
 
 def zipped() -> bytes:
-    """Return the files as one zip, the same bytes whenever the files are the same."""
-    written = BytesIO()
+    """Return all of them as one zip, the same bytes whenever the files are the same."""
+    written, every = BytesIO(), dict((*worker_files(), *reader_files(), *_libraries()))
     with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
-        for path, contents in (*worker_files(), *_libraries()):
+        for path, contents in every.items():
             info = zipfile.ZipInfo(path, _ZIP_DATE)
             info.create_system = 3  # Unix, whatever wrote it
             info.external_attr = 0o644 << 16
