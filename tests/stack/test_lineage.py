@@ -284,7 +284,8 @@ def test_spark_has_them_as_rows(stack, spark, received):
 
 
 def test_filters_leave_out_blocks_and_no_row(spark, received):
-    every = spark.read.format("pulsar_ledgers").option("topic", EVERY).load()
+    source = spark.read.format("pulsar_ledgers").option("topic", EVERY)
+    every = source.option("filters", "true").load()
     rows = every.collect()
     ledgers = sorted({row.ledger_id for row in rows})
     [when] = [row.publish_time for row in rows if row.ledger_id == ledgers[0]][:1]
@@ -358,7 +359,8 @@ def test_tables_of_the_catalogue_are_frames(cluster, shell, spark, received, tab
 
 
 def test_filters_are_asked_of_tables_as_well(spark, received):
-    blocks = spark.read.format("tierkeeper_table").option("table", "blocks").load()
+    blocks = spark.read.format("tierkeeper_table").option("table", "blocks")
+    blocks = blocks.option("filters", "true").load()
     rows = blocks.collect()
     ledger = rows[0].ledger_id
     some = blocks.where(blocks.ledger_id == ledger).collect()

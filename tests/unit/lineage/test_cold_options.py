@@ -23,12 +23,12 @@ def test_a_time_without_an_end_goes_on():
     assert cold_options({**TOPIC, "until": "2026-11-25"}).messages.span is not None
 
 
-def test_filters_leave_out_blocks_and_a_stream_begins_with_the_oldest():
+def test_filters_leave_out_blocks_where_that_is_asked_and_a_stream_begins_with_the_oldest():
     asked = cold_options(TOPIC)
-    assert (asked.filters, asked.start, asked.ledgers_per_batch) == (True, "oldest", 1000)
-    given = {**TOPIC, "filters": "False", "start": "newest", "ledgers_per_batch": "7"}
+    assert (asked.filters, asked.start, asked.ledgers_per_batch) == (False, "oldest", 1000)
+    given = {**TOPIC, "filters": "True", "start": "newest", "ledgers_per_batch": "7"}
     asked = cold_options(given)
-    assert (asked.filters, asked.start, asked.ledgers_per_batch) == (False, "newest", 7)
+    assert (asked.filters, asked.start, asked.ledgers_per_batch) == (True, "newest", 7)
 
 
 def test_a_time_leaves_out_blocks_of_a_stream_as_well():

@@ -68,9 +68,9 @@ def test_its_schema_is_that_of_the_columns():
 
 def test_filters_leave_out_blocks_unless_the_session_may_not_say_so():
     given = {"topic": "public/default/orders"}
-    source = PulsarLedgers(given)
+    source = PulsarLedgers({**given, "filters": "true"})
     assert isinstance(source.reader(source.schema()), PruningReader)
-    plain = PulsarLedgers({**given, "filters": "false"}).reader(source.schema())
+    plain = PulsarLedgers(given).reader(source.schema())
     assert type(plain) is LedgersReader
     assert "pushFilters" not in vars(LedgersReader)  # else Spark refuses it
 

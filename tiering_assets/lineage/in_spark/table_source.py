@@ -71,9 +71,9 @@ class CatalogueTable(DataSource):
         self._table = given.get("table") or given.get("path", "")
         if self._table not in _KEYS:
             raise ValueError(f"no table {self._table!r}: there are {', '.join(_KEYS)}")
-        if given.get("filters", "true") not in ("true", "false"):
+        if given.get("filters", "false") not in ("true", "false"):
             raise ValueError(f"filters is {given['filters']!r}: expected true or false")
-        self._filters = given.get("filters", "true") == "true"
+        self._filters = given.get("filters", "false") == "true"
         names = given.get("columns", "all")
         self._columns = None if names == "all" else [one.strip() for one in names.split(",")]
 
