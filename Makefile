@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book proofs mutants same tour-check crash-matrix tail-kills soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold proofs mutants same tour-check crash-matrix tail-kills soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ unit: ## tests that need no server
 check: setup lint types unit ## what needs no server: lint, types, unit tests
 
 test: setup ## every test, against the real servers; WORKERS=3 processes, each with servers of its own
-	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
+	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix and not prove" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
 
 compatibility: setup ## every pinned Pulsar release and an untame cluster; then docs/compatibility.md
 	$(BIN)/python -m pytest -p tests.support.compatibility_record -m "untame or matrix" $(ONLY)
@@ -46,6 +46,9 @@ simulate: setup ## the steps on simulated servers, SEEDS=10000 schedules; SEED=1
 prove-book: setup ## the catalogue after SEEDS=1000 simulated schedules, and as many that lie; build/book.json
 	$(BIN)/python -m tests.support.book_histories --seeds $(or $(SEEDS),1000)
 	$(BIN)/python -m tests.support.lying_catalogues --seeds $(or $(SEEDS),1000)
+
+prove-cold: setup ## each fault of cold reads in each mode, on real servers, ONLY="plain columns" for some modes; build/cold.json
+	$(BIN)/python -m tests.support.prove_cold $(if $(ONLY),--only $(ONLY))
 
 proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
 	@$(BIN)/python -m tests.support.proofs

@@ -19,6 +19,7 @@ from tests.support.layouts import plan_layout_from_sizes
 from tiering_assets.ground.day_book import Scribe
 from tiering_assets.ground.record_book import RecordBook
 from tiering_assets.offload_format.digests import DigestKind
+from tiering_assets.offload_format.message_facts import MessageCount, MessageFacts
 from tiering_assets.records import keys, models
 from tiering_assets.records.writer import Writer
 from tiering_assets.resources.bookkeeper.ledger import (
@@ -66,6 +67,18 @@ class Chain:
         return record
 
 
+# Told by the first block alone: a certificate may have both sorts.
+_FACTS = {1: MessageFacts(publish_min_ms=1_700_000_000_000, publish_max_ms=1_700_000_000_001)}
+
+
+def _counted(payloads: list[bytes]) -> MessageFacts:
+    """As a copy tells it."""
+    found = MessageCount()
+    for one in payloads:
+        found.add(memoryview(one))
+    return found.facts()
+
+
 def digested(kind: DigestKind, first: int, payloads: list[bytes], block: bytes) -> bytes:
     """What the entries' digest of a block is made of, by its kind."""
     if kind == "frames":
@@ -83,10 +96,15 @@ def put_chain(
     outcome: str = "publish",
     czxid: int = 77,
     block_digest: DigestKind = "frames",
+    block_bytes: int = 400,
+    counted: bool = False,
 ) -> Chain:
-    """Objects and every record up to the release; with `abandon`, up to the outcome."""
+    """Objects and every record up to the release; with `abandon`, up to the outcome.
+
+    Blocks have the messages and times of their entries where these are `counted`.
+    """
     payloads = payloads or [b"%d:" % i + bytes(range(40 + i)) for i in range(8)]
-    plan = plan_layout_from_sizes([len(p) for p in payloads], block_bytes_max=400)
+    plan = plan_layout_from_sizes([len(p) for p in payloads], block_bytes_max=block_bytes)
     length, last = sum(map(len, payloads)), len(payloads) - 1
     uid, at = uuid4(), objects.server_time() - timedelta(seconds=2)
     blocks, bodies = [], []
@@ -94,6 +112,7 @@ def put_chain(
         own = payloads[block.first_entry_id : block.last_entry_id + 1]
         body = framed(block.first_entry_id, own, block.block_length)
         bodies.append(body)
+        facts_of = _counted(own) if counted else _FACTS.get(block.part_number, MessageFacts())
         blocks.append(
             models.BlockFacts(
                 part_number=block.part_number,
@@ -106,10 +125,9 @@ def put_chain(
                 entries_sha256=sha256(
                     digested(block_digest, block.first_entry_id, own, body)
                 ).hexdigest(),
-                # Told by the first block alone: a certificate may have both sorts.
-                messages=len(own) if block.part_number == 1 else None,
-                publish_min_ms=1_700_000_000_000 if block.part_number == 1 else None,
-                publish_max_ms=1_700_000_000_001 if block.part_number == 1 else None,
+                messages=len(own) if facts_of is _FACTS.get(1) else facts_of.messages,
+                publish_min_ms=facts_of.publish_min_ms,
+                publish_max_ms=facts_of.publish_max_ms,
             )
         )
     data = b"".join(bodies)
@@ -163,7 +181,7 @@ def put_chain(
             bucket=objects.bucket,
             data_key=key,
             index_key=f"{key}-index",
-            block_bytes=400,
+            block_bytes=block_bytes,
             blocks=len(plan),
             object_bytes=len(data),
             started_at=at,
