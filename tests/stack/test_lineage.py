@@ -283,6 +283,18 @@ def test_spark_has_them_as_rows(stack, spark, received):
         spark.read.format("pulsar_ledgers").option("topics", "public/default/a").load()
 
 
+def test_a_frame_that_is_asked_again_has_all_of_its_rows(spark, received):
+    """Spark keeps what a source planned for one query, and takes it for the next one."""
+    source = spark.read.format("pulsar_ledgers").option("topic", EVERY)
+    rows = source.load().collect()
+    first = min(row.ledger_id for row in rows)
+    every = source.load()
+    some = every.where(every.ledger_id == first)
+    assert some.count() == sum(row.ledger_id == first for row in rows) < len(rows)
+    assert sorted(map(_place, every.collect())) == sorted(map(_place, rows))
+    assert some.union(every).count() == some.count() + len(rows)
+
+
 def test_filters_leave_out_blocks_and_no_row(spark, received):
     source = spark.read.format("pulsar_ledgers").option("topic", EVERY)
     every = source.option("filters", "true").load()

@@ -11,7 +11,7 @@ Without the library it grows with fields of the longest message times a dozen ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -102,20 +102,19 @@ class Fields:
 
     def walk(self, data: Array, rows: Array, starts: Array, ends: Array) -> None:
         """Read the messages of these rows, each at its place in `data`, which is `padded`."""
-        if self.core is None:
+        core = self.core
+        if core is None:
             self._side_by_side(data, rows, starts, ends)
             return
         places = {"rows": whole(rows), "starts": whole(starts), "ends": whole(ends)}
-        self.take(
-            lambda core, more: core.fields(data, **places, into=self.arrays, odd=self.odd, **more)
-        )
+        self.take(lambda into: core.fields(data, **places, odd=self.odd, **into))
 
-    def take(self, read: Callable[..., int]) -> None:
-        """Have the core read, with room for as many repeated fields as there are."""
+    def take(self, read: Callable[[Mapping[str, Any]], int]) -> None:
+        """Have the core read into the arrays, with room for all repeated fields."""
         key, room = self.repeated or 0, len(self.odd) if self.repeated else 0
         while True:
             each = np.empty((3, room), np.int64)
-            found = read(self.core, {"repeated": key, "each": each})
+            found = read({"into": self.arrays, "repeated": key, "each": each})
             if found <= room:
                 break
             room = found

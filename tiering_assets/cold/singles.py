@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -57,7 +58,7 @@ def read_singles(
         repeated=PROPERTIES if properties else None,
         core=core,
     )
-    read = _side_by_side if core is None else _one_by_one
+    read = _side_by_side if core is None else partial(_one_by_one, core)
     return _filled(read(fields, data, starts, ends, counts), ends, counts)
 
 
@@ -71,12 +72,14 @@ def _filled(found: Singles, ends: Array, counts: Array) -> Singles:
     return found
 
 
-def _one_by_one(fields: Fields, data: Array, starts: Array, ends: Array, counts: Array) -> Singles:
+def _one_by_one(
+    core: Core, fields: Fields, data: Array, starts: Array, ends: Array, counts: Array
+) -> Singles:
     total, odd = int(counts.sum()), np.zeros(len(starts), bool)
     payloads = Slices(np.zeros(total, np.int64), np.zeros(total, np.int64), np.ones(total, bool))
     batches = {"starts": whole(starts), "ends": whole(ends), "counts": whole(counts)}
     out = {"payload_starts": payloads.starts, "payload_lengths": payloads.lengths, "odd": odd}
-    fields.take(lambda core, more: core.singles(data, **batches, into=fields.arrays, **out, **more))
+    fields.take(lambda into: core.singles(data, **batches, **out, **into))
     places = np.where(np.repeat(odd, counts), -1, np.arange(total))
     return Singles(fields=fields, payloads=payloads, places=places, odd=odd)
 
