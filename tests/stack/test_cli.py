@@ -56,7 +56,7 @@ def s3(endpoints):
     "words", [("ledger", "list"), ("topic", "backlog"), ("ledger", "release", "--due", "--plan")]
 )
 def test_what_judges_is_not_imported_where_nothing_is_judged(tierkeeper, sent, words):
-    told = tierkeeper(*words, PYTHONPROFILEIMPORTTIME="1").stderr
+    told = tierkeeper(*words, alone=True, PYTHONPROFILEIMPORTTIME="1").stderr
     imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
     assert "tiering_assets.ground.stack" in imported
     assert imported & {"great_expectations", "pandas", "pyspark", "dagster"} == set()
