@@ -24,6 +24,7 @@ TOGETHER = {
     "test_tour.py": "servers to stop",
     "test_tour_loads_nothing.py": "servers to stop",
     "test_transactions.py": "servers to stop",
+    "test_cold_faults_elsewhere.py": "a Spark cluster",
     "test_tasks_live_on.py": "a Spark cluster",
     "test_spark_cluster.py": "a Spark cluster",
     "test_spark_reads.py": "a Spark cluster",

@@ -63,7 +63,8 @@ READER_ROOMS: Final[Mapping[str, str]] = {
     ),
     "tiering_assets.resources.bookkeeper": (
         "add_latency address_map agreed_reads batch_body connection digest figures_page frames "
-        "ledger ledger_metadata meter placement pool read_streams reader runs stored_entry wire_v2"
+        "ledger ledger_metadata meter placement pool read_streams readable reader runs stored_entry "
+        "wire_v2"
     ),
     "tiering_assets.resources.metastore": (
         "bookie_registration cursors envelope identity ledger_info ledger_paths ledgers "
