@@ -39,11 +39,11 @@ from benchmarks.cold_goals import BATCHED, BOTH_CORES, SINGLE, SPARK, THROUGH_BR
 from benchmarks.cold_page import RESULT, write_page
 from benchmarks.speed import turns_of_a_loop
 from tests.support.tiered_cluster import TieredCluster, ml_names, post_all, tiered_cluster
+from tests.support.untame import pulsar_perf
 from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.cold.columns import COLUMNS
 from tiering_assets.lineage.find import OF_BLOCKS
 from tiering_assets.resources.devstack.endpoints import environment_of
-from tiering_assets.resources.devstack.fetch import cache_dir, distribution_dir
 from tiering_assets.resources.devstack.options import MIB, StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec
@@ -180,26 +180,13 @@ class Bench:
 
     def perf(self, shape: Shape) -> dict[str, Any]:
         """`pulsar-perf read` by its own figure, which leaves out its start."""
-        options = self._cluster.running.options
-        program = distribution_dir(cache_dir(), options.pulsar_version) / "bin" / "pulsar-perf"
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PULSAR_", "TIERKEEPER_"))}
-        done = subprocess.run(
-            [
-                *(str(program), "read", "-u", self._cluster.endpoints.service_url),
-                # From the earliest, by default: said as an option it is refused.
-                *("-n", str(shape.messages), f"persistent://{shape.topic}"),
-            ],
-            env=kept
-            | {
-                "PULSAR_LOG_DIR": str(self._folder),
-                "PULSAR_MEM": "-Xmx512m",
-                "PULSAR_GC_LOG": "-Dtierkeeper.gclog=off",
-            },
-            cwd=self._folder,
-            capture_output=True,
-            text=True,
-            timeout=_CELL_S,
-            check=False,
+        done = pulsar_perf(
+            self._cluster.running,
+            self._folder,
+            # From the earliest, by default: said as an option it is refused.
+            *("read", "-n", str(shape.messages), f"persistent://{shape.topic}"),
+            timeout_s=_CELL_S,
+            memory="512m",
         )
         found = _PERF.search(done.stdout)
         if found is None:

@@ -101,10 +101,8 @@ def _cpu() -> float:
     import psutil
 
     me = psutil.Process()
-    some = [me, *me.children(recursive=True)]
-    ended = sum(os.times()[2:4])
-    total = ended
-    for one in some:
+    total = sum(os.times()[2:4])  # of those that have ended
+    for one in (me, *me.children(recursive=True)):
         try:
             took = one.cpu_times()
         except psutil.Error:

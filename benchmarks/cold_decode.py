@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.cold_goals import BATCHED, SINGLE
 from benchmarks.speed import turns_of_a_loop
 from tests.support.cold_entries import CODECS, TIME, entries_of, single
 from tests.support.pulsar_entries import EVENT_TIME, MESSAGES_IN_BATCH, UNCOMPRESSED_SIZE, message
@@ -59,12 +60,11 @@ def cases() -> list[Case]:
     batches = [_batch(500, 100) for _ in range(8)] * 100
     singles = [_single(1024) for _ in range(1000)] * 60
     small = [_single(100) for _ in range(1000)] * 200
-    of = "batches of 500, 100 B, LZ4"
     return [
-        Case(f"{of}, nine columns", batches, NINE, "rows_per_s", 1.5e6),
-        Case(f"{of}, all columns", batches, COLUMNS.names, "rows_per_s", 1e6),
-        Case(f"{of}, columns of entries alone", batches, OF_ENTRIES, "rows_per_s", 0),
-        Case("single messages of 1 KiB, nine columns", singles, NINE, "bytes_per_s", 600e6),
+        Case(f"{BATCHED}, nine columns", batches, NINE, "rows_per_s", 1.5e6),
+        Case(f"{BATCHED}, all columns", batches, COLUMNS.names, "rows_per_s", 1e6),
+        Case(f"{BATCHED}, columns of entries alone", batches, OF_ENTRIES, "rows_per_s", 0),
+        Case(f"{SINGLE}, nine columns", singles, NINE, "bytes_per_s", 600e6),
         Case("single messages of 100 B, nine columns", small, NINE, "rows_per_s", 0),
     ]
 

@@ -8,13 +8,13 @@ nothing else; a unit test compares.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 
 from benchmarks.agents import ROOT
 from benchmarks.cold_goals import BATCHED, SINGLE, Results, goals
 from benchmarks.plots import STYLE
+from benchmarks.written import between_markers, svg_of
 
 RESULT = ROOT / "benchmarks" / "results" / "cold.json"
 PAGE = ROOT / "docs" / "cold-messages.md"
@@ -25,12 +25,7 @@ _OURS, _BROKER = "#1d4ed8", "#b45309"
 
 def render_page(page: str, results: Results) -> str:
     """The page with the part between its markers made anew. ValueError if it has no markers."""
-    head, begun, rest = page.partition(BEGIN)
-    _old, ended, tail = rest.partition(END)
-    if not begun or not ended:
-        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
-    lines = "\n".join(_lines(results))
-    return f"{head}{BEGIN}\n\n{lines}\n\n{END}{tail}"
+    return between_markers(page, BEGIN, END, "\n".join([*_lines(results), ""]))
 
 
 def _lines(results: Results) -> Iterator[str]:
@@ -90,9 +85,7 @@ def draw(results: Results) -> str:
             axes.set_xlabel("rows/s")
             axes.set_title(name, loc="left", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+        return svg_of(figure)
 
 
 def write_page(results: Results) -> None:

@@ -18,6 +18,7 @@ from benchmarks.figures import METRICS, RATIO_METRICS, SEAWEED, check_results
 from benchmarks.goals import RELEASE, VERIFY
 from benchmarks.limits import CLIENTS, LEAST
 from benchmarks.plots import TITLES, render_plots
+from benchmarks.written import between_markers
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "performance.md"
@@ -31,11 +32,7 @@ Results = Mapping[str, Any]
 
 def render_page(page: str, results: Results, before: Results) -> str:
     """The page with the part between its markers made anew. ValueError if it has no markers."""
-    head, begun, rest = page.partition(BEGIN)
-    _old, ended, tail = rest.partition(END)
-    if not begun or not ended:
-        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
-    return f"{head}{BEGIN}\n\n{_figures(results, before)}\n{END}{tail}"
+    return between_markers(page, BEGIN, END, _figures(results, before))
 
 
 def _figures(results: Results, before: Results) -> str:

@@ -6,13 +6,13 @@ draws them, and the same data give the same file. Whiskers go from the least rou
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.figures import SEAWEED, VERSITY
 from benchmarks.goals import KINDS
+from benchmarks.written import svg_of
 
 Results = Mapping[str, Any]
 BEFORE = "before"
@@ -136,10 +136,7 @@ def draw(panels: Sequence[Panel]) -> str:
         FigureCanvasSVG(figure)
         for panel, axes in zip(panels, figure.subplots(count, squeeze=False)[:, 0], strict=False):
             _draw_panel(axes, panel)
-        text = io.StringIO()
-        # No date: the same data give the same file.
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+        return svg_of(figure)
 
 
 def _draw_panel(axes: Any, panel: Panel) -> None:

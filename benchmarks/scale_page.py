@@ -8,7 +8,6 @@ nothing else; a unit test compares. The prose around the markers names no figure
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 from benchmarks.agents import ROOT
 from benchmarks.plots import STYLE
 from benchmarks.scale_goals import FIRST, NEXT, ScaleGoal, by_size, goals, ledgers_of, parts_of
+from benchmarks.written import between_markers, svg_of
 
 RESULT = ROOT / "benchmarks" / "results" / "scale.json"
 PAGE = ROOT / "docs" / "scale.md"
@@ -40,12 +40,7 @@ Results = Mapping[str, Any]
 
 def render_page(page: str, results: Results) -> str:
     """The page with the part between its markers made anew. ValueError if it has no markers."""
-    head, begun, rest = page.partition(BEGIN)
-    _old, ended, tail = rest.partition(END)
-    if not begun or not ended:
-        raise ValueError(f"the page lacks {BEGIN!r} or {END!r}")
-    lines = "\n".join(_lines(results))
-    return f"{head}{BEGIN}\n\n{lines}\n\n{END}{tail}"
+    return between_markers(page, BEGIN, END, "\n".join([*_lines(results), ""]))
 
 
 def _lines(results: Results) -> Iterator[str]:
@@ -115,9 +110,7 @@ def draw(results: Results) -> str:
             axes.set_title(title, loc="left", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+        return svg_of(figure)
 
 
 def _sensors(results: Results) -> list[str]:

@@ -115,6 +115,8 @@ def fetch_file(
         _lock(root / "fetch.lock", report),
         tempfile.TemporaryDirectory(prefix="unpack-", dir=root) as scratch,
     ):
+        if target.is_file():  # another process was faster
+            return target
         work = Path(scratch)
         _download(artifact, java=java, cache=root, out=work, report=report)
         require_pinned(work / artifact.file_name, artifact)

@@ -5,18 +5,15 @@ again byte for byte; those in which it is wrong are refused.
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import accumulate
 
 import pytest
 
 from tests.support.golden_segments import GoldenSegment, decoded_entries, golden_segments
-from tiering_assets.offload_format.block import PAD_PATTERN
+from tests.support.made_segments import data_of, plan_from_entries
 from tiering_assets.offload_format.decoder import decode_index
-from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.segments.block import TAIL_BYTES, SegmentBlock
 from tiering_assets.offload_format.segments.decoder import decode_segment_index
 from tiering_assets.offload_format.segments.encoder import encode_segment_index
-from tiering_assets.offload_format.segments.layout import LedgerSlice, plan_segment
 from tiering_assets.resources.errors import FormatError
 
 SEGMENTS = golden_segments()
@@ -92,40 +89,17 @@ def test_segments_that_upstream_read_are_what_we_write(segment):
 
 
 def plan_of(segment: GoldenSegment, *, block_bytes_max: int) -> Sequence[SegmentBlock]:
-    entries, lengths = segment.entries, dict[tuple[int, int], int]()
-    slices = []
-    for one in segment.said["ranges"]:
-        ledger_id, ids = one["ledger"], range(one["first"], one["last"] + 1)
-        summed = [*accumulate(len(entries[ledger_id, entry_id]) for entry_id in ids)]
-        lengths |= dict(zip(((ledger_id, entry_id) for entry_id in ids), summed, strict=True))
-        slices.append(
-            LedgerSlice(
-                ledger_id=ledger_id,
-                first_entry_id=one["first"],
-                last_entry_id=one["last"],
-                bytes_before=0,
-                bytes_upto=summed[-1],
-            )
-        )
-    return plan_segment(
-        slices,
-        block_bytes_max=block_bytes_max,
-        cumulative_length=lambda ledger_id, entry_id: lengths[ledger_id, entry_id],
-    )
+    ranges = [(one["ledger"], one["first"], one["last"]) for one in segment.said["ranges"]]
+    _slices, blocks = plan_from_entries(segment.entries, ranges, block_bytes_max=block_bytes_max)
+    return blocks
 
 
 def segment_of(
     segment: GoldenSegment, blocks: Sequence[SegmentBlock], *, prefix: int = 0
 ) -> tuple[bytes, bytes]:
     """Data object and index of these blocks, with LedgerInfo as its writer had it."""
-    encoder, entries = BlockEncoder(1024), segment.entries
-    data = bytearray(PAD_PATTERN[:prefix])
-    for block in blocks:
-        encoder.begin(block)
-        ids = range(block.first_entry_id, block.last_entry_id + 1)
-        encoder.add_many(block.first_entry_id, [entries[block.ledger_id, i] for i in ids])
-        data += encoder.finish()
+    data = data_of(blocks, segment.entries, prefix=prefix)
     infos = {
         ledger.ledger_id: ledger.info for ledger in decode_segment_index(segment.index).ledgers
     }
-    return bytes(data), encode_segment_index(blocks, infos, len(data))
+    return data, encode_segment_index(blocks, infos, len(data))

@@ -3,17 +3,15 @@
 import random
 from dataclasses import replace
 from hashlib import sha256
-from itertools import accumulate
 from uuid import UUID
 
 import pytest
 
 from tests.support.golden_segments import decoded_entries
+from tests.support.made_segments import data_of, plan_from_entries
 from tests.support.upstream_segments import UpstreamReader
 from tiering_assets.offload_format.block import PAD_PATTERN
-from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.segments.encoder import encode_segment_index, held_ledger_info
-from tiering_assets.offload_format.segments.layout import LedgerSlice, plan_segment
 
 pytestmark = pytest.mark.stack
 SIZES = (0, 1, 5, 100, 700, 4000)
@@ -35,35 +33,11 @@ class Made:
             for ledger, first, last in slices
             for entry in range(first, last + 1)
         }
-        held, lengths = [], dict[tuple[int, int], int]()
-        for ledger, first, last in slices:
-            before, ids = first * 10, range(first, last + 1)
-            summed = accumulate(len(self.entries[ledger, entry]) for entry in ids)
-            lengths |= {(ledger, e): before + n for e, n in zip(ids, summed, strict=True)}
-            held.append(
-                LedgerSlice(
-                    ledger_id=ledger,
-                    first_entry_id=first,
-                    last_entry_id=last,
-                    bytes_before=before,
-                    bytes_upto=lengths[ledger, last],
-                )
-            )
-        planned = plan_segment(
-            held,
-            block_bytes_max=block_bytes,
-            cumulative_length=lambda ledger, entry: lengths[ledger, entry],
-        )
+        held, planned = plan_from_entries(self.entries, slices, block_bytes_max=block_bytes)
         self.blocks = [replace(block, offset=block.offset + prefix) for block in planned]
-        encoder, data = BlockEncoder(block_bytes), bytearray(PAD_PATTERN[:prefix])
-        for block in self.blocks:
-            encoder.begin(block)
-            ids = range(block.first_entry_id, block.last_entry_id + 1)
-            some = [self.entries[block.ledger_id, entry] for entry in ids]
-            encoder.add_many(block.first_entry_id, some)
-            data += encoder.finish()
+        self.data = data_of(self.blocks, self.entries, prefix=prefix)
         infos = {one.ledger_id: held_ledger_info(one, closed_at_ms=None) for one in held}
-        self.data, self.index = bytes(data), encode_segment_index(self.blocks, infos, len(data))
+        self.index = encode_segment_index(self.blocks, infos, len(self.data))
         (folder / self.uuid).write_bytes(self.data)
         (folder / f"{self.uuid}-index").write_bytes(self.index)
 

@@ -169,6 +169,33 @@ def why_not_released(
     return {str(result) for result in results.values()}
 
 
+def pulsar_perf(
+    running: DevStack,
+    directory: Path,
+    mode: str,
+    *words: str,
+    timeout_s: float,
+    memory: str = "256m",
+) -> subprocess.CompletedProcess[str]:
+    """Pulsar's own `pulsar-perf`, with this stack's brokers; what it logs goes to a folder."""
+    perf = distribution_dir(cache_dir(), running.options.pulsar_version) / "bin" / "pulsar-perf"
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PULSAR_", "TIERKEEPER_"))}
+    return subprocess.run(
+        [str(perf), mode, "-u", running.endpoints.service_url, *words],
+        env=kept
+        | {
+            "PULSAR_LOG_DIR": str(directory),
+            "PULSAR_MEM": f"-Xmx{memory}",
+            "PULSAR_GC_LOG": "-Dtierkeeper.gclog=off",
+        },
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
 def send_in_transactions(
     running: DevStack, topic: str, words: str, directory: Path, *, messages: int, abort: bool
 ) -> None:
@@ -177,25 +204,12 @@ def send_in_transactions(
     """
     payloads = directory / f"{words}.txt"
     payloads.write_text(f"{words} %i")
-    perf = distribution_dir(cache_dir(), running.options.pulsar_version) / "bin" / "pulsar-perf"
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PULSAR_", "TIERKEEPER_"))}
-    done = subprocess.run(
-        [
-            *(str(perf), "produce", "-u", running.endpoints.service_url),
-            *("-txn", "-nmt", "10", "-m", str(messages), "-r", "200", "-bm", "1"),
-            *("-f", str(payloads), "-fp", *(("-abort",) if abort else ()), topic),
-        ],
-        env=kept
-        | {
-            "PULSAR_LOG_DIR": str(directory),
-            "PULSAR_MEM": "-Xmx256m",
-            "PULSAR_GC_LOG": "-Dtierkeeper.gclog=off",
-        },
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=_PERF_TIMEOUT_S,
-        check=False,
+    done = pulsar_perf(
+        running,
+        directory,
+        *("produce", "-txn", "-nmt", "10", "-m", str(messages), "-r", "200", "-bm", "1"),
+        *("-f", str(payloads), "-fp", *(("-abort",) if abort else ()), topic),
+        timeout_s=_PERF_TIMEOUT_S,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 

@@ -36,10 +36,6 @@ class Slices:
     lengths: Array
     present: Array
 
-    @classmethod
-    def none(cls, rows: int) -> Slices:
-        return cls(np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, bool))
-
     def taken(self, rows: Array) -> Slices:
         return Slices(self.starts[rows], self.lengths[rows], self.present[rows])
 

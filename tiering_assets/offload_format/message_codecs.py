@@ -17,8 +17,8 @@ import zstandard
 from tiering_assets.resources.errors import FormatError
 
 CODECS: Final = {0: "NONE", 1: "LZ4", 2: "ZLIB", 3: "ZSTD", 4: "SNAPPY"}
-_LZ4: Final = 1
 CODES: Final = {name: code for code, name in CODECS.items()}
+_LZ4: Final = CODES["LZ4"]
 BYTES_MAX: Final = 256 * 1024 * 1024  # a broker takes 5 MiB, unless it is told to take more
 MESSAGES_MAX: Final = 2 * 1024 * 1024  # of one batch; clients send a thousand
 

@@ -129,8 +129,8 @@ class _Carried:
     """A reader as bytes. `entry` is where it is from."""
 
     def __init__(self, made: Any, entry: str, expected: Mapping[str, str]) -> None:
-        self._kept, self._entry, self._expected = pickle.dumps(made), entry, expected
-        self._made: Any = made
+        self._kept, self._entry, self._expected = b"", entry, expected
+        self._made: Any = made  # in a process that has it only as bytes, None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = pickle.dumps(self._made) if self._made is not None else self._kept

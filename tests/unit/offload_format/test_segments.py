@@ -1,7 +1,6 @@
 """Segments of any shape come back; an index that says something else is refused."""
 
 from functools import cache
-from itertools import accumulate
 from struct import pack_into
 
 import pytest
@@ -9,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.golden_segments import decoded_entries
+from tests.support.made_segments import data_of, plan_from_entries
 from tiering_assets.offload_format.block import HEADER_BYTES, PARTS_MAX
-from tiering_assets.offload_format.encoder import BlockEncoder
 from tiering_assets.offload_format.segments import layout
 from tiering_assets.offload_format.segments.block import TAIL_BYTES, SegmentBlock
 from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
@@ -24,46 +23,28 @@ sizes_lists = st.lists(st.one_of(st.just(0), st.integers(0, 900)), min_size=1, m
 ledgers = st.lists(st.tuples(st.integers(0, 300), sizes_lists), min_size=1, max_size=4)
 
 
+def entries_of(some):
+    """Payloads of (first entry, sizes) of each ledger."""
+    return {
+        (3 * number, first + i): bytes([i % 256]) * size
+        for number, (first, sizes) in enumerate(some)
+        for i, size in enumerate(sizes)
+    }
+
+
 def planned(some, block_bytes_max=1024):
-    """Slices and blocks of (first entry, sizes) of each ledger, with 10 bytes before each entry."""
-    slices, lengths = [], dict[tuple[int, int], int]()
-    for number, (first, sizes) in enumerate(some):
-        ledger_id, before = 3 * number, 10 * first
-        summed = [before + n for n in accumulate(sizes)]
-        lengths |= {(ledger_id, first + i): n for i, n in enumerate(summed)}
-        slices.append(
-            LedgerSlice(
-                ledger_id=ledger_id,
-                first_entry_id=first,
-                last_entry_id=first + len(sizes) - 1,
-                bytes_before=before,
-                bytes_upto=summed[-1],
-            )
-        )
-    blocks = plan_segment(
-        slices,
-        block_bytes_max=block_bytes_max,
-        cumulative_length=lambda ledger_id, entry_id: lengths[ledger_id, entry_id],
-    )
-    return slices, blocks
+    """Slices and blocks of these."""
+    ranges = [(3 * n, first, first + len(sizes) - 1) for n, (first, sizes) in enumerate(some)]
+    return plan_from_entries(entries_of(some), ranges, block_bytes_max=block_bytes_max)
 
 
 def written(some, block_bytes_max=1024):
     """Entries, data object and index."""
     slices, blocks = planned(some, block_bytes_max)
-    entries = {
-        (3 * number, first + i): bytes([i % 256]) * size
-        for number, (first, sizes) in enumerate(some)
-        for i, size in enumerate(sizes)
-    }
-    encoder, data = BlockEncoder(block_bytes_max), bytearray()
-    for block in blocks:
-        encoder.begin(block)
-        ids = range(block.first_entry_id, block.last_entry_id + 1)
-        encoder.add_many(block.first_entry_id, [entries[block.ledger_id, i] for i in ids])
-        data += encoder.finish()
+    entries = entries_of(some)
+    data = data_of(blocks, entries)
     infos = {one.ledger_id: held_ledger_info(one, closed_at_ms=7) for one in slices}
-    return entries, bytes(data), encode_segment_index(blocks, infos, len(data))
+    return entries, data, encode_segment_index(blocks, infos, len(data))
 
 
 SOME = [(0, [10, 900, 5]), (128, [0, 0, 300, 900])]

@@ -130,19 +130,13 @@ def _release(
         )
         outcomes = unknown + done.outcomes
         said = {outcome.ledger_id: outcome_text(outcome) for outcome in outcomes}
+        failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
         with telling(context, cluster, stack) as told:
             _tell_suites(cluster, told, written)
             released = tell_releases(cluster, stack, told, outcomes)
             _tell_published(cluster, stack, told, done.along)
             if not dry_run:
-                told.failed(
-                    cluster.deleted_bookie_ledgers,
-                    {
-                        o.ledger_id: str(o.result)
-                        for o in outcomes
-                        if isinstance(o.result, Exception)
-                    },
-                )
+                told.failed(cluster.deleted_bookie_ledgers, failures)
             told.lines(said)
         plan_metadata = _plan_metadata(stack, written, executed=not dry_run)
         shown: Metadata = {}
@@ -176,7 +170,6 @@ def _release(
         log_batch(context, cluster.deleted_bookie_ledgers, summary)
     if not rows:
         narrate(context, f"{NOTHING_DUE}: {_NONE_DUE}")
-    failures = {o.ledger_id: str(o.result) for o in outcomes if isinstance(o.result, Exception)}
     if failures:
         gone = {outcome.ledger_id for outcome in released}
         waiting = {i: text for i, text in said.items() if i not in failures and i not in gone}

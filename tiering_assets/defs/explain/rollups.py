@@ -49,10 +49,8 @@ def backlog_metadata(
     """
     largest = figures.topics.largest(_TOPICS_SHOWN)
     total = figures.total
-    pending = [row for row in total.states if row.state.value in _PENDING]
+    pending, count, size_pending = _pending(total)
     oldest_s = max((row.oldest_s for row in pending if row.oldest_s is not None), default=0.0)
-    size_pending = sum(row.bytes for row in pending)
-    count = sum(row.ledgers for row in pending)
     return {
         "summary": dg.MetadataValue.md(
             f"{_damage(figures)}**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
@@ -97,9 +95,14 @@ def _damaged(figures: Figures) -> ReasonCount | None:
 
 def pending_text(total: Figures) -> str:
     """`14 ledgers, 3.1 MiB on bookies alone`."""
-    pending = [row for row in total.states if row.state.value in _PENDING]
-    size = sum(row.bytes for row in pending)
-    return f"{sum(row.ledgers for row in pending)} ledgers, {bytes_text(size)} on bookies alone"
+    _states, count, size = _pending(total)
+    return f"{count} ledgers, {bytes_text(size)} on bookies alone"
+
+
+def _pending(total: Figures) -> tuple[list[StateCount], int, int]:
+    """What is on bookies alone: by state, ledgers and bytes."""
+    found = [row for row in total.states if row.state.value in _PENDING]
+    return found, sum(row.ledgers for row in found), sum(row.bytes for row in found)
 
 
 def _released(figures: Figures) -> StateCount:
