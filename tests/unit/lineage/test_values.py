@@ -195,7 +195,8 @@ def test_spark_plans_with_the_type_of_the_newest_schema(scene, ledger, told, mon
 
     monkeypatch.setattr(ledger_source, "open_stack", opened)
     monkeypatch.setattr(ledger_source, "load_settings", lambda: scene.stack)
-    source = PulsarLedgers({"topic": NAME, "columns": "entry_id", "value": "true"})
+    given = {"topic": NAME, "columns": "entry_id", "value": "true", "filters": "true"}
+    source = PulsarLedgers(given)
     schema = source.schema()
     kinds = {one.name: one.dataType.simpleString() for one in schema}
     assert kinds["value"] == "struct<id:bigint,name:string,at:timestamp>"
