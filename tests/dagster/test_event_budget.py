@@ -55,7 +55,7 @@ class Lived:
             ),
         )
         self.defs = build_definitions(Settings(dagster=settings))
-        self.instance = dg.DagsterInstance.local_temp(str(tmp_path))
+        self.instance = dg.DagsterInstance.ephemeral()
         self.ids = list(range(ledgers))
 
     def run(self, job, *, fails=False, by_sensor=False, **config):

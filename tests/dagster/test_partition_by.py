@@ -61,7 +61,7 @@ def stack(world):
 
 @pytest.fixture
 def instance(tmp_path):
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         yield instance
 
 

@@ -62,7 +62,7 @@ print(json.dumps({
 
 @pytest.fixture
 def instance(tmp_path):
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         yield instance
 
 
