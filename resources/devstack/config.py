@@ -43,6 +43,8 @@ _BOOKIE_FIXED = {
     "minUsableSizeForIndexFileCreation": "1048576",
     "minUsableSizeForEntryLogCreation": "1048576",
     "autoRecoveryDaemonEnabled": "false",
+    # The shipped one keeps a metadata store of its own, which looks for a batch every 5 ms.
+    "reppDnsResolverClass": "org.apache.bookkeeper.net.ScriptBasedMapping",
 }
 
 _BROKER_FIXED = {
@@ -66,6 +68,7 @@ _BROKER_FIXED = {
     "brokerDeleteInactiveTopicsEnabled": "false",
     "functionsWorkerEnabled": "false",
     "loadBalancerEnabled": "false",
+    "metadataStoreBatchingEnabled": "false",  # looks for a batch every 5 ms, idle or not
     "offloadersDirectory": "./offloaders",  # what a namespace's policy object resets it to
     "managedLedgerOffloadDriver": "aws-s3",
 }
