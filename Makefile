@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" -q
 
+# Tests start hundreds of processes; without bytecode each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold proofs mutants same tour-check crash-matrix tail-kills soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
